@@ -143,7 +143,8 @@ def read_prices(path: Path) -> Mapping[str, Price]:
     Raises:
         UserError: as ``read_config_file``.
     """
-    schema, root = _schema(), compose(path)
+    schema = _schema()
+    root = compose(path)
     if root is None:
         return {}
     of_prices = {**schema["properties"]["prices"], "$defs": schema["$defs"]}
@@ -152,7 +153,8 @@ def read_prices(path: Path) -> Mapping[str, Price]:
 
 def _contents(path: Path, root: yaml.Node, schema: dict[str, Any]) -> dict[str, Any]:
     contents: dict[str, Any] = value(root)
-    if errors := sorted(set(islice(_schema_errors(root, contents, schema), _MOST_MISTAKES))):
+    errors = sorted(set(islice(_schema_errors(root, contents, schema), _MOST_MISTAKES)))
+    if errors:
         raise UserError("\n".join(f"{path}:{line}: {message}" for line, message in errors))
     return contents
 

@@ -276,10 +276,12 @@ class Folding:
 
     def add(self, finding: Finding) -> None:
         """Add a finding; those of one file are added in the order of their lines."""
-        if (value := bounded(finding.found)) is not finding.found:
+        value = bounded(finding.found)
+        if value is not finding.found:
             finding = replace(finding, found=value)
         key = (type(finding), finding.code, finding.severity, finding.basis, finding.waiver)
-        by_message, message = self._kinds.setdefault(key, {}), finding.message
+        by_message = self._kinds.setdefault(key, {})
+        message = finding.message
         if message not in by_message and len(by_message) == MAX_MESSAGES:
             message = next(iter(by_message))
         places = by_message.setdefault(message, (finding, {}))[1]
@@ -321,8 +323,11 @@ class _InFile:
 
     def __init__(self, *places: Occurrence) -> None:
         """Merge the first occurrences."""
-        self._path, self._count, self._lines = places[0].path, 0, dict[int, None]()
-        self._found, self._expected = _Distinct(), _Distinct()
+        self._path = places[0].path
+        self._count = 0
+        self._lines = dict[int, None]()
+        self._found = _Distinct()
+        self._expected = _Distinct()
         for place in places:
             self.add(place)
 

@@ -67,9 +67,11 @@ def _judged(
     plans: Sequence[Plan], options: Options, waivers: Waivers, runs: list[Run]
 ) -> Iterator[JudgedPlan]:
     """Judge each plan while the files of the next ones are read; add its runs to ``runs``."""
-    names, ids = names_of(plans), set[str]()
+    names = names_of(plans)
+    ids = set[str]()
     files: list[list[File]] = [[*plan.logs, *power_files(plan)] for plan in plans]
-    every_file, prepare = list(chain.from_iterable(files)), partial(load_rules, plans)
+    every_file = list(chain.from_iterable(files))
+    prepare = partial(load_rules, plans)
     read = read_all(every_file, options.jobs, options.scheduler, prepare, options.observer)
     with closing(read) as contents:
         for plan, own_files in zip(plans, files, strict=True):
@@ -165,7 +167,8 @@ def log_of(path: str, options: Options) -> Log:
     if len(contents.every_log) != 1:
         raise UserError(f"{path}: {len(contents.every_log)} logs; expected one")
     (run,) = check_inputs((contents,), replace(options, curves=True)).runs
-    if unread := next((finding for finding in run.findings if finding.code in UNREAD), None):
+    unread = next((finding for finding in run.findings if finding.code in UNREAD), None)
+    if unread:
         raise UserError(f"{path}: {unread.text}")
     own: dict[str, Any] = {
         "path": path,
@@ -193,5 +196,6 @@ def _records(source: Source) -> Iterator[LogRecord]:
         for number, record in enumerate(reader):
             if record:
                 key = record.key if isinstance(record.key, str) else shown(record.key)
-                line, value = reader.line_of(number), printable(record.value)
+                line = reader.line_of(number)
+                value = printable(record.value)
                 yield LogRecord(line, float(record.time_ms), key, value, record.metadata)

@@ -47,7 +47,8 @@ def fold(
     outside = folded(waivers.waive([*unread, *check_readable()]))
     outside += waivers.waive(not_described(sets))
     findings = in_order([*(f for item in judged for f in item.findings), *outside])
-    if stale := list(waivers.stale(findings)):
+    stale = list(waivers.stale(findings))
+    if stale:
         findings = in_order([*findings, *folded(stale)])
     return Checked(
         report=_report(judged, runs, findings),

@@ -116,7 +116,8 @@ def _judge_without_round(plan: Plan, submission: Submission, contents: Contents)
 def _judge_submission(
     plan: Plan, submission: Submission, round_: Round, contents: Contents
 ) -> JudgedPlan:
-    label, waivers = submission.place.label or ".", contents.waivers
+    label = submission.place.label or "."
+    waivers = contents.waivers
     systems = tuple(waivers.waive_system(_check_system(p, round_)) for p in submission.systems)
     contexts, sets = _check_sets(plan, _contexts(plan, round_, contents, systems), contents)
     action = "checking the files of this submission"
@@ -138,7 +139,8 @@ def _check_sets(
     """Judge result sets, each with an id that no other set has; return the sets with their ids."""
     contexts = []
     for context in unnamed:
-        own, round_ = context.identity, context.round.name
+        own = context.identity
+        round_ = context.round.name
         names = chain([own, f"{own}@{round_}"], (f"{own}@{round_}.{n}" for n in count(2)))
         unique = next(name for name in names if name not in contents.ids)
         contents.ids.add(unique)
@@ -171,7 +173,8 @@ def _contexts(
 ) -> Iterator[SetContext]:
     """Yield the sets of a submission with its ``systems``, or those in folders outside one."""
     sources = plan.sources
-    systems_by_id, submission = {system.id: system for system in systems}, plan.submission
+    systems_by_id = {system.id: system for system in systems}
+    submission = plan.submission
     code = _code(submission) if submission else None
     timed = frozenset(files.benchmark for files in plan.sets if files.scaling_mode == "strong")
     for files in plan.sets:
@@ -194,7 +197,8 @@ def _contexts(
 
 def _code(submission: Submission) -> Mapping[str, Code] | None:
     """Read how to run the benchmarks that have results; None if there is no code."""
-    if (files := submission.code) is None:
+    files = submission.code
+    if files is None:
         return None
     readable = {e.path for e in submission.entries if e.file and e.link is None and e.readable}
     code = {}
@@ -238,13 +242,15 @@ def _check_system(place: Place, round_: Round) -> SystemFile:
 
 def _judge_raw_logs(plan: Plan, round_: Round | None, contents: Contents) -> JudgedPlan:
     """Judge raw logs, and the descriptions of their systems in a workspace."""
-    workspace, waive = plan.workspace, contents.waivers.waive_system
+    workspace = plan.workspace
+    waive = contents.waivers.waive_system
     places = workspace.systems if workspace and round_ else ()
     config = workspace.config if workspace else Config()
     systems = tuple(waive(_check_system(place, round_)) for place in places if round_)
     contexts = tuple(_raw_sets(plan, config, contents, systems))
     benchmarks = {context.files.benchmark for context in contexts}
-    if problems := sorted(unknown_code(config, round_, benchmarks)) if round_ else []:
+    problems = sorted(unknown_code(config, round_, benchmarks)) if round_ else []
+    if problems:
         raise UserError("\n".join(problems))
     judged = _judge_sets(plan, contexts, contents)
     used = {context.system.id for context in judged.contexts if context.system}
@@ -267,7 +273,8 @@ def _raw_sets(
     plan: Plan, config: Config, contents: Contents, systems: tuple[SystemFile, ...]
 ) -> Iterator[SetContext]:
     """Yield the result sets of raw logs."""
-    workspace, sources = plan.workspace, plan.sources
+    workspace = plan.workspace
+    sources = plan.sources
     runs = {
         workspace.relative(place.path) if workspace else str(place.path): contents.runs[path]
         for path, place in plan.raw.items()

@@ -146,7 +146,8 @@ def _plan_raw_logs(inputs: Sequence[Input], options: Options) -> Plan:
 def _with_settings(options: Options, workspace: Workspace) -> Options:
     """Return the options; those without usage or round get that of the workspace."""
     config = options.config
-    usage, round_ = config.usage or workspace.config.usage, config.round or workspace.config.round
+    usage = config.usage or workspace.config.usage
+    round_ = config.round or workspace.config.round
     origin = options.origin if config.round else workspace.origin
     return replace(options, config=replace(config, usage=usage, round=round_), origin=origin)
 
@@ -172,7 +173,9 @@ def _plan_sets(
 
 def _choice_of_logs(places: Sequence[Place], benchmarks: Sequence[str], choice: Choice) -> Choice:
     """Return one usage and round for all logs; infer from the logs what the options do not set."""
-    round_, inferred, benchmark = choice.round, None, ""
+    round_ = choice.round
+    inferred = None
+    benchmark = ""
     if not choice.usage:  # by the first log that names a benchmark, or else by the folders
         names = chain(_of_logs(benchmark_of, places), benchmarks)
         pairs = ((rounds.usage_with(n, round_.name if round_ else None), n) for n in names)
@@ -187,7 +190,9 @@ def _choice_of_logs(places: Sequence[Place], benchmarks: Sequence[str], choice: 
 
 
 def _log_file(place: Place, choice: Choice, *, train_samples: bool = False) -> LogFile:
-    source, usage, round_ = place.source, choice.usage, choice.round
+    source = place.source
+    usage = choice.usage
+    round_ = choice.round
     if round_ is None:
         return LogFile(source, usage, None, train_samples)
     return LogFile(source, usage, round_.name, train_samples, round_.reason, round_.sureness)

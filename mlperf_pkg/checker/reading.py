@@ -126,7 +126,8 @@ def _read_alone(file: File, mapper: Mapper) -> Run | PowerLog:
     def unread(loss: WorkerLostError) -> Run | PowerLog:
         message = "not checked: the process reading this file ended twice: {found:s}"
         hint = "SIGKILL usually means that memory ran out; otherwise, please report this"
-        path, reason = file.source.label, loss.reason
+        path = file.source.label
+        reason = loss.reason
         return _unread(file, unchecked_of("CHECK102", message, path, found=reason, hint=hint))
 
     return next(iter(mapper.map(_read, [file], instead=unread)))
@@ -146,7 +147,8 @@ def _batches(order: Sequence[int], sizes: Sequence[int], processes: int | None) 
     All batches are small if the number of ``processes`` is not known.
     """
     batches: list[list[int]] = []
-    rest, room = sum(sizes) + _FILE_BYTES * len(sizes), 0
+    rest = sum(sizes) + _FILE_BYTES * len(sizes)
+    room = 0
     for index in order:
         if not batches or sizes[index] > room:
             batches.append([])
@@ -184,7 +186,8 @@ def _read_unguarded(file: File) -> Run | PowerLog:
     try:
         return read_run(file)
     except OSError as error:
-        message, reason = "the log cannot be read: {found:s}", error.strerror or str(error)
+        message = "the log cannot be read: {found:s}"
+        reason = error.strerror or str(error)
         return unread_run(file, finding_of("LOG113", message, file.source.label, found=reason))
 
 

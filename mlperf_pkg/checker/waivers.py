@@ -68,7 +68,8 @@ class Waivers(Struct, frozen=True):
         """Return the result set with its own findings waived; those of its runs already are."""
         if not self.configs:
             return result
-        findings, row = self.waive(result.findings), result.row
+        findings = self.waive(result.findings)
+        row = result.row
         passed = Verdict.NOT_CHECKED if row.runs_required is None else Verdict.PASS
         verdict = _waived_verdicts(row.verdict, [*findings, *result.run_findings], passed)
         return replace(result, findings=findings, row=replace(row, verdict=verdict))
@@ -78,7 +79,8 @@ class Waivers(Struct, frozen=True):
         all_findings = list(findings)
         for config in self.configs:
             if config.waiver.until < self.day:
-                code, message = "WAIVE101", f"this waiver ended on {config.waiver.until}"
+                code = "WAIVE101"
+                message = f"this waiver ended on {config.waiver.until}"
             elif not any(_matches(config, finding) for finding in all_findings):
                 code = "WAIVE102"
                 message = f"this waiver matches no finding {config.code.upper()} in {config.path}"

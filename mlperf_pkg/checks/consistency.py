@@ -109,7 +109,8 @@ def check_batch_size(context: SetContext) -> Iterator[Finding]:
     message = "the RCP checker reads the batch size {found:s} from a record that only contains"
     message = f"{message} the string global_batch_size; expected {{expected}}"
     for run in context.runs:
-        text, logged = as_count(run.convergence.batch_size), run.batch_sizes
+        text = as_count(run.convergence.batch_size)
+        logged = run.batch_sizes
         if logged and text not in logged and not run.convergence.crash:
             fields = {"found": text, "expected": logged[0]}
             yield context.finding("RCP104", message, path=run.path, **fields)
@@ -124,7 +125,8 @@ def check_configuration(context: SetContext) -> Iterator[Finding]:
         message = "the runs have different platforms: {found:s}; expected {expected}"
         fields = {"found": sorted(platforms), "expected": "one submission_platform"}
         yield context.finding("SET121", message, **fields)
-    if differences := different_hyperparameters(runs):
+    differences = different_hyperparameters(runs)
+    if differences:
         message = "the runs have different hyperparameters: {found:s}; expected {expected}"
         yield context.finding("SET122", message, found=differences, expected="one value of each")
 
@@ -185,7 +187,8 @@ def check_names(context: SetContext) -> Iterator[Finding]:
     if not submitter or "org" in placeholders or context.in_workspace:
         return
     organisations = names["org"] - {""}
-    if others := sorted(org for org in organisations if not are_alike(org, submitter)):
+    others = sorted(org for org in organisations if not are_alike(org, submitter))
+    if others:
         is_one = all(are_alike(org, other) for org, other in combinations(organisations, 2))
         weight = NOTE if is_one else {"severity": Severity.WARNING}
         message = "submission_org is {found:s}; expected {expected}, the name of the submission"
@@ -206,7 +209,8 @@ def check_status(context: SetContext) -> Iterator[Finding]:
 
     The results table shows that of the description, so it may promise less than the logs.
     """
-    if (system := context.system) is None:
+    system = context.system
+    if system is None:
         return
     expected = logged_statuses(system.status or "")
     for run in context.runs if expected else ():
@@ -228,7 +232,8 @@ def check_platform(context: SetContext) -> Iterator[Finding]:
     named = {text for text in platforms.values() if text and not is_placeholder(text)}
     others = {text: _other_system(context, system, text) for text in named}
     for path, platform in platforms.items():
-        if other := others.get(platform):
+        other = others.get(platform)
+        if other:
             other_path, is_name, is_own_part = other
             name = f"{'' if is_name else 'part of '}the name of {other_path}"
             message = f"submission_platform is {{found}}, {name}; expected {{expected}}"
@@ -286,7 +291,9 @@ def check_nodes(context: SetContext) -> Iterator[Finding]:
         hint = _fitting(context, number)
         if not _disagrees(context, number, expected):
             number = run.instance_scale and run.nodes and run.instance_scale // run.nodes
-            key, expected, hint = "accelerators_per_node is", per_node, None
+            key = "accelerators_per_node is"
+            expected = per_node
+            hint = None
             # A node without accelerators counts as one, as in the log.
             if not _disagrees(context, number, 1 if per_node == 0 else per_node):
                 continue

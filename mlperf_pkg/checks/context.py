@@ -94,7 +94,8 @@ class SetContext(Struct, frozen=True):
     @property
     def identity(self) -> str:
         """The id of the set, before it is made unique."""
-        files, submitter = self.files, self.submitter
+        files = self.files
+        submitter = self.submitter
         if submitter is None:
             orgs = (run.text("org") for run in self.runs)
             submitter = self.tree.name if self.origin.has_folder else next(filter(None, orgs), None)
@@ -185,7 +186,8 @@ class SetContext(Struct, frozen=True):
 
     def power_of(self, run: Run) -> list[PowerLog]:
         """Return the power logs of a run."""
-        if (folder := self.files.power) is None:
+        folder = self.files.power
+        if folder is None:
             return []
         paths = folder.log_paths(run.path.rpartition("/")[2])
         return [self.power_logs[f"{folder.place.label}/{path}"] for path in paths]

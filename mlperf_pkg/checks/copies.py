@@ -88,7 +88,8 @@ class Owner(Struct, frozen=True, dict=True):
     @cached_property
     def rank(self) -> tuple[Hashable, ...]:
         """The sort key of originals: the round, whether the logs name the set, start, path."""
-        organisation, platform = self.run.text("org"), letters(self.run.text("platform"))
+        organisation = self.run.text("org")
+        platform = letters(self.run.text("platform"))
         is_foreign = not (organisation and are_alike(organisation, self.submitter))
         is_of_other_system = platform not in self.names
         names = (is_foreign, is_of_other_system)
@@ -136,7 +137,8 @@ def pairs_of(
         for first, second in product(order[:1], order[1:]) if is_star else combinations(order, 2):
             pair = pairs.setdefault((first, second), Pair(owners[first], owners[second], {}))
             pair.others = max(pair.others, is_star * (len(order) - 2))
-            original, copies = members[first][0], members[second]
+            original = members[first][0]
+            copies = members[second]
             digest = digests.get(original.path)
             pair.runs |= dict.fromkeys((run.path for run in copies), original.path)
             pair.identical += sum(digest == digests.get(r.path) for r in copies if digest)
@@ -153,14 +155,16 @@ def _of_one_run(groups: Sequence[Members], digests: Mapping[str, bytes]) -> Iter
         by_digest: dict[bytes, Members] = {}
         for index, runs in members.items():
             for run in runs:
-                if digest := digests.get(run.path):
+                digest = digests.get(run.path)
+                if digest:
                     by_digest.setdefault(digest, {}).setdefault(index, []).append(run)
         yield from (same for same in by_digest.values() if len(same) > 1)
 
 
 # ---- whether two result sets may have the same runs ---------------------------------------
 
-_COPIED, _RESUBMITTED = "SET150", "SET151"
+_COPIED = "SET150"
+_RESUBMITTED = "SET151"
 
 
 def findings_on(pairs: Sequence[Pair], with_power: Collection[Place]) -> Iterator[Finding]:
@@ -172,7 +176,8 @@ def findings_on(pairs: Sequence[Pair], with_power: Collection[Place]) -> Iterato
     by_runs = sorted(pairs, key=lambda pair: (-len(pair.runs), pair.original.context.path))
     apart = MAX_MESSAGES - 1 if len(pairs) > MAX_MESSAGES else len(pairs)
     opinions = [(_opinion(pair, with_power), pair.runs) for pair in by_runs]
-    if rest := opinions[apart:]:
+    rest = opinions[apart:]
+    if rest:
         worst = min((f for f, _ in rest), key=lambda f: tuple(Severity).index(f.severity))
         more = wording.counted(len(rest) - 1, "more result set")
         name = f"{by_runs[apart].original.context.label} and {more}"
@@ -186,12 +191,15 @@ def findings_on(pairs: Sequence[Pair], with_power: Collection[Place]) -> Iterato
 
 def _opinion(pair: Pair, with_power: Collection[Place]) -> Finding:
     """Return the judgement of the rules on a pair, a finding without a path."""
-    original, copy, name = pair.original, pair.copy, _name(pair)
+    original = pair.original
+    copy = pair.copy
+    name = _name(pair)
     if not (original.context.origin.has_name and copy.context.origin.has_name):
         return finding_of(_COPIED, f"the same runs as {name}", "", **NOTE)
     is_same = is_same_submitter(copy.submitter, original.submitter)
     if is_same and copy.context.files.benchmark == original.context.files.benchmark:
-        if reason := _reason(pair, with_power):
+        reason = _reason(pair, with_power)
+        if reason:
             return finding_of(_COPIED, reason, "", **NOTE)
         if copy.round != original.round:
             return _resubmitted(original, copy, name)
@@ -200,15 +208,19 @@ def _opinion(pair: Pair, with_power: Collection[Place]) -> Finding:
 
 def _reason(pair: Pair, with_power: Collection[Place]) -> str | None:
     """Return why a submitter may use the same runs twice, without submitting them again."""
-    original, copy, name = pair.original, pair.copy, _name(pair)
+    original = pair.original
+    copy = pair.copy
+    name = _name(pair)
     if copy.identity == original.identity:
         return f"the same result set as {name}"
-    first, second = original.context.files, copy.context.files
+    first = original.context.files
+    second = copy.context.files
     scalings = {first.scaling_mode, second.scaling_mode}
     if scalings == {*SCALINGS} and not copy.names.isdisjoint(original.names):
         return f"the same runs as {name}, as strong and as weak scaling"
     systems = {letters(files.system or "").replace("power", "") for files in (first, second)}
-    before, after = original.context.system, copy.context.system
+    before = original.context.system
+    after = copy.context.system
     is_described_alike = before and after and not different_fields(before, after)
     is_same = copy.round == original.round and (len(systems) == 1 or is_described_alike)
     if is_same and not {copy.context.tree, original.context.tree}.isdisjoint(with_power):
@@ -221,16 +233,19 @@ def _copied(name: str) -> str:
 
 
 def _resubmitted(original: Owner, copy: Owner, name: str) -> Finding:
-    before, after = original.context.system, copy.context.system
+    before = original.context.system
+    after = copy.context.system
     weight = {} if copy.context.is_written(_RESUBMITTED) else NOTE
     if not (before and after and before.contents and after.contents):
-        remark, weight = "; system descriptions not compared", NOTE
+        remark = "; system descriptions not compared"
+        weight = NOTE
     elif category(before.status or "") == PREVIEW != category(after.status or ""):
         remark = ", a Preview; expected new runs to prove it"
     elif fields := different_fields(before, after):
         remark = f"; expected the same system description; different: {in_words(fields, 's')}"
     else:
-        remark, weight = ", with the same system description", NOTE
+        remark = ", with the same system description"
+        weight = NOTE
     return finding_of(_RESUBMITTED, f"resubmitted from {name}{remark}", "", **weight)
 
 
@@ -244,7 +259,8 @@ def different_fields(before: SystemFile, after: SystemFile) -> list[str]:
 
 def _name(pair: Pair) -> str:
     """Return the path of the original, its round if it differs, and whether files are identical."""
-    original, count = pair.original, len(pair.runs)
+    original = pair.original
+    count = len(pair.runs)
     files = wording.counted(pair.identical, "identical file") if pair.identical else ""
     equal = f"{count - pair.identical} of {count} series are equal" + " to 1e-5" * bool(pair.noisy)
     remarks = [
@@ -372,7 +388,8 @@ def check_previews(
             rounds = available.setdefault(_key(context), {})
             rounds.setdefault(context.round.name, []).append(scored)
     for index, (context, performance) in previews.items():
-        if candidates := _proofs(context, available.get(_key(context), {})):
+        candidates = _proofs(context, available.get(_key(context), {}))
+        if candidates:
             yield index, _preview_finding(context, performance, candidates)
 
 

@@ -87,7 +87,8 @@ def check_system(path: str, data: bytes, usage: str, round_: str) -> SystemFile:
         return unchecked_system(path, unchecked_of("SYS001", error.message, path, line=error.line))
     except JsonSyntaxError as error:
         return unchecked_system(path, system_finding("SYS001", path, error.line, error.message))
-    problems, contents = document.problems, document.value
+    problems = document.problems
+    contents = document.value
     findings = [system_finding(_PROBLEMS[p.kind], path, p.line, p.message) for p in problems]
     if not isinstance(contents, dict):
         message = f"the file holds {shown(contents)}; expected an object of fields"
@@ -374,7 +375,8 @@ def _required_fields(description: _Description) -> Iterator[Finding]:
         if keyword == "enum":
             yield _unknown_division(description, expected)
         elif expected == "string":  # on anything else, the official checker raises a TypeError
-            message, hint = f"{field} is {{found}}; expected text", "write it in double quotes"
+            message = f"{field} is {{found}}; expected text"
+            hint = "write it in double quotes"
             yield description.finding("SYS102", field, message, expected=expected, hint=hint)
         else:
             message = f"{field} is {{found}}; expected text"
@@ -396,7 +398,8 @@ def _missing(description: _Description, field: str) -> Finding:
     if any(name in description.fields for name in _PROCESSOR_COUNTS):
         optional = optional.union(_PROCESSOR_COUNTS)
     basis = Basis.OFFICIAL if field in optional else Basis.BOTH
-    message, fields = "missing fields: {expected:s}", {"expected": field, "hint": hint}
+    message = "missing fields: {expected:s}"
+    fields = {"expected": field, "hint": hint}
     return system_finding("SYS101", description.path, line, message, basis=basis, **fields)
 
 
@@ -419,7 +422,8 @@ def _status(description: _Description) -> Iterator[Finding]:
     status = description.fields["status"]
     category = status.strip().lower() if isinstance(status, str) else status
     categories = schema("availability_0.7")["properties"]["status"]["enum"]
-    is_known, options = category in categories, statuses(description.usage, description.round)
+    is_known = category in categories
+    options = statuses(description.usage, description.round)
     if has_fixed_statuses(description.usage, description.round):
         if status not in options:  # the rules allow any name of a category
             formerly = spelled_statuses() | {option.lower(): option for option in options}
@@ -445,7 +449,8 @@ def _answers(description: _Description) -> Iterator[Finding]:
     left = [group for group in empty if any(letters(str(fields[f] or "")) for f in group)]
     by_most = [group for group in empty if group in left or _ANSWERED_BY_MOST.issuperset(group)]
     by_some = [group for group in empty if group not in by_most]
-    path, message = description.path, "empty or a placeholder: {expected:s}"
+    path = description.path
+    message = "empty or a placeholder: {expected:s}"
     for unanswered, weight in ((by_most, {}), (by_some, NOTE)):
         if unanswered:
             line = min(description.line(group[0]) for group in unanswered)
@@ -524,7 +529,8 @@ def _to_fill_in(description: _Description) -> Iterator[Finding]:
     if len(left) == 1:
         message = f"{names[0]} is {{found}}; expected its value"
     lines = [number for path, _ in left if (number := description.document.line(path))]
-    line, value = next(iter(lines), None), left[0][1] if len(left) == 1 else names
+    line = next(iter(lines), None)
+    value = left[0][1] if len(left) == 1 else names
     finding = system_finding("SYS203", description.path, line, message, found=value)
     place = Occurrence(finding.path, tuple(lines[:MAX_LINES]), len(left), values_of(finding.found))
     yield replace(finding, places=(place,))
@@ -649,7 +655,8 @@ def published_differences(now: Mapping[str, Any], before: PublishedSet) -> list[
     """Return the fields of ``PublishedSet``, named as in descriptions, that differ from ``now``."""
     names = {name: field for name, field in {**TEXTS, **COUNTS}.items() if getattr(before, name)}
     fields = [field for name, field in names.items() if getattr(before, name) != now[name]]
-    old, new = category(before.status), category(now["status"])
+    old = category(before.status)
+    new = category(now["status"])
     return [*fields, *(["status"] if old and old != new else [])]
 
 

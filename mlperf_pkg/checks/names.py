@@ -93,7 +93,8 @@ def words_of(name: str) -> frozenset[str]:
 
 def likeness(one: PublishedSet, other: PublishedSet) -> Likeness | None:
     """Return how alike the accelerators of two sets are named; None if they are different."""
-    first, second = words_of(one.accelerator_model), words_of(other.accelerator_model)
+    first = words_of(one.accelerator_model)
+    second = words_of(other.accelerator_model)
     if not first and not second:
         is_same = plain_name(one.host_processor) == plain_name(other.host_processor)
         return Likeness.SAME if is_same else Likeness.PROCESSOR
@@ -114,7 +115,8 @@ def are_same(name: str, other: str) -> bool:
 
 def are_alike(name: str, other: str) -> bool:
     """Return whether one name is part of the other, or abbreviates it."""
-    one, another = letters(name), letters(other)
+    one = letters(name)
+    another = letters(other)
     return one in another or another in one or are_related(name, other)
 
 
@@ -123,7 +125,8 @@ def are_related(name: str, other: str) -> bool:
 
     Unlike for ``are_alike``, ``Eta`` and ``Beta`` are two organisations.
     """
-    one, another = letters(name), letters(other)
+    one = letters(name)
+    another = letters(other)
     words = [set(_words(text)) for text in (name, other)]
     is_part = words[0] <= words[1] or words[1] <= words[0]
     begins = one.startswith(another) or another.startswith(one)

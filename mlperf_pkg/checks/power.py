@@ -64,7 +64,8 @@ def _findings_of_runs(
             message = "no folder power/{found:s}: the run has no power logs"
             yield run, _finding(context, "POW101", message, found=name)
             continue
-        if (names := results[name]) is None:
+        names = results[name]
+        if names is None:
             raise _CrashError(f"power/{name} is not a folder")
         for kind in _KINDS:
             numbers = _numbers(names, kind)
@@ -108,9 +109,12 @@ def _unequal_counts(
     message = f"the number of files {kind}_<number>.txt is {{found}}; expected {{expected}}"
     for run, (name, count) in zip(context.runs, counts, strict=False):
         if count != usual:
-            basis, remark, blamed = Basis.BOTH, "", _result_name(run)
+            basis = Basis.BOTH
+            remark = ""
+            blamed = _result_name(run)
             if blamed != name:
-                basis, remark = Basis.OFFICIAL, f"; the official checker blames {blamed}"
+                basis = Basis.OFFICIAL
+                remark = f"; the official checker blames {blamed}"
             fields = {"basis": basis, "found": count, "expected": usual}
             yield run, _finding(context, "POW103", f"{message}{remark}", name, **fields)
 
@@ -133,7 +137,8 @@ def check_power(context: SetContext) -> Iterator[Finding]:
     if crash:
         message = f"the power checker crashes, and with it the package checker: {crash}"
         yield _finding(context, "POW104", message)
-    if reason := energy(context).crash:
+    reason = energy(context).crash
+    if reason:
         message = f"the result summarizer crashes on this power log: {reason}"
         yield _finding(context, "POW105", message)
     for run in context.runs:
@@ -144,7 +149,8 @@ def check_power(context: SetContext) -> Iterator[Finding]:
         nodes = [log for log in logs if not log.switch and not log.unchecked]
         yield from _sampling(nodes)
         yield from _coverage(run, nodes)
-        if without := next((log for log in logs if log.switch and not log.estimated), None):
+        without = next((log for log in logs if log.switch and not log.estimated), None)
+        if without:
             message = "no interconnect_power_est: the official energy of this switch is 0"
             yield finding_of("POW204", message, without.path)
         yield from _values(logs)
@@ -176,10 +182,12 @@ def _sampling(nodes: Sequence[PowerLog]) -> Iterator[Finding]:
     """Check for a sample per second, and for 60 of them; one finding for all nodes of a run."""
     slowest = max(nodes, key=lambda log: (log.missing, log.longest_gap_ms), default=None)
     if slowest and slowest.longest_gap_ms > power.MAX_GAP_MS:
-        message, amount = "{found:.1f} s without a sample", slowest.longest_gap_ms / 1000
+        message = "{found:.1f} s without a sample"
+        amount = slowest.longest_gap_ms / 1000
         severity = Severity.WARNING
         if slowest.missing > _TOLERATED:
-            message, amount = "{found} % of the samples are missing", round(100 * slowest.missing)
+            message = "{found} % of the samples are missing"
+            amount = round(100 * slowest.missing)
             severity = Severity.ERROR
         message = f"{message}; expected one per second"
         fields = {"severity": severity, "found": amount, "expected": power.MAX_GAP_MS / 1000}
@@ -198,7 +206,8 @@ def _coverage(run: Run, nodes: Sequence[PowerLog]) -> Iterator[Finding]:
     """
     if run.start_ms is None or run.minutes is None:
         return
-    start_ms, length_ms = run.start_ms, run.minutes * _MS_PER_MINUTE
+    start_ms = run.start_ms
+    length_ms = run.minutes * _MS_PER_MINUTE
     sampled = [(log, log.first_ms, log.last_ms, power.MAX_GAP_MS) for log in nodes]
     stamped = [(log, log.start_ms, log.stop_ms, _ROUNDING_MS) for log in nodes if log.readings]
     for log, first_ms, last_ms, tolerance_ms in (*sampled, *stamped):
@@ -206,7 +215,8 @@ def _coverage(run: Run, nodes: Sequence[PowerLog]) -> Iterator[Finding]:
         early_ms = 0.0 if last_ms is None else start_ms + length_ms - last_ms
         missing_ms, is_late = max((late_ms, True), (early_ms, False))
         if missing_ms > tolerance_ms:
-            is_stamp, is_much = tolerance_ms == _ROUNDING_MS, missing_ms > _TOLERATED * length_ms
+            is_stamp = tolerance_ms == _ROUNDING_MS
+            is_much = missing_ms > _TOLERATED * length_ms
             subject = "the measurement" if is_stamp else "the samples"
             verb, end = ("start", "after run_start") if is_late else ("end", "before run_stop")
             message = f"{subject} {verb}{'s' * is_stamp} {{found:,.3f}} s {end}"

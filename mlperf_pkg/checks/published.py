@@ -52,7 +52,8 @@ def published_runs(context: SetContext, minutes: float | None) -> PublishedRuns 
     name, number of runs and mean in ``minutes``. A log whose bytes are not those of an earlier set
     is looked for by the values of its run, and with all others of its set by their mean.
     """
-    if (results := usable_results()) is None:
+    results = usable_results()
+    if results is None:
         return {}
     own = context.round
     if context.origin.has_name and results.is_first_of_its_logs(
@@ -63,16 +64,19 @@ def published_runs(context: SetContext, minutes: float | None) -> PublishedRuns 
         minutes,
     ):
         return None
-    end_ms, runs = results.provenance.end_ms, [r for r in context.runs if r.start_ms is not None]
+    end_ms = results.provenance.end_ms
+    runs = [r for r in context.runs if r.start_ms is not None]
     old = [run.path for run in runs if (run.start_ms or 0) <= end_ms]
     sources = {path: context.sources[path] for path in old if path in context.sources}
-    digests, origins = digests_of(sources), dict[str, tuple[Sequence[PublishedName], str]]()
+    digests = digests_of(sources)
+    origins = dict[str, tuple[Sequence[PublishedName], str]]()
     for run in runs:
         fingerprint = run_hash(run.fingerprint) if run.fingerprint else None
         digest = digests.get(run.path)
         same = results.names_with(log_hash(digest)) if digest else ()
         alike = results.names_of_run(fingerprint, run.evaluated, run.losses)
-        if names := sorted({*same, *alike}, key=attrgetter("index")):
+        names = sorted({*same, *alike}, key=attrgetter("index"))
+        if names:
             origins[run.path] = names, "" if names[0] in same else _BY_VALUES
     if not origins and (scored := results.names_scored(own.usage, len(context.runs), minutes)):
         return {run.path: (scored, _BY_MEAN) for run in runs}
@@ -91,8 +95,10 @@ def check_published(context: SetContext, published: PublishedRuns) -> Iterator[F
             by_name.setdefault(name, {})[path] = how
     for name, hows in by_name.items():
         usage = "" if name.usage == TRAINING else f"{name.usage} "
-        where, fields = f"{usage}{name.round} as {name.name}", _fields(context, name)
-        if new := [how for how in hows.values() if how]:
+        where = f"{usage}{name.round} as {name.name}"
+        fields = _fields(context, name)
+        new = [how for how in hows.values() if how]
+        if new:
             number = f"{len(new)} of {wording.counted(len(context.runs), 'file')}"
             fields["message"] += f"; {number} differ, but {new[0]}"
         for path in hows:
@@ -135,7 +141,8 @@ def _is_namesake(context: SetContext, name: PublishedName) -> bool:
 
 def _fields(context: SetContext, name: PublishedName) -> dict[str, Any]:
     """Return the finding on runs of a published set."""
-    copied, again = list(_copied(context, name)), list(_resubmitted(context, name))
+    copied = list(_copied(context, name))
+    again = list(_resubmitted(context, name))
     if copied or again:
         message = f"published in {{found:s}}; expected {', and '.join(copied + again)}"
         is_allowed = not copied and not context.is_written("SET151")
@@ -169,7 +176,8 @@ def _resubmitted(context: SetContext, name: PublishedName) -> Iterator[str]:
 
 # ---- availability -------------------------------------------------------------------------
 
-_AVAILABLE, _RESEARCH = ("onprem", "cloud"), "research"
+_AVAILABLE = ("onprem", "cloud")
+_RESEARCH = "research"
 
 
 def check_availability(context: SetContext, *, is_published: bool) -> Iterator[Finding]:
@@ -190,7 +198,8 @@ def check_availability(context: SetContext, *, is_published: bool) -> Iterator[F
     elif status in _AVAILABLE and not available and rounds:
         research = (where for v, kind, where in before if (v, kind) == (rounds[-1], _RESEARCH))
         message = "Available with accelerators that are Research in {found:s}; expected {expected}"
-        if where := next(research, None):
+        where = next(research, None)
+        if where:
             expected = "the submission after next, or 221 days"
             yield context.finding("SET164", message, found=where, expected=expected)
 
@@ -202,7 +211,8 @@ def _earlier_availability(
 
     They are those of the published results in earlier rounds, and of the submission itself.
     """
-    results, own = usable_results(), context.round
+    results = usable_results()
+    own = context.round
     submitter = letters(context.submitter or context.tree.name)
     places = [
         (version_of(row.round), category(row.status), f"{row.round} ({row.system})")
@@ -225,7 +235,8 @@ _LEAST_LETTERS = 3  # of the name of an accelerator: "N/A" has two
 _MIN_SETS, _MIN_SUBMITTERS = 20, 5  # with a hyperparameter; with fewer, values are not compared
 _FACTOR = 2.0  # below the least or above the greatest published value of a hyperparameter
 _MIN_SCORES = 3  # on the same accelerators; with fewer, scores are not compared
-_FAST, _SLOW = 1.3, 1.5
+_FAST = 1.3
+_SLOW = 1.5
 
 _Accelerators: TypeAlias = tuple[int, str, str | None]
 """The number of accelerators, their model, and the kind of scaling."""
@@ -237,7 +248,9 @@ def check_unlike_published(context: SetContext, score: float | None) -> Iterator
     They are compared with those of the Closed sets of this benchmark in rounds with the same
     target. A set of several benchmarks is not compared.
     """
-    round_, benchmark, results = context.round, context.files.benchmark, usable_results()
+    round_ = context.round
+    benchmark = context.files.benchmark
+    results = usable_results()
     is_one = {run.benchmark for run in context.runs} == {benchmark}
     is_compared = context.origin.is_judged and context.closed_by_rules and context.rules and is_one
     if is_compared and results is not None:
@@ -309,9 +322,12 @@ def _peers(results: PublishedResults, usage: str, round_name: str, benchmark: st
 
 def _check_hyperparameters(context: SetContext, peers: _Peers) -> Iterator[Finding]:
     values = {pair for run in context.runs for pair in run.hyperparameters.items()}
-    if not (values := values - peers.settings):  # the usual case, and fast
+    values = values - peers.settings
+    if not values:  # the usual case, and fast
         return
-    limits, broken, unlike = peers.limits, broken_keys(context.runs), {}
+    limits = peers.limits
+    broken = broken_keys(context.runs)
+    unlike = {}
     for key, value in sorted(values):  # except steps, and values that break a rule
         number = None if key.endswith("_steps") or key in broken else _number(value)
         if number is not None and key in limits and not _is_near(number, *limits[key]):
@@ -350,11 +366,14 @@ def _check_score(context: SetContext, score: float | None, peers: _Peers) -> Ite
     scores = {row.score_minutes: row for row in rows if row.score_minutes}
     if len(scores) < _MIN_SCORES or len({row.submitter for row in scores.values()}) == 1:
         return
-    fastest, slowest = min(scores), max(scores)
+    fastest = min(scores)
+    slowest = max(scores)
     if score * _FAST <= fastest:
-        words, row = f"{fastest / score:.1f} times as fast as the fastest", scores[fastest]
+        words = f"{fastest / score:.1f} times as fast as the fastest"
+        row = scores[fastest]
     elif score >= slowest * _SLOW:
-        words, row = f"{score / slowest:.1f} times as long as the slowest", scores[slowest]
+        words = f"{score / slowest:.1f} times as long as the slowest"
+        row = scores[slowest]
     else:
         return
     message = (

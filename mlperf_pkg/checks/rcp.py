@@ -32,14 +32,16 @@ def crash_of(context: SetContext, points: Points | None = None) -> str | None:
         if run.convergence.crash:
             return f"{run.path}: {run.convergence.crash}"
     names = {str(run.convergence.benchmark) for run in context.runs}
-    if (batch_size := _batch_size(context.runs)) is None:
+    batch_size = _batch_size(context.runs)
+    if batch_size is None:
         return "the batch sizes of the logs differ"
     if len(names) != 1:
         return f"the logs are of {' and '.join(sorted(names)) or 'no benchmark'}"
     name = names.pop()
     if not rcp.is_covered(context.round.usage, name):
         return f"it does not cover {name}"
-    if reason := _odd_numbers(context, batch_size):
+    reason = _odd_numbers(context, batch_size)
+    if reason:
         return reason
     return None if points or _points_of(context) else f"it has no reference points of {name}"
 
@@ -76,7 +78,8 @@ def _batch_size(runs: Sequence[Run]) -> Any:
 def _points_of(context: SetContext) -> Points:
     """Return the points that the official checker compares a set with."""
     assert context.rules  # noqa: S101
-    usage, ruleset = context.round.usage, context.round.ruleset
+    usage = context.round.usage
+    ruleset = context.round.ruleset
     benchmark = str(context.runs[0].convergence.benchmark)
     return _points(usage, ruleset, benchmark, context.rules.runs.required, context.drop)
 
@@ -179,7 +182,9 @@ def check_rcp(context: SetContext, result: rcp.RcpResult | None) -> Iterator[Fin
 # % below the smallest acceptable mean; those approved that we know of were up to 6.5 % below it.
 _MOST_APPROVED = 20
 _ALLOWED_ROUND = (5, 0)  # of 405b
-_END_RATE, _END_RATE_ROUND, _END_RATE_BENCHMARK = 4e-5, (6, 0), "gpt_oss_20b"
+_END_RATE = 4e-5
+_END_RATE_ROUND = (6, 0)
+_END_RATE_BENCHMARK = "gpt_oss_20b"
 _END_SHARE = 0.1  # of the base learning rate
 
 
@@ -283,7 +288,8 @@ def check_scaling(
         fields = {"found": error.message, "expected": "JSON", "line": error.line}
         yield finding("SET119", "not read: {found:s}", **fields)
         return
-    factor, own = to_finite(value), _tested(context, result).rules
+    factor = to_finite(value)
+    own = _tested(context, result).rules
     if factor is None:
         message = "scaling_factor is {found}; expected {expected}"
         yield finding("SET119", message, found=value, expected="a number")

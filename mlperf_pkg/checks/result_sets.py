@@ -68,7 +68,8 @@ class SetResult(Struct, frozen=True):
 
 def check_set(context: SetContext) -> SetResult:
     """Judge and score one result set."""
-    rcp_result, seeds = rcp.rcp_test(context), tuple(runs.seed_findings(context))
+    rcp_result = rcp.rcp_test(context)
+    seeds = tuple(runs.seed_findings(context))
     score = _weak_score(context) if context.weak else _score(context)
     published = published_runs(context, score.minutes)
     findings = [f for rule in RULES for f in rule(context)]
@@ -87,7 +88,8 @@ def check_set(context: SetContext) -> SetResult:
             findings = _unread(findings, _SKIPPED)
             run_findings = _unread(run_findings, _SKIPPED)
         verdict = _verdict(context, [*findings, *run_findings])
-    by, power = rcp.factors(context, rcp_result), energy(context)
+    by = rcp.factors(context, rcp_result)
+    power = energy(context)
     official = None if power.crash else _official_minutes(context)
     unchecked = unchecked_set(context)
     row = replace(
@@ -160,7 +162,8 @@ def not_described(sets: Iterable[SetResult]) -> Iterator[Finding]:
 
 
 def _no_rules(context: SetContext) -> str:
-    name, round_ = context.files.benchmark, context.round
+    name = context.files.benchmark
+    round_ = context.round
     where = where_instead(round_.usage, round_.name, name)
     return f"no rules of {name} in round {round_.name}{where}"
 
@@ -219,7 +222,8 @@ def _weak_score(context: SetContext) -> scoring.Score:
 
 def _check_scale(context: SetContext) -> Iterator[Finding]:
     """Check that all models of a weak set train on the same number of accelerators."""
-    if len(scales := _scales(context)) > 1:
+    scales = _scales(context)
+    if len(scales) > 1:
         message = f"the models use {' and '.join(map(str, scales))} accelerators; expected one"
         message = f"{message} number, as the result summarizer crashes on more"
         yield context.finding("SET130", message, found=scales)
@@ -227,7 +231,8 @@ def _check_scale(context: SetContext) -> Iterator[Finding]:
 
 def _check_alone(context: SetContext) -> Iterator[Finding]:
     """Check that a submission with the throughput of a benchmark has its time to solution, too."""
-    benchmark, timed = context.files.benchmark, context.timed
+    benchmark = context.files.benchmark
+    timed = context.timed
     if context.weak and timed is not None and benchmark not in timed:
         message = "the submission has the throughput alone; expected {expected}"
         expected = f"a set of strong scaling of {benchmark}, too"
@@ -280,7 +285,8 @@ def check_globbed_set(
     ``[``, ``*`` and ``?`` have a meaning. ``sets`` and ``runs`` are all of the submission;
     ``runs`` are by path. (mlperf_logging: package_checker, rcp_checker and result_summarizer)
     """
-    own, matches = check_set(context), _matches(context, sets)
+    own = check_set(context)
+    matches = _matches(context, sets)
     if matches == (context.files,) or context.officially_skipped:
         return own
     logs = tuple(log for files in matches for log in files.logs)
@@ -307,7 +313,9 @@ def check_globbed_set(
 
 def _matches(context: SetContext, sets: Sequence[ResultSet]) -> tuple[ResultSet, ...]:
     """Return the sets whose logs the official checkers find for a set, by the names in its path."""
-    files, name, system = context.files, context.submitter or "", context.files.system or ""
+    files = context.files
+    name = context.submitter or ""
+    system = context.files.system or ""
     if not context.origin.has_folder or {*"[*?"}.isdisjoint(name + system):
         return (files,)
     kind = (files.scaling_mode, files.benchmark)

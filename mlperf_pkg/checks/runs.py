@@ -37,13 +37,15 @@ def check_count(context: SetContext) -> Iterator[Finding]:
     """Check that there are as many runs as required, and at most ``drop`` failed ones."""
     if context.rules is None:
         return
-    count, required = len(context.runs), context.rules.runs.required
+    count = len(context.runs)
+    required = context.rules.runs.required
     if count < required or (count > required and not context.weak):
         name = f"the number of runs{' (files result_*.txt)' * context.origin.has_folder}"
         message = f"{name} is {{found}}; expected {'at least ' * context.weak}{{expected}}"
         basis = Basis.BOTH if count < required else Basis.OFFICIAL
         yield context.finding("SET101", message, basis=basis, found=count, expected=required)
-    (unconverged, allowed), failed = _unconverged(context), len(failed_runs(context))
+    unconverged, allowed = _unconverged(context)
+    failed = len(failed_runs(context))
     if len(unconverged) > allowed:
         # The RCP checker looks at run_stop alone, and at Closed sets only.
         tested = context.runs if context.rcp_required else ()
@@ -63,10 +65,12 @@ def check_count(context: SetContext) -> Iterator[Finding]:
 
 def check_folder(context: SetContext) -> Iterator[Finding]:
     """Check that the folder is a benchmark of the round, and holds its runs and nothing else."""
-    own, round_ = context.files.benchmark, context.round
+    own = context.files.benchmark
+    round_ = context.round
     of_submission = context.origin is Origin.SUBMISSION  # which reports its packed logs together
     read = [*_OTHER_FILES, *(packed_logs(context.files) if of_submission else ())]
-    if unread := [name for name in context.files.others if name not in read]:
+    unread = [name for name in context.files.others if name not in read]
+    if unread:
         message = "not read: {found:s}; expected names of the form result_<number>.txt"
         yield context.finding("SET105", message, found=unread)
     if not context.in_round:
@@ -92,7 +96,9 @@ def check_system_file(context: SetContext) -> Iterator[Finding]:
     # A misspelt division is a finding about the system description itself.
     of_system = {context.division_by_rules} & {*DIVISIONS}
     if len(of_logs | of_system) > 1:
-        divisions, division, path = sorted(of_logs), context.division, context.system.path
+        divisions = sorted(of_logs)
+        division = context.division
+        path = context.system.path
         weight = NOTE if of_logs == {"closed"} and of_system == {"open"} else {}  # was moved
         message = (
             f"the division is {' and '.join(divisions)} in the logs, but {division or 'missing'}"
@@ -119,11 +125,14 @@ def findings_of_runs(context: SetContext) -> Iterator[Finding]:
     reason ("olympic scoring"), even for their power. The written rules forgive only runs that did
     not converge; of a run that was killed, no missing record counts.
     """
-    failed, (unconverged, allowed) = failed_runs(context), _unconverged(context)
+    failed = failed_runs(context)
+    unconverged, allowed = _unconverged(context)
     accepts = len(failed) <= context.drop and not any(run.crash for run in failed)
-    forgives, of_power = len(unconverged) <= allowed, power_files(context).findings
+    forgives = len(unconverged) <= allowed
+    of_power = power_files(context).findings
     for run in context.runs:
-        accepted, forgiven = accepts and run in failed, forgives and run in unconverged
+        accepted = accepts and run in failed
+        forgiven = forgives and run in unconverged
         power = of_power.get(run.path, [])
         if forgiven:  # the rules need only the energy of runs whose time counts
             power = [replace(f, basis=Basis.OFFICIAL) if f.code == _NO_POWER else f for f in power]
@@ -141,7 +150,8 @@ def _of_division(context: SetContext, run: Run) -> Iterator[Finding]:
     if (run.division, context.division_by_rules) != ("closed", "open"):
         yield from run.findings
         return
-    benchmark, round_ = context.files.benchmark, context.round
+    benchmark = context.files.benchmark
+    round_ = context.round
     table = rule_table(round_.usage, round_.name, "open", benchmark, frozenset())
     rules = (compiled.rule for key in table.keys.values() for compiled in key.rules)
     written = {rule.code for rule in rules if rule.basis is not Basis.OFFICIAL}
@@ -238,7 +248,8 @@ def seed_findings(context: SetContext) -> Iterator[Finding]:
     logged: dict[tuple[Any, Any, int], str] = {}
     for run in context.runs:
         fields = {"basis": Basis.OFFICIAL} if run.killed else {}
-        if reason := run.seeds_unreadable:
+        reason = run.seeds_unreadable
+        if reason:
             weight = _OF_CHECKER if reason == OTHER_RECORDS else fields
             message = "seeds cannot be read: {found:s}"
             yield context.finding("SEED103", message, path=run.path, found=reason, **weight)
@@ -247,9 +258,11 @@ def seed_findings(context: SetContext) -> Iterator[Finding]:
         for seed in run.seeds:
             key = (seed.file, seed.lineno, seed.value)
             if key in logged:
-                where, weight = "in several runs; expected another seed", fields
+                where = "in several runs; expected another seed"
+                weight = fields
                 if logged[key] == run.path:  # as by several processes
-                    where, weight = "twice in this run; expected once", _OF_CHECKER
+                    where = "twice in this run; expected once"
+                    weight = _OF_CHECKER
                 message = f"seed {{found:d}} is logged by the same source line {where}"
                 place = {"path": run.path, "line": seed.line}
                 yield context.finding("SEED102", message, found=seed.value, **place, **weight)
@@ -271,9 +284,11 @@ def check_checkpoints(context: SetContext) -> Iterator[Finding]:
     if context.files.benchmark != _BENCHMARK or not context.closed_by_rules:
         return
     runs = [run for run in context.runs if run.convergence.converged and run.convergence.positions]
-    complete, least = 0, len(context.runs) // 10
+    complete = 0
+    least = len(context.runs) // 10
     for run in runs:
-        interval, positions = _interval(context, run), run.convergence.positions
+        interval = _interval(context, run)
+        positions = run.convergence.positions
         gaps = [later - earlier for earlier, later in pairwise([0, *positions])]
         complete += max(gaps) <= interval
         if not gaps[-1] <= interval:
@@ -318,7 +333,8 @@ def check_round_choice(runs: Iterable[Run]) -> Iterator[Finding]:
 
 
 def _guess(run: Run) -> Finding:
-    if (day := _day(run)) is None:
+    day = _day(run)
+    if day is None:
         message = f"no run has a timestamp; assuming the newest round, {run.round}"
         return finding_of("ROUND102", message, run.path, hint=_NAME_ROUND)
     limit = f"{window(run.usage, run.round)[1]} or earlier"

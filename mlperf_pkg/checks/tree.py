@@ -140,12 +140,14 @@ def check_contents(submission: Submission) -> Iterator[Finding]:
         yield finding_of("TREE101", "no result set has a log; nothing was checked", path)
     message = "not read: {found:s}; expected {expected} in a submission: decompress or unpack them"
     for files in submission.result_sets:
-        if names := packed_logs(files):  # which only raw logs may be
+        names = packed_logs(files)
+        if names:  # which only raw logs may be
             fields = {"found": names, "expected": "files result_*.txt"}
             yield finding_of("SET105", message, files.place.label, **fields)
     systems_with_results = {files.system for files in submission.result_sets}
     for system in submission.systems:
-        if (name := system.path.stem) not in systems_with_results:
+        name = system.path.stem
+        if name not in systems_with_results:
             message = "results/ has no folder of {found:s}"
             yield finding_of("TREE120", message, system.label, found=name)
     if submission.code is None:  # noted in a copy of the results of a round
@@ -180,7 +182,8 @@ def findings_of_systems(
 
 def _submitter(submission: Submission, system: SystemFile) -> Iterator[Finding]:
     """Compare the submitter that a description names with the folder of the submission."""
-    name, expected = system.submitter, submission.name
+    name = system.submitter
+    expected = submission.name
     if name and not are_same(name, expected):
         message = "submitter is {found}; expected {expected}, the name of the submission folder"
         fields = {"found": name, "expected": expected}
@@ -226,7 +229,8 @@ def check_code(context: SetContext) -> Iterator[Finding]:
     if not any(name.startswith("run_and_time") for name in names):
         message = f"no file {{expected}} in {folder}"
         yield _code_finding(context, "CODE104", message, expected="run_and_time.sh")
-    if missing := [name for name in _ONE_TIME if name not in names]:
+    missing = [name for name in _ONE_TIME if name not in names]
+    if missing:
         fields = {} if _is_strict(context) else {"severity": Severity.NOTE}
         message = f"no file {{expected:s}} in {folder}"
         yield context.finding("CODE105", message, expected=missing, **fields)
@@ -304,7 +308,8 @@ def check_input(contents: Input) -> Iterator[Finding]:
         message = "not checked: the link leads out of the checked folder"
         yield finding_of("TREE102", message, place.label)
     for file in contents.unread:
-        path, reason = file.place.label, file.reason
+        path = file.place.label
+        reason = file.reason
         if file.why is Why.UNCHECKED:
             yield not_read(path or ".", reason)
         else:

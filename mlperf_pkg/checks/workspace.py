@@ -44,10 +44,13 @@ def raw_sets(
     by_id = {system.id: system for system in systems}
     logs = [stated(run, place) for place, run in runs.items()]
     for group in membership.groups_of(logs, list(map(described, systems)), config, as_open=as_open):
-        first, system = group.first, by_id.get(group.system or "")
+        first = group.first
+        system = by_id.get(group.system or "")
         members = tuple(runs[log.place] for log in group.logs)
-        parent, name = common_folder([r.path for r in members]), group.system or first.platform
-        place, mode = Place(parent, parent), first.scaling
+        parent = common_folder([r.path for r in members])
+        name = group.system or first.platform
+        place = Place(parent, parent)
+        mode = first.scaling
         yield SetContext(
             files=ResultSet(
                 place, name or None, first.benchmark, (), scaling_mode=mode, tree=workspace
@@ -94,7 +97,8 @@ def _submitter(
     config: Config, system: SystemFile | None, systems: Iterable[SystemFile]
 ) -> str | None:
     """Return the submitter: the configuration's, else the system's, else that of all systems."""
-    if named := config.submitter or (system.submitter if system else None):
+    named = config.submitter or (system.submitter if system else None)
+    if named:
         return named
     submitters = {system.submitter for system in systems if system.submitter}
     return submitters.pop() if len(submitters) == 1 else None
@@ -117,19 +121,24 @@ def check_membership(context: SetContext) -> Iterator[Finding]:
 
 
 def _unknown_system(context: SetContext, group: membership.Group) -> Finding:
-    division, systems = group.first.division or "unnamed", context.systems
+    division = group.first.division or "unnamed"
+    systems = context.systems
     candidates = [system for system in systems if system.id in group.candidates]
-    if unread := [s.path for s in candidates or systems if s.contents is None]:
+    unread = [s.path for s in candidates or systems if s.contents is None]
+    if unread:
         message = "the system is unknown, as {found:s} cannot be read"
         return context.finding("SET110", message, found=unread)
-    if others := [s for s in candidates if known_division(s.division) != division]:
+    others = [s for s in candidates if known_division(s.division) != division]
+    if others:
         message, hint = _of_other_division(division, others[0])
         return context.finding("SET111", message, hint=hint)
     if candidates:
         message = f"the system may be {{found:s}}, judging by {group.why}; expected one system"
-        hint, ids = f"assign each log to one system in {CONFIG_NAME}", [s.id for s in candidates]
+        hint = f"assign each log to one system in {CONFIG_NAME}"
+        ids = [s.id for s in candidates]
         return context.finding("SET125", message, found=ids, hint=hint)
-    if own := [system.id for system in systems if known_division(system.division) == division]:
+    own = [system.id for system in systems if known_division(system.division) == division]
+    if own:
         message = "submission_platform {found} fits no system description"
         message = f"{message}; the {division} division has {{expected:s}}"
         hint = "describe the system with 'mlperf-pkg system init' or, if it is one of these, list"

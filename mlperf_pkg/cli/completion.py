@@ -58,7 +58,8 @@ def published_rounds(_: click.Context, __: click.Parameter, incomplete: str) -> 
 @_with_the_users_rules
 def benchmarks(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
     """Complete benchmarks of the round, or of all rounds."""
-    chosen, names = ctx.params.get("round_"), set[str]()
+    chosen = ctx.params.get("round_")
+    names = set[str]()
     for usage in _usages(ctx):
         for round_ in (name for name in rounds_of(usage) if chosen in (None, name)):
             names.update(load_round(usage, round_).benchmarks)

@@ -112,6 +112,7 @@ def _rows(
     if not published:
         return of_paths
     of_record = rows.rows_of_published(published_results(), published)
-    if both := rows.common_rounds(of_record, of_paths):
+    both = rows.common_rounds(of_record, of_paths)
+    if both:
         raise UserError(f"the published results contain {both}: export them or PATH, not both")
     return rows.merged(of_record, of_paths)

@@ -121,7 +121,8 @@ class _General(click.Option):
 
 
 def _keep(ctx: click.Context, option: click.Parameter, value: Any) -> None:
-    name, root = option.name or "", ctx.find_root()
+    name = option.name or ""
+    root = ctx.find_root()
     if ctx is root or ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
         root.params[name] = value
         if ctx is not root and not ctx.resilient_parsing:
@@ -225,7 +226,8 @@ class Command(click.Command):
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Name the general options."""
         super().format_epilog(ctx, formatter)
-        if text := general_in_words(ctx):
+        text = general_in_words(ctx)
+        if text:
             formatter.write_paragraph()
             formatter.write_text(text)
 
@@ -239,7 +241,8 @@ class Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command, unless a general option is set that would change nothing."""
-        values, names = ctx.find_root().params, read_by(self.callback)
+        values = ctx.find_root().params
+        names = read_by(self.callback)
         for name in _DECISIVE:
             if values.get(name) is not None and name not in names:
                 ctx.fail(f"--{name} does not apply to '{ctx.command_path}'")
@@ -253,7 +256,8 @@ def refuse_former(ctx: click.Context, name: str) -> None:
         Failure: it is one; the message says what to use instead.
     """
     former = f"{ctx.command_path.partition(' ')[2]} {name}"
-    if (new := RENAMED.get(former)) and not ctx.resilient_parsing:
+    new = RENAMED.get(former)
+    if new and not ctx.resilient_parsing:
         raise Failure(f"{former}: use {new}")
 
 
@@ -277,7 +281,8 @@ class Group(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, or fail with a suggestion."""
-        name, commands = args[0], self.list_commands(ctx)
+        name = args[0]
+        commands = self.list_commands(ctx)
         refuse_former(ctx, name)
         if name not in commands and not name.startswith("-") and not ctx.resilient_parsing:
             ctx.fail(f"no such command {name!r}{did_you_mean(name, commands)}")
@@ -293,7 +298,8 @@ class Program(Group):
     def __init__(self, *args: Any, sections: Mapping[str, Iterable[str]], **others: Any) -> None:
         """Create a group; ``sections`` has the names of commands by their title in the help."""
         super().__init__(*args, **others)
-        self._sections, self._names = sections, [*chain.from_iterable(sections.values())]
+        self._sections = sections
+        self._names = [*chain.from_iterable(sections.values())]
 
     def list_commands(self, _: click.Context) -> list[str]:
         """Return the names in the order of the table, which is that of use."""
@@ -328,7 +334,8 @@ class Program(Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, or by a former name the one that replaces it, which a note names."""
-        if (words := FORMER.get(args[0])) and not ctx.resilient_parsing:
+        words = FORMER.get(args[0])
+        if words and not ctx.resilient_parsing:
             click.echo(f"note: {args[0]} is now 'mlperf-pkg {' '.join(words)}'", err=True)
             args = [*words, *args[1:]]
         return super().resolve_command(ctx, args)

@@ -61,7 +61,8 @@ class Output(Struct, frozen=True):
         """Return the width of the terminal, and whether it shows colours."""
         if self.file is not None:
             return View(WIDTH_OF_FILES, verbose=self.verbose)
-        colors, wraps = _shows_colors(), sys.stdout.isatty()
+        colors = _shows_colors()
+        wraps = sys.stdout.isatty()
         return View(_terminal_width(), color=colors, wraps=wraps, verbose=self.verbose)
 
     def show(self, result: Any) -> None:
@@ -163,11 +164,13 @@ class Outputs(Struct, frozen=True):
             UserError: a file cannot be written.
             BrokenPipeError: standard output was closed by its reader.
         """
-        repository, contents = checkout(inputs), []
+        repository = checkout(inputs)
+        contents = []
         for item in self.every:
             view = adapt(replace(item.view(), checkout=repository))
             contents.append((item, item.formats[item.format](result, view)))
-        if files := {output.file: content for output, content in contents if output.file}:
+        files = {output.file: content for output, content in contents if output.file}
+        if files:
             from mlperf_pkg.infra.files import write_all  # noqa: PLC0415 - most reports are shown
 
             write_all(files, replace=self.force)
@@ -219,9 +222,11 @@ def destinations(
     """
     parsed = [_destination(value, formats) for value in outputs or [STDOUT]]
     files = [file and file.resolve() for _, file in parsed]
-    if twice := [name for name, file in zip(outputs, files, strict=False) if files.count(file) > 1]:
+    twice = [name for name, file in zip(outputs, files, strict=False) if files.count(file) > 1]
+    if twice:
         raise click.UsageError(f"-o {twice[-1]} is given twice")
-    alone, chosen = format_ if len(parsed) == 1 else None, []
+    alone = format_ if len(parsed) == 1 else None
+    chosen = []
     for prefix, file in parsed:
         ending = _ENDINGS.get(file.suffix.lower(), "") if file else ""
         by_ending = ending if ending in formats else None

@@ -152,10 +152,12 @@ def command(
     template.library()
     drawing.library()
     if history:
-        page, status = _history(paths, check_options, export), 0
+        page = _history(paths, check_options, export)
+        status = 0
     else:
         content, _ = _content(paths, check_options, filter_findings)
-        page, status = html.html(content, drawing.runtime()), int(content.report.has_errors)
+        page = html.html(content, drawing.runtime())
+        status = int(content.report.has_errors)
     target.write(page)
     if target.file:
         click.echo(file)

@@ -236,7 +236,8 @@ def objections(
     if new is states.State.WAIVED and tree is None:
         raise click.UsageError("the state waived needs TREE, the round with the correction")
     target.refuse_early(tuple(filter(None, [tree])))
-    calendar, entries = dates.calendar_here(), states.read_entries(file)
+    calendar = dates.calendar_here()
+    entries = states.read_entries(file)
     examined = states.examine(tree, check_options) if tree else None
     if new:
         is_waived = new is states.State.WAIVED

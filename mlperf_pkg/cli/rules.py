@@ -129,7 +129,8 @@ def _instead(name: str, names: Sequence[str]) -> str:
 
 
 def _benchmark_rules(round_: Round, name: str, division: str) -> render.Document:
-    benchmark, of_round = explain.loaded(round_, name), explain.common_layers(round_, division)
+    benchmark = explain.loaded(round_, name)
+    of_round = explain.common_layers(round_, division)
     layers = [*of_round, *explain.benchmark_layers(benchmark, division)]
     return render.of_benchmark(round_, benchmark, explain.effective(layers))
 
@@ -202,7 +203,8 @@ def diff(
     comparison = explain.compare(
         usage or "training", round_name(old), round_name(new), benchmark, division
     )
-    before, after = comparison.old, comparison.new
+    before = comparison.old
+    after = comparison.new
     changed = (changed_points(before, was, after, now) for was, now in comparison.pairs)
     target.show(render.of_comparison(comparison, list(chain.from_iterable(changed))))
     return 0

@@ -36,12 +36,15 @@ def passphrase(file: Path | None, *, new: bool) -> str:
         UserError: it is empty, or there is no terminal to ask on.
     """
     if file is not None:
-        text, origin = first_line(file).decode("utf-8", "surrogateescape"), str(file)
+        text = first_line(file).decode("utf-8", "surrogateescape")
+        origin = str(file)
     elif VARIABLE in os.environ:
-        text, origin = os.environ[VARIABLE], f"${VARIABLE}"
+        text = os.environ[VARIABLE]
+        origin = f"${VARIABLE}"
     elif sys.stdin.isatty():
         prompt = click.prompt("Passphrase", hide_input=True, confirmation_prompt=new, err=True)
-        text, origin = str(prompt), "the passphrase"
+        text = str(prompt)
+        origin = "the passphrase"
     else:
         raise UserError(
             f"no passphrase and no terminal to ask on: use --passphrase-file FILE or ${VARIABLE}"

@@ -143,7 +143,8 @@ def command(ctx: click.Context, /, *, folder: Path, force: bool, **values: Any) 
         return 0
     _refuse(ctx, _ROUND_OPTIONS, "a whole round (--submitters, --system-count)")
     required = ("benchmarks", "system", "submitter")
-    if missing := [f"--{name.removesuffix('s')}" for name in required if not values[name]]:
+    missing = [f"--{name.removesuffix('s')}" for name in required if not values[name]]
+    if missing:
         raise click.UsageError(f"missing {', '.join(missing)} (or --submitters)")
     if len(values["benchmarks"]) > 1:
         raise click.UsageError(

@@ -107,14 +107,18 @@ class Bar:
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = monotonic) -> None:
         """Create a bar that is hidden until a check has taken a second."""
-        self._stream, self._clock = stream, clock
+        self._stream = stream
+        self._clock = clock
         self._bar: Progress | None = None
 
     def begin(self, files: int, size: int) -> None:
         """Announce the number of files and their total size."""
         self.end()
         self._started_s = self._clock()
-        self._files, self._size, self._done, self._read = files, size, 0, 0
+        self._files = files
+        self._size = size
+        self._done = 0
+        self._read = 0
 
     def advance(self, size: int) -> None:
         """Count one file, and its size in bytes, as read."""

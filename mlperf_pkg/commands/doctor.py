@@ -84,7 +84,8 @@ def _packages() -> Iterator[Diagnosis]:
         text = "not known: mlperf-pkg runs from its source without being installed"
         yield Diagnosis("packages", State.NOTE, text, "pip install .")
         return
-    if missing := [name for name in required.get("", ()) if _version(name) is None]:
+    missing = [name for name in required.get("", ()) if _version(name) is None]
+    if missing:
         text = f"missing: {', '.join(missing)}"
         yield Diagnosis("packages", State.BROKEN, text, "pip install mlperf-pkg")
     else:
@@ -111,7 +112,8 @@ def _requirements() -> Mapping[str, Sequence[str]]:
         return {}
     names: dict[str, list[str]] = defaultdict(list)
     for line in lines:
-        if match := _REQUIREMENT.fullmatch(line):
+        match = _REQUIREMENT.fullmatch(line)
+        if match:
             extra = _EXTRA.search(match[2] or "")
             if extra or not match[2]:  # other conditions may not hold here
                 names[extra[1] if extra else ""].append(match[1])
@@ -183,7 +185,9 @@ def _rounds() -> list[tuple[str, str]]:
 
 
 def _compiled() -> Diagnosis:
-    name, repair, slow = "compiled rulebook", _REINSTALL, "every command starts slowly"
+    name = "compiled rulebook"
+    repair = _REINSTALL
+    slow = "every command starts slowly"
     try:
         path = data_folder("rules") / COMPILED
         if not path.is_file():
@@ -207,7 +211,8 @@ def _published() -> str:
 
 
 def _folders() -> Iterator[Diagnosis]:
-    if folder := cache_folder():
+    folder = cache_folder()
+    if folder:
         yield _folder("cache", folder, "charts are prepared anew each time")
     else:
         text = "not used: its folder is not your own"

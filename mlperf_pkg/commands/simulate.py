@@ -140,7 +140,8 @@ def write_whole_round(folder: Path, order: Mapping[str, Any], *, force: bool) ->
     Raises:
         UserError: as ``write_round``.
     """
-    usage, submitters = order["usage"], order["submitters"]
+    usage = order["usage"]
+    submitters = order["submitters"]
     plan = simulation.RoundPlan(usage, order["round"] or rounds(usage)[-1])
     systems = order["systems"] or max(plan.systems, submitters or 0)
     same = ("sets", "seed", "benchmarks", "failures")

@@ -40,7 +40,8 @@ class Console:
             self.log("WARNING", f"{log_output}: is inside the results, and is not written")
             return
         file = Path(log_output).open("a", encoding="utf-8")  # noqa: SIM115 - closed by the stack
-        self.log_output, self._file = log_output, stack.enter_context(file)
+        self.log_output = log_output
+        self._file = stack.enter_context(file)
 
     def log(self, level: str, text: str) -> None:
         """Write one line."""

@@ -50,7 +50,8 @@ def package_crash_paths(checked: Checked) -> set[str]:
     """
     paths = crash_paths(checked.report.findings)
     for context in checked.contexts:
-        if system := context.system:
+        system = context.system
+        if system:
             is_unreadable = any(finding.code == "TREE114" for finding in system.findings)
             if is_unreadable or "division" not in (system.contents or {"division"}):
                 paths.add(context.path)

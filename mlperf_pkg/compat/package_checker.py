@@ -80,7 +80,8 @@ def _checked_submission(folder: str, usage: str, ruleset: str, flags: frozenset[
 
 def _without_top_flags(submission: Submission) -> Submission:
     """Remove the flags at the top, which the package checker does not read."""
-    params, sets = submission.params.items(), []
+    params = submission.params.items()
+    sets = []
     for files in submission.result_sets:
         folders = {*files.place.labels_above, files.place.label} - {submission.place.label}
         inner = (of_file.flags for path, of_file in params if path.rpartition("/")[0] in folders)
@@ -138,7 +139,8 @@ def _say_set(
     console.log("INFO", f" System {context.files.system}")
     console.log("INFO", f" Benchmark {context.files.benchmark}")
     console.bar()
-    runs, required = result.row.runs_found, result.row.runs_required
+    runs = result.row.runs_found
+    required = result.row.runs_required
     if any(finding.code == "SET101" for finding in result.findings):
         where = f"wrong file names in directory {context.path}"
         reason = f"Incorrect number of files in dir, or {where}, found {runs}, expected {required}"

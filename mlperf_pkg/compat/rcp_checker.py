@@ -19,7 +19,8 @@ from mlperf_pkg.rulebook.documents import usages
 from mlperf_pkg.submission.model import TRAIN_SAMPLES
 
 _ADVICE = "consider adding --rcp_bypass in when running the package_checker."
-_PRUNED, _FULL = "pruned_rcps", "full_rcps"
+_PRUNED = "pruned_rcps"
+_FULL = "full_rcps"
 _BY_SIZE = itemgetter("BS")
 Record: TypeAlias = dict[str, Any]
 """A reference point with the field names of mlperf-logging."""
@@ -45,7 +46,8 @@ def logs_in(folder: str) -> list[str]:
     Raises:
         UserError: there is none.
     """
-    if logs := sorted(map(str, Path(folder).glob("result_*.txt"))):
+    logs = sorted(map(str, Path(folder).glob("result_*.txt")))
+    if logs:
         return logs
     raise UserError(f"{folder}: no log of a result set (no file named result_*.txt)")
 
@@ -96,7 +98,9 @@ class RCP_Checker:  # noqa: N801 - as in mlperf-logging
             UserError: there are no such points.
         """
         origin = Origin(Path(rcp_file.name) if rcp_file else None)
-        self.usage, self.ruleset, self.benchmark = usage, ruleset, benchmark
+        self.usage = usage
+        self.ruleset = ruleset
+        self.benchmark = benchmark
         self._reference = reference(usage, round_name(ruleset), benchmark, origin)
         self.submission_runs = self._reference.runs.required
         self.rcp_data = {p.name: self._record(p) for p in self._reference.points}
@@ -138,7 +142,8 @@ class RCP_Checker:  # noqa: N801 - as in mlperf-logging
         self, target_bs: float, low_rcp: Record, high_rcp: Record
     ) -> tuple[str, Record]:
         sizes = {point.batch_size: point for point in self._reference.points}
-        low, high = sizes[low_rcp["BS"]], sizes[high_rcp["BS"]]
+        low = sizes[low_rcp["BS"]]
+        high = sizes[high_rcp["BS"]]
         runs = self.submission_runs
         point = rcp.ReferencePoint.between(low, high, target_bs, runs=runs)
         return f"{self.benchmark}_interp_{target_bs}", self._record(point)
@@ -154,7 +159,8 @@ def _tested(  # noqa: PLR0917 - the options of the command
     (context,) = contexts
     points_of = reference_of(context.round, contexts[0].rules, origin)
     points = points_of.points if rcp_pass == _FULL else points_of.used
-    if (result := rcp_test(context, points)) is None:
+    result = rcp_test(context, points)
+    if result is None:
         raise UserError(f"{folder}: cannot be tested: {crash_of(context, points)}")
     return result
 

@@ -80,12 +80,14 @@ def open_archive(path: AnyPath, content: Content, spool: Callable[[], Spool]) ->
     """
     with _seekable(path, content, spool) as (file, whole):
         members = (zip_members if content.is_zip else tar_members)(file, whole)
-        listing, size = Listing(path, folders={_TOP: {}}), 0
+        listing = Listing(path, folders={_TOP: {}})
+        size = 0
         for number, (name, opener, reason) in enumerate(members):
             if number >= LARGEST_NUMBER:
                 raise ArchiveError(f"more than {LARGEST_NUMBER:,} files and folders")
             size += opener.size if opener else 0
-            if problem := bomb(size, whole.size):
+            problem = bomb(size, whole.size)
+            if problem:
                 raise ArchiveError(problem)
             _enter(listing, name, opener, reason)
     for both in listing.folders.keys() & listing.openers.keys():
@@ -106,7 +108,8 @@ def _seekable(
     copy = spool()
     with content.open(path) as stream:
         whole = copy.append(stream)
-        if problem := problem_of(stream):
+        problem = problem_of(stream)
+        if problem:
             raise ArchiveError(problem)
     copy.file.seek(whole.start)
     yield copy.file, whole
@@ -116,7 +119,8 @@ def _enter(listing: Listing, name: str, opener: Opener | None, reason: str | Non
     path = re.sub(r"\A(\./)+", "", name).removesuffix("/")
     if path in {"", "."} or path.split("/")[0] == _MAC:
         return
-    if problem := unfit(path) or reason:
+    problem = unfit(path) or reason
+    if problem:
         listing.left_out[name] = problem
     elif path in listing.openers or path in listing.left_out:
         _leave_out(listing, path, "twice in the archive")
@@ -209,7 +213,8 @@ def zip_members(file: BinaryIO, whole: Part) -> Iterator[Member]:
 
 def _zip_member(file: BinaryIO, info: zipfile.ZipInfo, whole: Part) -> Member:
     name = info.orig_filename
-    if reason := _zip_reason(info):
+    reason = _zip_reason(info)
+    if reason:
         return name, None, reason
     if info.filename.endswith("/"):  # not is_dir, which raises for an empty name
         return name, None, None
@@ -227,7 +232,8 @@ def _zip_member(file: BinaryIO, info: zipfile.ZipInfo, whole: Part) -> Member:
 
 def _zip_reason(info: zipfile.ZipInfo) -> str | None:
     """Return why a member is not read."""
-    kind, method = stat.S_IFMT(info.external_attr >> 16), info.compress_type
+    kind = stat.S_IFMT(info.external_attr >> 16)
+    method = info.compress_type
     is_stored = method == zipfile.ZIP_STORED
     is_foreign = not is_stored and method != zipfile.ZIP_DEFLATED
     reasons = {
@@ -247,7 +253,9 @@ class _Guarded:
         self._file = file
         self._most = most
         self._reads = 0
-        self.seek, self.tell, self.close = file.seek, file.tell, lambda: None
+        self.seek = file.seek
+        self.tell = file.tell
+        self.close = lambda: None
 
     def read(self, size: int = -1) -> bytes:
         self._reads += 1
@@ -293,7 +301,8 @@ class Names(Struct):
 
     def add(self, path: str, *, folder: bool = False) -> str | None:
         """Add a file or folder and its parents; return why one must not be added, else None."""
-        if reason := unfit(path):
+        reason = unfit(path)
+        if reason:
             return reason
         parents = ((path[: slash.start()], True) for slash in re.finditer("/", path))
         reasons = (self._add_one(*one) for one in chain(parents, [(path, folder)]))

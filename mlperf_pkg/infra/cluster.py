@@ -62,7 +62,8 @@ class _Batches(Mapper):
     """A ``Mapper`` that submits several items in one task."""
 
     def __init__(self, inner: Executor, killed: type[Exception]) -> None:
-        self._inner, self._killed = inner, killed
+        self._inner = inner
+        self._killed = killed
 
     def submit(
         self, function: Callable[[_Item], _Result], items: Sequence[_Item]

@@ -22,7 +22,8 @@ _Content = str | bytes
 _Files = Mapping[Path, _Content] | Mapping[Path | StoredFile, _Content]
 
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
-_PREFIX, _SUFFIX = ".mlperf-pkg-", ".new"
+_PREFIX = ".mlperf-pkg-"
+_SUFFIX = ".new"
 _OLD = ".old"
 _MARKER = ".mlperf-pkg"  # in a scratch folder: the number of its process and its inode
 _HERE = -100  # AT_FDCWD: paths are relative to the current folder
@@ -327,7 +328,8 @@ def _unused(scratch: Path) -> Iterator[None]:
 
 def _has_mark(scratch: Path) -> bool:
     """Return whether a folder has its own marker, or is empty, as its process was killed early."""
-    entries, marker = list(scratch.iterdir()), scratch / _MARKER
+    entries = list(scratch.iterdir())
+    marker = scratch / _MARKER
     if not entries or not stat.S_ISREG(marker.lstat().st_mode):
         return not entries
     mark = read_file(marker, 99)
@@ -399,7 +401,8 @@ def _sync_all(folder: Path) -> None:
 
     A call for each of a thousand files takes seconds.
     """
-    if sync := _system_call("syncfs"):
+    sync = _system_call("syncfs")
+    if sync:
         _sync(folder, sync)
         return
     for path in (folder, *(folder / e.path for e in list_tree(folder) if e.link is None)):
@@ -459,7 +462,8 @@ def cached(name: str, make: Callable[[], str]) -> str:
         return make()
     path = folder / name
     with suppress(OSError, UnicodeDecodeError):
-        if text := read_file(path, _LARGEST_CACHED).decode():
+        text = read_file(path, _LARGEST_CACHED).decode()
+        if text:
             return text
     text = make()
     with suppress(OSError, UserError):

@@ -29,7 +29,8 @@ ProblemKind = Literal["bom", "encoding", "duplicate_key", "not_finite"]
 _LEXEME = r'(?s:"[^"\\]*(?:\\.[^"\\]*)*"?|[\[\]{}]|[^\s\[\]{}",:]+)'
 # The same or the end of a line, after what is between tokens; in valid JSON no string has several.
 _PIECE = r'[ \t\r,:]*(\n|"[^"\\\n]*(?:\\.[^"\\\n]*)*"?|[\[\]{}]|[^ \t\r\n\[\]{}",:]+|\Z)'
-_OPENING, _CLOSING = ("{", "["), ("}", "]")
+_OPENING = ("{", "[")
+_CLOSING = ("}", "]")
 _NOT_FINITE = ("NaN", "Infinity", "-Infinity")
 
 # The start of each message of the standard library, and what it expected.
@@ -90,7 +91,8 @@ class JsonDocument(Struct, frozen=True):
         """Return the 1-based line of the member at ``path``, or of its nearest ancestor."""
         is_field = len(path) == 1 and isinstance(self.value, dict) and path[0] in self.value
         if is_field and not self.problems:
-            name, text = f'"{path[0]}"', self._text
+            name = f'"{path[0]}"'
+            text = self._text
             if text.count(name) == 1 and f"{name}:" in text:  # nearly always
                 return text.count("\n", 0, text.index(name)) + 1
         member, _ = _scanned(self._text)
@@ -201,7 +203,8 @@ def _syntax_error(text: str, error: json.JSONDecodeError) -> JsonSyntaxError:
     before = text[: error.pos].rstrip()
     # Python 3.13 points at a trailing comma, earlier versions at the bracket that follows it.
     comma = len(before) - 1 if before.endswith(",") else error.pos
-    if trailing := re.compile(r",\s*([}\]])").match(text, comma):
+    trailing = re.compile(r",\s*([}\]])").match(text, comma)
+    if trailing:
         line = text.count("\n", 0, comma) + 1
         return JsonSyntaxError(line, f"found a comma before {trailing[1]!r}; expected none")
     token = re.compile(_LEXEME).match(text, error.pos)
@@ -215,7 +218,8 @@ def _syntax_error(text: str, error: json.JSONDecodeError) -> JsonSyntaxError:
 @lru_cache(maxsize=1)  # the lines of one file are looked up together, of most files never
 def _scanned(text: str) -> tuple[_Member, list[JsonProblem]]:
     """Return the members of a string that is valid JSON, and the problems among them."""
-    holders, named = [_Member(1)], None
+    holders = [_Member(1)]
+    named = None
     problems: list[JsonProblem] = []
     for line, token in _tokens(text):
         holder = holders[-1]
@@ -223,12 +227,14 @@ def _scanned(text: str) -> tuple[_Member, list[JsonProblem]]:
             holders.pop()
         elif holder.keyed and named is None:
             key = json.loads(token) if "\\" in token else token[1:-1]
-            if first := holder.members.get(key):
+            first = holder.members.get(key)
+            if first:
                 message = f"the key {key!r} is repeated (first on line {first.line})"
                 problems.append(JsonProblem(line, "duplicate_key", message))
             named = holder.add(key, line)
         else:
-            member, named = named or holder.add(len(holder.members), line), None
+            member = named or holder.add(len(holder.members), line)
+            named = None
             if token in _OPENING:
                 member.keyed = token == _OPENING[0]
                 holders.append(member)

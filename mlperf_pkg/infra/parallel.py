@@ -104,7 +104,8 @@ class _Pool(Mapper):
     """
 
     def __init__(self, workers: int, *, forks: bool) -> None:
-        self._number, self._forks = workers, forks
+        self._number = workers
+        self._forks = forks
         self._workers: dict[Connection, _Worker] = {}
         self._function: Callable[[Any], Any] = id
         self._items: Sequence[Any] = ()
@@ -114,8 +115,11 @@ class _Pool(Mapper):
         self, function: Callable[[_Item], _Result], items: Sequence[_Item]
     ) -> Iterator[tuple[_Result] | Exception]:
         self.stop()  # the workers of the call before
-        self._function, self._items, self._waiting = function, items, deque(range(len(items)))
-        arrivals, early = self._arrivals(), dict[int, Any]()
+        self._function = function
+        self._items = items
+        self._waiting = deque(range(len(items)))
+        arrivals = self._arrivals()
+        early = dict[int, Any]()
         for number in range(len(items)):
             while number not in early:
                 other, outcome = next(arrivals)

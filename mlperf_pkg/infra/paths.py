@@ -245,7 +245,8 @@ def walk(
         OSError: a folder cannot be read. ``unreadable``, if given, is called instead with its
             path and the error, and the folder counts as empty.
     """
-    location, cache = location_of(top), FolderCache() if cache is None else cache
+    location = location_of(top)
+    cache = FolderCache() if cache is None else cache
     pending = [Entry("", folder=True)]  # a stack: trees may be deeper than Python recurses
     while pending:
         entry = pending.pop()

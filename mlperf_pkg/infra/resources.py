@@ -84,7 +84,8 @@ def installed_version(name: str) -> str:
     Raises:
         MissingPackageError: it is not installed.
     """
-    prefix, suffix = f"{name.replace('-', '_')}-", ".dist-info"
+    prefix = f"{name.replace('-', '_')}-"
+    suffix = ".dist-info"
     for folder in sys.path:  # by the folder that describes it: importlib.metadata is slow to import
         with suppress(OSError):
             for entry in os.listdir(folder or "."):  # noqa: PTH208 - fast, for many entries

@@ -29,9 +29,11 @@ from mlperf_pkg.infra.text import FROM_UTF_16, UTF_16_MARKS
 NO_PERMISSION = "no permission to read it"
 SUFFIXES = (".tar", ".tar.gz", ".tar.xz", ".tar.zst", ".tgz", ".txz", ".tzst", ".zip")
 
-_PACKED_BYTES, _UNPACKED_BYTES = 1 << 18, 1 << 20
+_PACKED_BYTES = 1 << 18
+_UNPACKED_BYTES = 1 << 20
 _ZIP = (b"PK\3\4", b"PK\5\6")
-_TAR, _TAR_AT = b"ustar", 257
+_TAR = b"ustar"
+_TAR_AT = 257
 _ENCRYPTED = (b"age-encryption.org/", b"Salted__")
 _LINE_BYTES = 1 << 20  # of a line
 
@@ -201,7 +203,8 @@ def foreign_text(head: bytes) -> ForeignText | None:
     """Return what a file is by its first bytes if it is UTF-16, compressed or an archive."""
     if head.startswith(UTF_16_MARKS):
         return ForeignText("UTF-16 text", FROM_UTF_16)
-    if compression := compression_of(head):
+    compression = compression_of(head)
+    if compression:
         tool = compression.name.lower()
         return ForeignText(f"{tool} data", f"decompress it with {tool} -d")
     if Content(head).is_archive:
@@ -260,7 +263,8 @@ def numbered_lines(source: Source) -> Iterator[tuple[int, bytes]]:
     Raises:
         OSError: the file cannot be read.
     """
-    line, start = 1, True
+    line = 1
+    start = True
     with source.open() as stream:
         while piece := stream.readline(_LINE_BYTES):
             if start:

@@ -99,7 +99,8 @@ class _RangeReader(io.RawIOBase):
     """Reads an object range by range."""
 
     def __init__(self, stored: Object) -> None:
-        self._object, self._position = stored, 0
+        self._object = stored
+        self._position = 0
 
     def readable(self) -> bool:
         return True
@@ -114,7 +115,8 @@ class _RangeReader(io.RawIOBase):
         return len(data)
 
     def readall(self) -> bytes:
-        start, self._position = self._position, self._object.size
+        start = self._position
+        self._position = self._object.size
         return self._object.fetch(start, self._position) if start < self._position else b""
 
 

@@ -109,11 +109,13 @@ class Decompressor:
                 if not data:
                     return
                 self._stream = _DECOMPRESSORS[self._format]()
-            if piece := self._piece(data):
+            piece = self._piece(data)
+            if piece:
                 yield piece
             data = b""
             if self._stream.eof:
-                data, self._stream = self._stream.unused_data, None
+                data = self._stream.unused_data
+                self._stream = None
             elif self._stream.needs_input:
                 return
 
@@ -133,7 +135,8 @@ class Decompressor:
             reason = f"the {self._format.name.lower()} data is damaged ({error})"
             raise DamagedError(reason) from error
         self._unpacked += len(piece)
-        if problem := bomb(self._unpacked, self._packed):
+        problem = bomb(self._unpacked, self._packed)
+        if problem:
             raise DamagedError(problem)
         return piece
 
@@ -292,8 +295,10 @@ class _PartReader(PartialReader):
     """Reads a part of a file, wherever others read it."""
 
     def __init__(self, file: BinaryIO, start: int, size: int, *, owned: bool = False) -> None:
-        self._file, self._owned = file, owned
-        self._position, self._end = start, start + size
+        self._file = file
+        self._owned = owned
+        self._position = start
+        self._end = start + size
 
     def readinto(self, buffer: Any) -> int:
         size = min(len(buffer), self._end - self._position)

@@ -117,7 +117,8 @@ class ScannedBlock(Block):
     def select(self, indexes: Collection[int]) -> list[Record]:
         """Return the records at some indexes, each decoded once."""
         decoded = self._decoded
-        if missing := set(indexes).difference(decoded):
+        missing = set(indexes).difference(decoded)
+        if missing:
             records = decode_records(_scan.cut(self.text, self._spans, RECORD, missing))
             decoded.update(zip(missing, records, strict=True))
         return list(map(decoded.__getitem__, indexes))
@@ -205,7 +206,8 @@ def lines_with(words: Iterable[bytes], text: bytes) -> Iterator[bytes]:
     end = -1
     for offset in merge(*(_occurrences(word, text) for word in words)):
         if offset > end:
-            start, end = text.rfind(b"\n", 0, offset) + 1, end_of_line(text, offset)
+            start = text.rfind(b"\n", 0, offset) + 1
+            end = end_of_line(text, offset)
             _, token, raw = text[start:end].rpartition(TOKEN)
             if token:
                 yield raw

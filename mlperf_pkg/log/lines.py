@@ -80,7 +80,8 @@ class LineNumbers:
         """
         if self._blocks and isinstance(self._blocks[-1], array):
             self._blocks[-1].extend(self._later_lines)
-        self._first, self._chunk = self.after, chunk
+        self._first = self.after
+        self._chunk = chunk
         self._counts.append(self._counts[-1] + size)
         if contiguous and text == chunk:
             self._blocks.append(range(self._first, self._first + size))
@@ -91,7 +92,8 @@ class LineNumbers:
     def of(self, number: int) -> int:
         """Return the line of a record by its number in the log."""
         block = bisect_right(self._counts, number) - 1
-        lines, index = self._blocks[block], number - self._counts[block]
+        lines = self._blocks[block]
+        index = number - self._counts[block]
         if isinstance(lines, array) and index >= len(lines):
             lines.extend(islice(self._later_lines, index + 1 - len(lines)))
         return lines[index]
@@ -149,7 +151,8 @@ class LineFindings:
         values: Iterator[Any]
         if "{found}" in misfit.reason:
             values = iter([printable(misfit.time_ms) for misfit in misfits.values()])
-            expected, hint = "a number", None
+            expected = "a number"
+            hint = None
         else:
             message += "; found {found:s}"
             values = map(shown, dict.fromkeys([head_of(tails[index]) for index in misfits]))

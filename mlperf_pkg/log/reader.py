@@ -136,12 +136,14 @@ class LogReader:
         *shadowed, raw = tail.split(TOKEN)
         for between in shadowed:  # which the official parser skips
             text = between.decode("latin-1")
-            if record := recover(text.rstrip()):
+            record = recover(text.rstrip())
+            if record:
                 self._keep_unofficial(record)
             self._findings.at(number, "LOG104", printable(record.key if record else text.strip()))
         content = decode_line(raw)
         if isinstance(content, Record):
-            if name := not_json_number(raw):
+            name = not_json_number(raw)
+            if name:
                 self._findings.at(number, "LOG106", name)
             try:
                 raw.decode("utf-8")
@@ -243,7 +245,8 @@ def records_with(stream: BinaryIO, words: Iterable[bytes] = (TOKEN,)) -> Iterato
     """Yield the records on lines that hold any of ``words``; the stream is read as needed."""
     for chunk in _chunks(stream, HEAD_BYTES, lambda: None):
         for raw in lines_with(words, chunk.replace(b"\r", b"\n")):
-            if record := decode(raw):
+            record = decode(raw)
+            if record:
                 yield record
 
 

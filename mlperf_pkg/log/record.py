@@ -155,7 +155,8 @@ def decode_line(raw: bytes) -> Record | Misfit:
     try:
         fields = json.loads(text)
     except json.JSONDecodeError as error:
-        reason, column = f"not JSON: {error.msg}", error.pos + 1
+        reason = f"not JSON: {error.msg}"
+        column = error.pos + 1
         return Misfit("LOG101", reason, fatal=False, recovered=recover(text), column=column)
     except ValueError:  # a number of more digits than Python converts
         return Misfit("LOG101", "a number is too long", fatal=False, recovered=recover(text))

@@ -99,7 +99,8 @@ class PublishedResults:
 
     def __init__(self, file: File, path: Path) -> None:
         """Start with a file whose parts are not read yet."""
-        self._file, self._path = file, path
+        self._file = file
+        self._path = path
         self._settings: dict[str, tuple[Setting, ...]] = {}
 
     @property
@@ -229,7 +230,9 @@ class PublishedResults:
 
     def _numbered(self, part: bytes, code: str, per_log: int = 1) -> tuple[array[Any], array[int]]:
         """Return numbers, ``per_log`` of each log, and the indexes of their sets."""
-        data, numbers, indexes = self._decompressed(part), array(code), array("H")
+        data = self._decompressed(part)
+        numbers = array(code)
+        indexes = array("H")
         count, rest = divmod(len(data), per_log * numbers.itemsize + indexes.itemsize)
         split = count * per_log * numbers.itemsize
         numbers.frombytes(data[:split])

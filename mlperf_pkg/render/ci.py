@@ -146,7 +146,8 @@ def gitlab(report: Report, view: View) -> str:
 def _issue(finding: Finding, fingerprint: str, view: View) -> dict[str, Any]:
     severity = "info" if finding.waiver else _OTHERS[finding.severity]
     severity = _ERRORS.get(finding.basis, severity) if finding.is_error else severity
-    path, lines = visible(view.checkout.path_of(finding)), {"begin": finding.line or 1}
+    path = visible(view.checkout.path_of(finding))
+    lines = {"begin": finding.line or 1}
     return {
         "description": text_with_set(finding).replace("\n", "; "),
         "check_name": finding.code,
@@ -248,8 +249,10 @@ def _count(element: ET.Element, cases: Sequence[_Case]) -> None:
 
 def _test(suite: ET.Element, suite_name: str, case: _Case, view: View) -> None:
     test = ET.SubElement(suite, "testcase", name=visible(case.name), classname=visible(suite_name))
-    if errors := case.errors:  # the most important one is the message, all are the text
-        worst, number = min(errors, key=words.importance), wording.counted(len(errors) - 1, "error")
+    errors = case.errors
+    if errors:  # the most important one is the message, all are the text
+        worst = min(errors, key=words.importance)
+        number = wording.counted(len(errors) - 1, "error")
         fails = [basis for basis in BASES if any(error.fails(basis) for error in errors)]
         message = visible(f"{worst.code}: {worst.text}")
         message += f" (and {number} more)" if len(errors) > 1 else ""
@@ -307,7 +310,8 @@ def _rule(code: str) -> dict[str, Any]:
     from mlperf_pkg.rulebook.load import codes  # noqa: PLC0415 - reads every explanation
 
     if code in codes():
-        title, text = codes()[code].title, codes()[code].explanation
+        title = codes()[code].title
+        text = codes()[code].explanation
     elif code in explain.rulebook_codes():  # in the newest round that has it, and in all rounds
         spans = [span for history in explain.histories(code) for span in history.spans]
         keys = ", ".join(dict.fromkeys(span.rule.key for span in spans))
@@ -325,7 +329,8 @@ def _result(finding: Finding, rule: int, fingerprint: str, view: View) -> dict[s
     first, *others = _locations(finding, view)
     related = {"relatedLocations": others[:_MOST_RELATED]} if others else {}
     suppressed: dict[str, Any] = {}
-    if waiver := finding.waiver:
+    waiver = finding.waiver
+    if waiver:
         why = visible(f"{waiver.reason} (approved by {waiver.approved_by} until {waiver.until})")
         accepted = {"kind": "external", "status": "accepted", "justification": why}
         suppressed = {"suppressions": [accepted]}

@@ -115,7 +115,8 @@ def label(finding: Finding) -> str:
 
 def remarks(finding: Finding) -> list[str]:
     """Return the lines below the message: a hint or the waiver."""
-    if waiver := finding.waiver:
+    waiver = finding.waiver
+    if waiver:
         return [f"waived by {waiver.approved_by} until {waiver.until}: {waiver.reason}"]
     return [f"hint: {finding.hint}"] if finding.hint else []
 
@@ -196,7 +197,8 @@ def verdict_in_words(report: Report, basis: Basis) -> str:
         return _reason(report, basis)
     parts = list(_amounts(report, basis))
     rows = report.result_sets or report.runs
-    if unchecked := sum(getattr(row.verdict, basis) is Verdict.NOT_CHECKED for row in rows):
+    unchecked = sum(getattr(row.verdict, basis) is Verdict.NOT_CHECKED for row in rows)
+    if unchecked:
         noun = "result set" if report.result_sets else "log"
         parts.append(f"{unchecked} of {wording.counted(len(rows), noun)} not checked")
     if basis is Basis.RULES:
@@ -242,7 +244,8 @@ def _amounts(report: Report, basis: Basis) -> Iterator[str]:
     """Yield the numbers of errors and warnings of a basis, and the result sets that have them."""
     of_basis = [f for f in report.findings if not f.waiver and f.basis in (Basis.BOTH, basis)]
     for severity in (Severity.ERROR, Severity.WARNING):
-        if findings := [finding for finding in of_basis if finding.severity is severity]:
+        findings = [finding for finding in of_basis if finding.severity is severity]
+        if findings:
             in_sets = len({f.set for f in findings} & {row.id for row in report.results})
             total = wording.counted(len(report.results), "result set")
             where = f" in {in_sets} of {total}" if in_sets else ""
@@ -253,7 +256,8 @@ def counts_in_words(report: Report) -> str:
     """Return ``2 errors, 1 warning, 0 notes``, and how many were waived or hidden."""
     numbers = counts(report.findings)
     parts = [wording.counted(numbers[severity], severity.value) for severity in Severity]
-    if waived := sum(finding.waiver is not None for finding in report.findings):
+    waived = sum(finding.waiver is not None for finding in report.findings)
+    if waived:
         parts.append(f"{waived} waived")
     if report.hidden:
         parts.append(f"{wording.counted(report.hidden, 'finding')} hidden by --select or --ignore")
@@ -268,7 +272,8 @@ def sets_in_words(report: Report) -> Iterator[str]:
         yield f"{'systems' if len(names) > 1 else 'system'} found by {evidence}: {systems}"
     hints = (finding.hint or "" for finding in report.findings if finding.code == NOT_DESCRIBED)
     yield from dict.fromkeys(f"description not checked: {hint}" for hint in hints)
-    if unjudged := sum(not row.judged for row in report.result_sets):
+    unjudged = sum(not row.judged for row in report.result_sets)
+    if unjudged:
         number = len(report.result_sets)
         which = f" in {unjudged} of {number} result sets" if unjudged < number else ""
         yield f"only the logs were judged{which}: {_TO_JUDGE_SETS}"

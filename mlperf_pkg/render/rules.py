@@ -144,7 +144,8 @@ def _heading(where: str) -> str:
 
 def rule_fields(rule: Rule) -> dict[str, Any]:
     """Return what JSON says of a rule."""
-    requirement, formula = explain.requirement(rule), rule.formula_text or None
+    requirement = explain.requirement(rule)
+    formula = rule.formula_text or None
     fields = {"code": rule.code, "key": rule.key, "asked": requirement, "formula": formula}
     names = ("basis", "severity", "source")
     return {**fields, **{name: as_json(getattr(rule, name)) for name in names}}
@@ -176,7 +177,8 @@ def of_comparison(comparison: Comparison, points: Sequence[PointChange]) -> Docu
 
 
 def _comparison_lines(comparison: Comparison, points: Sequence[PointChange]) -> Iterator[str]:
-    old, new = comparison.old, comparison.new
+    old = comparison.old
+    new = comparison.new
     yield f"{USAGES[new.usage]} {old.name} -> {new.name}" + (
         f" (submission {old.submission_date} -> {new.submission_date})"
     )
@@ -185,7 +187,8 @@ def _comparison_lines(comparison: Comparison, points: Sequence[PointChange]) -> 
     yield from (f"  - {name}" for name in comparison.gone)
     yield from (f"  ~ {one} is now called {other}" for one, other in comparison.renamed.items())
     for item in comparison.added:
-        target, runs = explain.target(item), explain.runs(item.runs)
+        target = explain.target(item)
+        runs = explain.runs(item.runs)
         yield wrapped("  + ", f"{item.name}: target {target}; {runs}", 6)
         yield wrapped("      keys: ", ", ".join(explain.own_keys(item)), 8)
     if old.normalised != new.normalised:
@@ -196,7 +199,8 @@ def _comparison_lines(comparison: Comparison, points: Sequence[PointChange]) -> 
         yield from _changed(group)
     yield from _points(points)
     changed = {point.benchmark for point in points}
-    if unchanged := [name for name in comparison.unchanged if name not in changed]:
+    unchanged = [name for name in comparison.unchanged if name not in changed]
+    if unchanged:
         yield from ("", wrapped("Unchanged: ", ", ".join(unchanged)))
 
 
@@ -204,7 +208,8 @@ def _changed(changes: Iterable[Change]) -> Iterator[str]:
     """Yield changes; those that are alike once, with all keys: "block_start, block_stop"."""
     alike = by_key(((change.old, change.new), change.key) for change in changes)
     for sides, names in alike.items():
-        keys, (old, new) = ", ".join(names), map("; ".join, sides)
+        keys = ", ".join(names)
+        old, new = map("; ".join, sides)
         if all(sides):
             yield wrapped("  ~ ", keys, 6)
             yield wrapped("      was ", old)
@@ -346,11 +351,14 @@ def _rule(code: str, histories: Sequence[History]) -> Iterator[str]:
     yield from _explained([span.rule for history in newest for span in reversed(history.spans)])
     targets = dict.fromkeys(item for history in histories for item in explain.targets(history))
     yield from (wrapped("target    ", f"{name} in {of}: {text}") for name, of, text in targets)
-    history, span = newest[0], newest[0].spans[-1]
-    if joined := explain.joined(history, span):
+    history = newest[0]
+    span = newest[0].spans[-1]
+    joined = explain.joined(history, span)
+    if joined:
         text = f"{joined.of} by {joined.name}, of all records with the same {joined.by}"
         yield wrapped("joined    ", text)
-    if line := _example_of(history, span):
+    line = _example_of(history, span)
+    if line:
         yield from ("", f"Example of round {span.until}:", line)
     else:
         yield from ("", "No example: the rule depends on other lines of the log.")
@@ -374,10 +382,12 @@ def _explained(rules: Sequence[Rule]) -> Iterator[str]:
     for label, of_label in texts.items():
         yield from (wrapped(f"{label:<10}", text) for text in dict.fromkeys(of_label))
     # All rulesets of the official checker are one source.
-    prefix, distinct = ruleset_source(""), dict.fromkeys(rule.source for rule in rules)
+    prefix = ruleset_source("")
+    distinct = dict.fromkeys(rule.source for rule in rules)
     sources = [source for source in distinct if not source.startswith(prefix)]
     rulesets = (source.removeprefix(prefix) for source in distinct if source.startswith(prefix))
-    if names := sorted(rulesets, key=version_of):
+    names = sorted(rulesets, key=version_of)
+    if names:
         rulesets_text = f"{prefix[:-1]}s {', '.join(names)}"
         sources.append(ruleset_source(names[0]) if len(names) == 1 else rulesets_text)
     yield wrapped("source    ", "; ".join(sources))
@@ -454,7 +464,8 @@ def _mistakes(review: PointReview) -> Iterator[str]:
         text = f"{entry.point} of {place} no longer has the mistake {entry.kind}; remove it"
         yield f"{entry.problem(text)}"
     yield from [""] if review.stale else []
-    new, stale = len(review.new), len(review.stale)
+    new = len(review.new)
+    stale = len(review.stale)
     is_new, is_stale = ("is" if number == 1 else "are" for number in (new, stale))
     mistakes = f"{new} mistake{'' if new == 1 else 's'}"
     yield f"{mistakes} in its reference points {is_new} new, {stale} {is_stale} gone"

@@ -26,7 +26,8 @@ HEAD = ("tool", "usage", "round", "round_reason")
 _TOO_DEEP = "\n" + 2 * MAX_DEPTH * " "
 # Patterns of numbers that msgspec may write differently from Python: 1e16 and 0.00001, for which
 # Python writes 1e+16 and 1e-05.
-_EXPONENT, _SMALL = r"e[-1-9]\d*[],}](?! )", r"0\.0000(?<=[:,[-]0\.0000)"
+_EXPONENT = r"e[-1-9]\d*[],}](?! )"
+_SMALL = r"0\.0000(?<=[:,[-]0\.0000)"
 
 _Key = TypeVar("_Key")
 _Item = TypeVar("_Item")
@@ -148,7 +149,8 @@ def markdown(table: Table) -> str:
 
     Without groups, the result is empty.
     """
-    place, parts = 0, []
+    place = 0
+    parts = []
     for group in table.groups:
         title = f"### {escape_markdown(group.title)}" if group.title else ""
         remarks = "\n".join(f"- {escape_markdown(remark)}" for remark in group.remarks)
@@ -250,7 +252,8 @@ def html(table: Table, *, headed: bool = False, checks: bool = False) -> str:
     for number, row in enumerate(table.rows):
         cells = []
         for (text, _), (place, column) in zip(table.spans(row), titled, strict=True):
-            is_long, is_marked = headed and len(text) > _LONG, (number, place) in table.marked
+            is_long = headed and len(text) > _LONG
+            is_marked = (number, place) in table.marked
             kinds = _class(column, "t" * is_long, "m" * is_marked)
             words = escape_html(text)
             if headed and place == 0:

@@ -179,6 +179,7 @@ def _breaks(text: str, width: float, hanging: int) -> Iterator[tuple[int, int]]:
     for word in re.finditer(_WORD, text):
         if end and _width(text[start : word.end()]) > room:
             yield start, end
-            start, room = word.start(), width - hanging
+            start = word.start()
+            room = width - hanging
         end = word.end()
     yield start, end

@@ -41,7 +41,8 @@ _MOST_ROWS = 3  # of a message on a terminal
 
 
 def _verdict(title: str, field: str) -> Column:
-    of, show = attrgetter(field), wording.VERDICTS.__getitem__
+    of = attrgetter(field)
+    show = wording.VERDICTS.__getitem__
     return Column(title, 11, of=of, show=show, style=lambda row: STYLES[of(row)])
 
 
@@ -155,7 +156,8 @@ def _findings(terminal: Terminal, report: Report, view: View) -> None:
             else:
                 _group(terminal, group, submitters)
         terminal.line()
-    if hidden := groups[most:]:
+    hidden = groups[most:]
+    if hidden:
         terminal.line((f"and {wording.counted(len(hidden), 'more kind')}: --show all", PLAIN))
 
 
@@ -321,7 +323,8 @@ class Submitters:
         sets = by_key((self._by_set[row.id], row) for row in rows)
         for submitter in sorted(sets, key=str.lower):
             yield self._row(submitter, sets[submitter], findings.pop(submitter, []))
-        if rest := [finding for group in findings.values() for finding in group]:
+        rest = [finding for group in findings.values() for finding in group]
+        if rest:
             yield self._row("elsewhere", [], rest)
 
     def table(self) -> Table:
@@ -375,15 +378,18 @@ MAX_BYTES = 1_000_000  # GitHub rejects a summary larger than 1 MiB
 
 def markdown(report: Report, view: View) -> str:
     """Render verdicts, submitters of a round, results and findings, a section each."""
-    head, submitters = f"## MLPerf check\n\n{verdicts(report)}", Submitters(report)
+    head = f"## MLPerf check\n\n{verdicts(report)}"
+    submitters = Submitters(report)
     if submitters.number > 1:  # nothing for one submission
         head += f"\n\n### Submitters\n\n{rendered.markdown(submitters.table())}"
     lines = f"{head}\n\n### Results\n\n{tables.results_markdown(report).rstrip()}".split("\n")
-    if shown := words.shown(report.findings, view):
+    shown = words.shown(report.findings, view)
+    if shown:
         lines += ["", "### Findings", "", *map(_finding_item, shown)]
     ends = accumulate(len(line.encode("utf-8", "replace")) + 1 for line in lines)
     kept = bisect_right(list(ends), MAX_BYTES)
-    if left_out := len(lines) - kept:
+    left_out = len(lines) - kept
+    if left_out:
         lines[kept:] = ["", f"{left_out} more lines are left out: a summary has at most 1 MiB."]
     return "\n".join(lines) + "\n"
 
@@ -400,7 +406,8 @@ def verdicts(report: Report) -> str:
 def _finding_item(finding: Finding) -> str:
     lines = map(escape_markdown, (words.sentence(finding), *words.remarks(finding)))
     head = f"**{wording.severity(finding)} {escape_markdown(words.label(finding))}**"
-    where, text = escape_markdown(words.location(finding)), "\n  <br>".join(lines)
+    where = escape_markdown(words.location(finding))
+    text = "\n  <br>".join(lines)
     return f"- {where}: {head}: {text}"
 
 

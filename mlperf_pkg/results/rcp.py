@@ -38,7 +38,8 @@ BYPASS = " passed using rcp_bypass"
 
 _BY_SIZE = attrgetter("batch_size")
 _Records: TypeAlias = dict[str, dict[str, Any]]
-_IN_SAMPLES, _IN_EPOCHS = "samples to converge", "Epochs to converge"
+_IN_SAMPLES = "samples to converge"
+_IN_EPOCHS = "Epochs to converge"
 
 
 def is_covered(usage: str, benchmark: str) -> bool:
@@ -227,8 +228,10 @@ def judge(
     comparison = comparison_at(points, batch_size, runs=runs)
     if comparison.point is None:
         return RcpResult(False, comparison.message, batch_size, mean=mean)
-    point, message = comparison.point, comparison.message
-    minimum, factor = point.minimum - allowance, divide(point.mean, mean)
+    point = comparison.point
+    message = comparison.message
+    minimum = point.minimum - allowance
+    factor = divide(point.mean, mean)
     passes = reaches(mean, point.mean, minimum)
     return RcpResult(
         official_pass=passes,
@@ -280,7 +283,8 @@ def student_tail(t: float, df: int) -> float:
     series 26.7.3 (odd ``df``) and 26.7.4 (even ``df``).
     """
     angle = math.atan(t / math.sqrt(df))
-    cosine, odd = math.cos(angle), df % 2
+    cosine = math.cos(angle)
+    odd = df % 2
     square = cosine * cosine
     term = cosine if odd else 1.0
     total = 0.0 if df == 1 else term
@@ -306,7 +310,8 @@ def _smallest_acceptable(mean: float, stdev: float, count: int, runs: int) -> fl
         return mean
     kept = runs - 2
     error = math.sqrt(stdev * stdev * (1.0 / count + 1.0 / kept))
-    low, high = 0.0, mean
+    low = 0.0
+    high = mean
     while high - low > TOLERANCE:
         middle = (low + high) / 2
         is_acceptable = (mean - middle) / error < _critical(count + kept - 2)
@@ -320,7 +325,8 @@ def _critical(df: int) -> float:
 
     It decreases with the degrees of freedom ``df``; for 1 it is 6.31.
     """
-    low, high = 0.0, 8.0
+    low = 0.0
+    high = 8.0
     while low < (middle := (low + high) / 2) < high:
         low, high = (middle, high) if student_tail(middle, df) > ALPHA else (low, middle)
     return high
@@ -342,7 +348,8 @@ def _pairwise_sum(values: Sequence[float]) -> float:
     if size > 128:  # noqa: PLR2004 - numpy's block
         half = size // 16 * 8
         return _pairwise_sum(values[:half]) + _pairwise_sum(values[half:])
-    whole, lanes = size - size % 8, [0.0] * 8
+    whole = size - size % 8
+    lanes = [0.0] * 8
     for start in range(0, whole, 8):
         lanes = list(map(add, lanes, values[start : start + 8]))
     a, b, c, d, e, f, g, h = lanes
@@ -351,7 +358,8 @@ def _pairwise_sum(values: Sequence[float]) -> float:
 
 def _on_line(size: float, low: ReferencePoint, high: ReferencePoint) -> tuple[float, float]:
     """Return mean and deviation at a batch size, with the operations of ``numpy.interp``."""
-    width, along = high.batch_size - low.batch_size, size - low.batch_size
+    width = high.batch_size - low.batch_size
+    along = size - low.batch_size
     mean = (high.mean - low.mean) / width * along + low.mean
     return mean, (high.stdev - low.stdev) / width * along + low.stdev
 
@@ -398,7 +406,8 @@ def no_limit_reason(result: RcpResult, points: Sequence[ReferencePoint]) -> str 
     subject = f"the reference point at batch size {_number(point.batch_size)}"
     if _spread(point) >= _OUTLIER:
         return f"{subject} holds a value {_spread(point):.0f} times its median"
-    least, most = point.to_converge[0], point.to_converge[-1]
+    least = point.to_converge[0]
+    most = point.to_converge[-1]
     return f"{subject} holds values from {_number(least)} to {_number(most)}"
 
 
@@ -409,12 +418,15 @@ def has_limit(point: ReferencePoint) -> bool:
 
 def explain(result: RcpResult, points: Sequence[ReferencePoint]) -> str:
     """Return one or two sentences for people: what was compared, the margin, the effect."""
-    minimum, mean, reference = result.minimum, result.mean, result.reference_mean
+    minimum = result.minimum
+    mean = result.mean
+    reference = result.reference_mean
     if minimum is None or reference is None or mean is None or math.isnan(mean):
         return f"{result.message}: convergence was not compared with the reference."
     accepted = reaches(mean, reference, minimum)
     place = f"at batch size {_number(result.batch_size)}"
-    if reason := no_limit_reason(result, points):
+    reason = no_limit_reason(result, points)
+    if reason:
         compared = f", with {NO_LIMIT} {place}: {reason}"
     else:
         margin = margin_percent(result)
@@ -487,17 +499,20 @@ def changed_points(
     Nothing is yielded if the installed mlperf-logging has no points of one of the rounds: whether
     they changed is then unknown.
     """
-    was, now = (_points(before, old) if old else {}), _points(after, new)
+    was = _points(before, old) if old else {}
+    now = _points(after, new)
     if not now or (old and not was):
         return
     for batch_size in sorted(was.keys() | now.keys()):
-        one, other = was.get(batch_size), now.get(batch_size)
+        one = was.get(batch_size)
+        other = now.get(batch_size)
         if not (one and other and one.to_converge == other.to_converge):
             yield PointChange(new.name, new.unit, batch_size, _summary(one), _summary(other))
 
 
 def _points(round_: Round, benchmark: Benchmark) -> Mapping[float, ReferencePoint]:
-    runs, drop = benchmark.runs.required, benchmark.runs.drop
+    runs = benchmark.runs.required
+    drop = benchmark.runs.drop
     points = reference_points(round_.usage, round_.ruleset, benchmark.name, runs=runs, drop=drop)
     return {point.batch_size: point for point in points}
 

@@ -157,7 +157,8 @@ class Report(Struct, frozen=True):
         of_path = {system.path: system.submitter for system in self.systems}
         named: dict[str, set[str]] = {}
         for row in self.result_sets:
-            if submitter := of_path.get(description_path(row)):
+            submitter = of_path.get(description_path(row))
+            if submitter:
                 named.setdefault(row.submitter or "", set()).add(submitter)
         return named
 

@@ -181,7 +181,8 @@ def choose(runs: Sequence[RunTime], required: int, drop: int) -> Choice:
     starts = range(len(runs) - required + 1)
     windows = tuple(_window(runs, first, required, drop) for first in starts)
     ranked = sorted(windows, key=lambda window: (window.minutes, window.first))
-    lower, upper = (ranked[(len(ranked) - 1) // 2], ranked[len(ranked) // 2])
+    lower = ranked[(len(ranked) - 1) // 2]
+    upper = ranked[len(ranked) // 2]
     if not upper.valid:
         invalid = sum(not window.valid for window in windows)
         reason = f"the median is infinite: {invalid} of {len(windows)} windows have no result"

@@ -62,7 +62,8 @@ def check_rulebook(folder: Path) -> None:
 
 
 def _refuse(problems: Iterable[Problem | RulebookError]) -> None:
-    if messages := list(dict.fromkeys(map(str, problems))):
+    messages = list(dict.fromkeys(map(str, problems)))
+    if messages:
         raise RulebookError("\n".join(messages))
 
 
@@ -109,7 +110,8 @@ def _of_content(file: RuleFile) -> Iterator[RulebookError]:
 
 
 def _of_round(usage: str, name: str) -> Iterator[Problem | RulebookError]:
-    problem, stems = partial(problem_of, usage, name), documents.own_stems(usage, name)
+    problem = partial(problem_of, usage, name)
+    stems = documents.own_stems(usage, name)
     try:
         round_ = load_round(usage, name)
     except RulebookError as error:
@@ -346,6 +348,7 @@ def _problems_of_sources(files: Iterable[RuleFile]) -> Iterator[Problem]:
             *((s, t) for s, t in parts_of(document) if s[-1:] in _CITING and isinstance(t, str)),
         ]
         for steps, text in cited:
-            if problem := problem_of_source(text, own_documents=own_documents):
+            problem = problem_of_source(text, own_documents=own_documents)
+            if problem:
                 owner = owner_of(steps[:-1], document) or "the file"
                 yield problem_at(file, steps, f"{owner} cites {text!r}: {problem}")

@@ -225,7 +225,9 @@ def _where_present(fields: Mapping[str, Mapping[str, Any]]) -> Callable[[Any], b
 
 def _within_minutes(argument: Mapping[str, Any]) -> Test:
     """Test that less than ``minutes`` passed since the earliest ``of``, unless ``until`` came."""
-    start, limit, until = (argument["of"], argument["minutes"] * 60_000.0, argument.get("until"))
+    start = argument["of"]
+    limit = argument["minutes"] * 60_000.0
+    until = argument.get("until")
 
     def test(record: Record, seen: Seen) -> bool:
         if until in seen or start not in seen:
@@ -274,10 +276,12 @@ def _out_of_order(violation: str, expected: str, *, logged: bool) -> Callable[..
 def _too_late(argument: Mapping[str, Any], record: Record, seen: Seen) -> Breach:
     """Say how many minutes passed, or which key, which would allow any number, is missing."""
     needed = _minutes_of(argument)
-    if until := argument.get("until"):
+    until = argument.get("until")
+    if until:
         message = f"{record.key} is logged {{found:s}}; expected after it"
         return Breach(f"before {until}", needed, message)
-    start, limit = argument["of"], argument["minutes"]
+    start = argument["of"]
+    limit = argument["minutes"]
     minutes = (record.time_ms - seen[start].earliest_ms) / 60_000
     form = ".1f" if round(minutes, 1) > limit else ".3f"
     message = f"{record.key} is logged {{found:{form}}} minutes after {start}"

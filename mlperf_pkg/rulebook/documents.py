@@ -129,7 +129,8 @@ def inherited(usage: str, round_name: str, stem: str) -> Document:
     parent = parent_of(usage, round_name)
     merged = {} if parent is None else dict(inherited(usage, parent, stem))
     document = dict(own(usage, round_name, stem))
-    if model := model_of(usage, round_name, stem):
+    model = model_of(usage, round_name, stem)
+    if model:
         _lay_over(merged, inherited(usage, round_name, model))
         del document["like"]
     _lay_over(merged, document)
@@ -198,7 +199,8 @@ def model_of(usage: str, round_name: str, stem: str) -> str | None:
         others = stems - {stem, ROUND}
         message = f"{stem} is like {model}, which has no rules{suggestion(model, others)}"
         raise _own_error(usage, round_name, stem, "like", message)
-    followers, follower = set(), model
+    followers = set()
+    follower = model
     while follower not in followers:
         if follower == stem:
             message = f"{stem} is like {model}, which is like {stem}"
@@ -217,11 +219,14 @@ def _ancestry(usage: str, round_name: str | None) -> Iterator[str]:
 
 def layers(usage: str, round_name: str, stem: str) -> Iterator[tuple[RuleFile, Document]]:
     """Yield the files that a document is made from, the topmost first, with what each says."""
-    if file := own_file(usage, round_name, stem):
+    file = own_file(usage, round_name, stem)
+    if file:
         yield file, own(usage, round_name, stem)
-    if model := model_of(usage, round_name, stem):
+    model = model_of(usage, round_name, stem)
+    if model:
         yield from layers(usage, round_name, model)
-    if parent := parent_of(usage, round_name):
+    parent = parent_of(usage, round_name)
+    if parent:
         yield from layers(usage, parent, stem)
 
 

@@ -80,13 +80,16 @@ def in_words(tree: ast.expr, values: Values | None = None, least: int = 0) -> st
         ValueError: there are no words for a part of it.
     """
     values = values or {}
-    of, name, binding = partial(in_words, values=values), function_of(tree), 0
+    of = partial(in_words, values=values)
+    name = function_of(tree)
+    binding = 0
     match rounding(tree) or tree:
         case amount, how, multiple:
             text = f"{of(amount, least=_SUM)} {how}"
             text += f" to a multiple of {of(multiple, least=_ATOM)}" if multiple else ""
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            text, binding = f"-{of(operand, least=_SIGN)}", _SIGN
+            text = f"-{of(operand, least=_SIGN)}"
+            binding = _SIGN
         case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _SIGNS:
             sign, binding = _SIGNS[type(operator)]
             text = f"{of(left, least=binding)} {sign} {of(right, least=binding + 1)}"
@@ -101,7 +104,8 @@ def in_words(tree: ast.expr, values: Values | None = None, least: int = 0) -> st
             joint = " and " if isinstance(operator, ast.And) else " or "
             text = joint.join(of(part, least=isinstance(part, ast.BoolOp)) for part in parts)
         case _:
-            text, binding = _atom(tree, values), _ATOM
+            text = _atom(tree, values)
+            binding = _ATOM
     return text if binding >= least else f"({text})"
 
 
@@ -332,7 +336,8 @@ def breach_of(rule: Rule, operands: Operands, value: Any) -> tuple[Any, str, str
 
 def _about(rule: Rule, operands: Operands) -> Rule:
     """Return a rule with the part of its formula that is about a first record, or a later one."""
-    if not (parts := _of_first_and_later(rule.formula or "")):
+    parts = _of_first_and_later(rule.formula or "")
+    if not parts:
         return rule
     first, later, name = parts
     is_first = operands.previous.get(name) is None
@@ -344,7 +349,8 @@ def _of_first_and_later(formula: str) -> tuple[str, str, str] | None:
     """Return the parts of ``first || (has(previous.name) && later)``, and the name."""
     match tree_of(formula):
         case ast.BoolOp(op=ast.Or(), values=[*first, ast.BoolOp(values=[test, *later])]):
-            if match := re.fullmatch(r"has\(previous\.(\w+)\)", written(test)):
+            match = re.fullmatch(r"has\(previous\.(\w+)\)", written(test))
+            if match:
                 return " || ".join(map(written, first)), " && ".join(map(written, later)), match[1]
     return None
 
@@ -390,7 +396,8 @@ def _message(rule: Rule, expects: Expectation, operands: Operands) -> str:
     at = "" if is_bound else "at "
     is_evaluation = rule.key in EVALUATION_KEYS
     logged = "evaluated" if is_evaluation else f"{rule.key} is logged"
-    if member := interval_of(tree):
+    member = interval_of(tree)
+    if member:
         if amount(tree, operands) == 0:
             again = f"{logged} twice at one position, as {member} does not increase"
             return f"{again}; expected {'' if is_bound else 'every '}{{expected}}"
@@ -399,7 +406,8 @@ def _message(rule: Rule, expects: Expectation, operands: Operands) -> str:
             records = "evaluations" if is_evaluation else f"records of {rule.key}"
             return f"{interval} between two {records}; expected {{expected}}"
         return f"{logged} every {interval}; expected every {{expected}}"
-    if member := member_of(tree, "metadata"):
+    member = member_of(tree, "metadata")
+    if member:
         if rule.first:
             logged = f"first {'evaluation' if is_evaluation else rule.key}"
         unit = _unit(rule, member)
@@ -416,7 +424,8 @@ def _found(tree: ast.expr, operands: Operands, value: Any) -> Any:
     """Return the amount: as logged if it is the value or a member, else as a number."""
     if isinstance(tree, ast.Name):
         return value
-    if member := member_of(tree, "metadata"):
+    member = member_of(tree, "metadata")
+    if member:
         return _whole(operands.metadata.get(member))
     number = amount(tree, operands)
     if number is None or not math.isfinite(number):

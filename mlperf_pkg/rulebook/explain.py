@@ -372,7 +372,8 @@ def compare(
     Raises:
         UserError: the rulebook has no such round, or neither round has the benchmark.
     """
-    before, after = load_round(usage, old), load_round(usage, new)
+    before = load_round(usage, old)
+    after = load_round(usage, new)
     names = sorted({*before.benchmarks, *after.benchmarks})
     if benchmark and benchmark not in names:
         meant = f"{', '.join(names)}{did_you_mean(benchmark, names)}"
@@ -414,7 +415,8 @@ def _changes(
 ) -> Iterator[Change]:
     yield from _of_layers(_without_list(before, division), _without_list(after, division))
     for renamed, new in pairs:
-        old, name = replace(renamed, name=new.name), new.name
+        old = replace(renamed, name=new.name)
+        name = new.name
         if old.target != new.target:
             yield Change(name, name, "target", (), (target(old),), (target(new),))
         if old.runs != new.runs:
@@ -558,7 +560,8 @@ def example(rule: Rule, round_: Round, joined: Joined | None = None) -> str | No
     if "same_as" in rule.constraints:
         return None
     noon = datetime.combine(round_.submission_date, time(12), UTC)
-    time_ms, metadata = int(noon.timestamp() * 1000), _metadata(rule)
+    time_ms = int(noon.timestamp() * 1000)
+    metadata = _metadata(rule)
     for value in _values(rule, round_):
         record = Record(rule.key, time_ms, value, metadata)
         if _meets(rule, record):
@@ -608,7 +611,8 @@ def _values(rule: Rule, round_: Round) -> Iterator[Any]:
     """Yield values that may meet a rule, the likeliest first."""
     constraints = {**rule.constraints, **(rule.reaches or {})}
     yield from _candidates(constraints)
-    if names := constraints.get("has", ()):
+    names = constraints.get("has", ())
+    if names:
         fields = constraints.get("fields", {})
         yield {name: next(_candidates(fields.get(name, {})), 1) for name in names}
     if "none_of" in constraints:

@@ -96,7 +96,9 @@ class Logged(msgspec.Struct, eq=False, gc=False):
         """Take the next record of the key, by its ``number`` in the log."""
         value = record.value
         self.count += 1
-        self.last, self.last_number, self.metadata = value, number, record.metadata
+        self.last = value
+        self.last_number = number
+        self.metadata = record.metadata
         # As list.count does, identity makes NaN equal to itself.
         if self.same and value is not self.first and value != self.first:
             self.same = False
@@ -106,7 +108,8 @@ class Logged(msgspec.Struct, eq=False, gc=False):
 
 def first_logged(record: Record, number: int = 0) -> Logged:
     """Return what the first record of a key says, by its ``number`` in the log."""
-    value, time_ms = record.value, record.time_ms
+    value = record.value
+    time_ms = record.time_ms
     earliest_ms = time_ms if time_ms < _LATEST_MS else _LATEST_MS
     # By position, as names take twice as long.
     return Logged(value, value, number, number, earliest_ms, record.metadata)
@@ -130,7 +133,8 @@ class Operands(msgspec.Struct, frozen=True, dict=True):
     def data(self) -> dict[str, Any]:
         """The values that a formula can use: doubles and, as metadata, strings."""
         data: dict[str, Any] = _converted(self.values, to_float)
-        if isinstance(elements := self.values.get("value"), list):
+        elements = self.values.get("value")
+        if isinstance(elements, list):
             named = {f"value[{n}]": element for n, element in enumerate(elements[:_MOST_ELEMENTS])}
             data |= _converted(named, to_float)
         if self.metadata:
@@ -169,7 +173,8 @@ class Formula:
         """Take a formula, which is compiled once it is evaluated."""
         self.names = names_in(text)
         self.text = text
-        self._of_value, self._of_nth = "value" in self.names, "nth" in self.names
+        self._of_value = "value" in self.names
+        self._of_nth = "nth" in self.names
         self._keys = tuple(sorted(self.names - OF_A_RECORD))
         self._values = ("value",) * self._of_value + ("nth",) * self._of_nth + self._keys
         members = _MEMBER.findall(text)
@@ -187,7 +192,8 @@ class Formula:
 
     def _operands_of(self, signature: tuple[Any, ...]) -> Operands:
         """Return the operands whose values are those of a signature."""
-        start, end = len(self._values), len(signature) - len(self.previous)
+        start = len(self._values)
+        end = len(signature) - len(self.previous)
         return Operands(
             dict(zip(self._values, signature, strict=False)),
             dict(zip(self._metadata, signature[start:end], strict=True)),
@@ -272,10 +278,13 @@ def evaluate(formula: str, values: Mapping[str, Any]) -> int | float:
         ValueError: the formula is not a quantity, needs a value that is missing or not a number, or
             an integer is out of range.
     """
-    number, names = quantity(formula), names_in(formula)
-    if missing := sorted(names - values.keys()):
+    number = quantity(formula)
+    names = names_in(formula)
+    missing = sorted(names - values.keys())
+    if missing:
         raise ValueError(f"formula {formula!r}: no value for {', '.join(missing)}")
-    if wrong := sorted(name for name in names if not is_number(values[name])):
+    wrong = sorted(name for name in names if not is_number(values[name]))
+    if wrong:
         raise ValueError(f"formula {formula!r}: {', '.join(wrong)} is not a number")
     try:
         result: int | float = number({name: float(values[name]) for name in names})
@@ -335,9 +344,11 @@ def tree_of(text: str) -> ast.expr:
         FormulaError: it cannot be read.
         RecursionError, MemoryError: it is nested too deeply.
     """
-    if match := _UNKNOWN.search(text):
+    match = _UNKNOWN.search(text)
+    if match:
         raise FormulaError(f"{match[0]!r} at column {match.start() + 1} is not part of a formula")
-    if reserved := sorted(names_in(text) & RESERVED):
+    reserved = sorted(names_in(text) & RESERVED)
+    if reserved:
         raise FormulaError(f"{', '.join(reserved)} is a reserved word")
     words = " ".join(text.replace("&&", " and ").replace("||", " or ").split())
     try:
@@ -389,7 +400,9 @@ def _condition(tree: ast.expr) -> Evaluate:
         case ast.BoolOp(op=sign, values=parts):
             return _decided_by(isinstance(sign, ast.Or), [_condition(part) for part in parts])
         case ast.IfExp(test=test, body=body, orelse=orelse):
-            decides, one, other = _condition(test), _condition(body), _condition(orelse)
+            decides = _condition(test)
+            one = _condition(body)
+            other = _condition(orelse)
             return lambda data: one(data) if decides(data) else other(data)
         case "has", ast.Attribute(value=ast.Name(id=owner), attr=name) if owner in METADATA_NAMES:
             return lambda data: name in data[owner]
@@ -427,7 +440,8 @@ def _called(tree: ast.expr) -> Evaluate:
             integer = _integer(argument)
             return lambda data: float(integer(data))
         case name, one if name in _FUNCTIONS:
-            number, of_number = _number(one), _FUNCTIONS[name]
+            number = _number(one)
+            of_number = _FUNCTIONS[name]
             return lambda data: of_number(number(data))
         case name, one, other if name in _EXTREMES:
             return _extreme(_EXTREMES[name], one, other)
@@ -458,16 +472,20 @@ def _integer(tree: ast.expr) -> Evaluate:
             number = _number(argument)
             return lambda data: _whole(number(data))
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() as sign, right=right):
-            function, first, second = OPERATORS[type(sign)], _integer(left), _integer(right)
+            function = OPERATORS[type(sign)]
+            first = _integer(left)
+            second = _integer(right)
             return lambda data: _in_range(function(first(data), second(data)))
     raise FormulaError(f"expected a whole number, such as int(value), not {written(tree)}")
 
 
 def _extreme(beats: Callable[[Any, Any], bool], one: ast.expr, other: ast.expr) -> Evaluate:
-    first, second = _number(one), _number(other)
+    first = _number(one)
+    second = _number(other)
 
     def evaluate(data: Mapping[str, Any]) -> Any:
-        value, challenger = first(data), second(data)
+        value = first(data)
+        challenger = second(data)
         if isinstance(value, str) or isinstance(challenger, str):
             raise TypeError
         return challenger if beats(challenger, value) else value
@@ -476,7 +494,9 @@ def _extreme(beats: Callable[[Any, Any], bool], one: ast.expr, other: ast.expr) 
 
 
 def _applied(sign: ast.AST, left: ast.expr, right: ast.expr) -> Evaluate:
-    function, first, second = OPERATORS[type(sign)], _number(left), _number(right)
+    function = OPERATORS[type(sign)]
+    first = _number(left)
+    second = _number(right)
     return lambda data: function(first(data), second(data))
 
 

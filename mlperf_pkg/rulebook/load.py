@@ -80,10 +80,12 @@ def load_benchmark(usage: str, round_name: str, name: str) -> Benchmark | None:
     """
     if name not in load_round(usage, round_name).benchmarks:
         return None
-    if not (document := inherited(usage, round_name, name)):
+    document = inherited(usage, round_name, name)
+    if not document:
         return None
     _require(model.REQUIRED_OF_BENCHMARKS, document, usage, round_name, name)
-    target, convergence = document["target"], document["convergence"]
+    target = document["target"]
+    convergence = document["convergence"]
     units = {convergence["from"]: convergence["unit"]}
     reader = _RuleReader(usage, round_name, name, document, {"target": target}, units)
     return Benchmark(
@@ -155,7 +157,8 @@ def simulation_of(usage: str, round_name: str, stem: str) -> Document:
 def _require(
     names: Sequence[str], document: Document, usage: str, round_name: str, stem: str
 ) -> None:
-    if missing := [name for name in names if name not in document]:
+    missing = [name for name in names if name not in document]
+    if missing:
         message = f"{stem} of round {round_name} has no {' and no '.join(missing)}"
         raise documents.error_of(usage, round_name, stem, (), message)
 
@@ -250,7 +253,8 @@ def tensors(name: str) -> tuple[str, ...] | None:
         RulebookError: a file ``tensors.yaml`` is not valid.
     """
     for file in documents.rule_files("tensors.yaml"):
-        if patterns := documents.read(file).get(name):
+        patterns = documents.read(file).get(name)
+        if patterns:
             return tuple(sorted(word for pattern in patterns for word in expand_braces(pattern)))
     return None
 
@@ -280,7 +284,8 @@ def _product(pattern: str, at: int, stops: str) -> tuple[list[str], int]:
         if pattern[at] == "{":
             options, at = _alternatives(pattern, at + 1)
         else:
-            options, at = [pattern[at]], at + 1
+            options = [pattern[at]]
+            at = at + 1
         words = [word + option for word in words for option in options]
     return words, at
 
@@ -293,7 +298,8 @@ def _alternatives(pattern: str, start: int) -> tuple[list[str], int]:
         options += more
     if at == len(pattern):
         raise ValueError(f"unbalanced braces in {pattern!r}: '{{' at {start - 1} is never closed")
-    if bounds := _RANGE.fullmatch(pattern, start, at):
+    bounds = _RANGE.fullmatch(pattern, start, at)
+    if bounds:
         first, last = map(int, bounds.groups())
         if last < first:
             raise ValueError(f"the range {bounds[0]} in {pattern!r} ends before it starts")

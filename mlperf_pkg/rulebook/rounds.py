@@ -75,7 +75,8 @@ def round_of_tree(parts: Iterable[str]) -> tuple[str | None, str] | None:
     round.
     """
     for name in parts:
-        if match := _TREE.fullmatch(name.lower()):
+        match = _TREE.fullmatch(name.lower())
+        if match:
             return match[2] or match[3], match[1] or match[4]
     return None
 
@@ -124,7 +125,8 @@ def window(usage: str, name: str) -> tuple[date, date]:
     those that were submitted again. The first round has no previous one; its window is a year.
     """
     names = rounds(usage)
-    index, submitted = names.index(name), submission_date(usage, name)
+    index = names.index(name)
+    submitted = submission_date(usage, name)
     previous = submission_date(usage, names[index - 1]) if index else submitted - _YEAR
     return previous + timedelta(days=1), submitted + REVIEW
 
@@ -154,7 +156,8 @@ def first_name(usage: str, round_name: str, benchmark: str) -> str:
     """Return the name that a benchmark had first: rgat was gnn, and retinanet ssd."""
     names = rounds(usage)
     for name in reversed(names[: names.index(round_name) + 1]):
-        if model := model_of(usage, name, benchmark):
+        model = model_of(usage, name, benchmark)
+        if model:
             return first_name(usage, name, model)
     return benchmark
 
@@ -176,7 +179,8 @@ def where_instead(usage: str, round_name: str, benchmark: str) -> str:
         return f"; {benchmark} ended in {earlier[-1]}"
     if later:
         return f"; {benchmark} begins in {later[0]}"
-    if other := usage_with(benchmark):
+    other = usage_with(benchmark)
+    if other:
         return f"; {benchmark} is a benchmark of {other}"
     return did_you_mean(benchmark, benchmarks_of(usage, round_name))
 

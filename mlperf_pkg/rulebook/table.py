@@ -245,7 +245,8 @@ def _compiled(rule: Rule) -> CompiledRule:
         for name, argument in rule.constraints.items()
         for constraint in [CONSTRAINTS[name]]
     ]
-    official, formula = rule.official, None
+    official = rule.official
+    formula = None
     if rule.formula:
         formula = Formula(rule.formula, reads_text=not official)
     of_each = official or bool(formula and formula.members and not rule.last)

@@ -29,7 +29,8 @@ WORDS = (
 """A line counts if it holds one of these, anywhere; with ``train_samples``, also ``SAMPLES``."""
 _EVALUATION = frozenset({frozenset({b"eval_error"}), frozenset({b"eval_accuracy"})})
 SAMPLES = b"train_samples"
-_FID_LIMIT, _CLIP_LIMIT = 90.0, 0.15
+_FID_LIMIT = 90.0
+_CLIP_LIMIT = 0.15
 MAX_METRICS = 10_000  # of one log; the most in any published one is 18
 
 
@@ -152,7 +153,8 @@ class ConvergenceReader:
             ]
             if not passing:
                 raise ValueError("no evaluation reaches the target")
-            self._position, self._is_epoch = min(passing), False
+            self._position = min(passing)
+            self._is_epoch = False
         if success:
             if self._position is UNSET:
                 raise ValueError("no evaluation before run_stop")

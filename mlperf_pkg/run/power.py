@@ -60,8 +60,11 @@ def unread_power_log(file: PowerFile, finding: Unchecked) -> PowerLog:
     return PowerLog(file.source.label, file.switch, estimated=True, unchecked=finding)
 
 
-_START, _READING, _STOP = "power_measurement_start", "power_reading", "power_measurement_stop"
-_EFFICIENCY, _ESTIMATE = "conversion_eff", "interconnect_power_est"
+_START = "power_measurement_start"
+_READING = "power_reading"
+_STOP = "power_measurement_stop"
+_EFFICIENCY = "conversion_eff"
+_ESTIMATE = "interconnect_power_est"
 MAX_GAP_MS = 1000  # between two samples
 _ROUNDED_MS = 1000  # by which times are wrong: some meters log whole seconds
 MAX_BYTES = 128 << 20  # of a measurement, six days of one sample a second
@@ -85,7 +88,8 @@ def read_power_log(file: PowerFile) -> PowerLog:
     try:
         samples, crash = _read(file)
     except OSError as error:
-        samples, crash = defaultdict(list), f"it cannot be read: {error.strerror}"
+        samples = defaultdict(list)
+        crash = f"it cannot be read: {error.strerror}"
     watts, crash = (None, crash) if crash else _watts(samples, switch=file.switch)
     times = sorted(_times(samples, _READING))
     gaps = list(map(sub, times[1:], times))
@@ -185,7 +189,8 @@ def _of_node(samples: Sequence[_Sample]) -> float:
     total: Any = 0
     efficiency: Any = 1.0
     for sample in sorted(samples, key=attrgetter("time_ms")):
-        key, time = sample.key, sample.time_ms
+        key = sample.key
+        time = sample.time_ms
         if key == _READING:
             if stop is None and start is not None:
                 total += sample.value * (time - previous)

@@ -95,7 +95,8 @@ class Clock(msgspec.Struct, eq=False):
         if record.key == "run_start":
             self.start_ms = time_ms if self.start_ms is None else self.start_ms
         elif self.start_ms is not None and self.stop_ms is None:
-            self.stop_ms, self.stop_number = time_ms, number
+            self.stop_ms = time_ms
+            self.stop_number = number
             status = record.metadata.get("status") if isinstance(record.metadata, dict) else None
             # Equal strings of several runs are sent to another process once if they are one object.
             self.status = intern(status) if type(status) is str else None
@@ -185,7 +186,8 @@ class SeedReader:
         """Take the next seed, by its ``number`` in the log."""
         line = self._line_of(number)
         try:
-            file, lineno = record.metadata["file"], record.metadata["lineno"]
+            file = record.metadata["file"]
+            lineno = record.metadata["lineno"]
             seed = Seed(int(record.value), file, lineno, line)
             hash((file, lineno))
         except Exception as error:  # noqa: BLE001 - the official seed checker refuses the log
@@ -443,7 +445,8 @@ class Joiner:
             Exception: the metadata lacks a field; the official checker crashes on it too.
             OverflowError: there are too many records.
         """
-        name, by = self.joined.name, self.joined.by
+        name = self.joined.name
+        by = self.joined.by
         if name not in record.metadata:
             return
         self._metrics += 1

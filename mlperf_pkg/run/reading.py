@@ -74,7 +74,8 @@ class _Reading:
         self._records = 0
         self._killed = False
         self._others: dict[str, str] = {}
-        path, line_of = log.source.label, reader.line_of
+        path = log.source.label
+        line_of = reader.line_of
         self._rules = RuleChecker(table_of(identity), path, findings.add, line_of)
         self._clock = readers.Clock()
         self._fingerprint = readers.Fingerprint()
@@ -132,7 +133,9 @@ class _Reading:
 
     def run(self) -> Run:
         """Return the run that was read."""
-        usage, choice, rules = self._identity.usage, self._identity.choice, self._rules
+        usage = self._identity.usage
+        choice = self._identity.choice
+        rules = self._rules
         return Run(
             path=self._log.source.label,
             usage=usage,
@@ -171,7 +174,8 @@ class _Reading:
     def _all_findings(self) -> list[Finding]:
         """Return the findings; if the file ends early, without those that this may cause."""
         findings = list(map(self._explained, self._findings.folded()))
-        if unread := [finding for finding in findings if finding.code == "LOG113"]:
+        unread = [finding for finding in findings if finding.code == "LOG113"]
+        if unread:
             return unread
         if self._reader.is_cut:  # the lost part may have what is missing
             return [f for f in findings if f.code in ENDINGS or not isinstance(f, Pending)]
@@ -250,12 +254,15 @@ class _Reading:
 
     def _check_ending(self) -> None:
         """Report a run that does not say success; in Open, any stopping criterion may be used."""
-        is_stopped, counts = self._clock.stop_ms is not None, self._is_converged
-        code, reason = "RUN130", "" if counts else ": this run did not converge"
+        is_stopped = self._clock.stop_ms is not None
+        counts = self._is_converged
+        code = "RUN130"
+        reason = "" if counts else ": this run did not converge"
         number = self._rules.reached_number
         if number is not None and not self._is_open:
             line = self._reader.line_of(number)
-            code, reason = "RUN140", f", as the target was reached on line {line}"
+            code = "RUN140"
+            reason = f", as the target was reached on line {line}"
         ending = "run_stop says {found}" if is_stopped else "no run_stop after run_start"
         self._add(
             code,
@@ -271,10 +278,12 @@ class _Reading:
 
     def _check_day(self) -> None:
         """Compare the day of the run with the submission of its round, if that was named."""
-        choice, start_ms = self._identity.choice, self._clock.start_ms
+        choice = self._identity.choice
+        start_ms = self._clock.start_ms
         if choice.sureness not in (Sureness.GIVEN, Sureness.NAMED) or not start_ms:
             return
-        day, last = day_of(start_ms), last_day(self._identity.usage, choice.name)
+        day = day_of(start_ms)
+        last = last_day(self._identity.usage, choice.name)
         if not _FIRST_DAY <= day <= last:
             limit = f"{last} or earlier" if day > last else f"{_FIRST_DAY} or later"
             self._add(
@@ -292,7 +301,8 @@ class _Reading:
         return None if number is None else self._reader.line_of(number)
 
     def _add(self, code: str, message: str, kind: type[Finding] = Finding, **more: Any) -> None:
-        path, source = self._log.source.label, codes()[code].source
+        path = self._log.source.label
+        source = codes()[code].source
         self._findings.add(kind(code=code, message=message, path=path, source=source, **more))
 
 
@@ -357,7 +367,8 @@ def _first_records(reader: LogReader) -> Iterator[int]:
     A run begins at a ``run_start`` if an ``init_start`` precedes it: where several ranks log one
     run, all of them initialise before the first starts.
     """
-    may_begin, first = True, None
+    may_begin = True
+    first = None
     for number, record in enumerate(reader):
         key = str(record.key) if record else ""
         if first is None and (key in _FIRST_KEYS or key.startswith("submission_")):
@@ -366,7 +377,8 @@ def _first_records(reader: LogReader) -> Iterator[int]:
             first = None
         if key == "run_start" and may_begin:
             yield number if first is None else first
-            may_begin, first = False, None
+            may_begin = False
+            first = None
         may_begin = may_begin or key == "init_start"
 
 

@@ -115,7 +115,9 @@ class RuleChecker:
 
     def take(self, block: Block) -> None:
         """Check the next records in order; where none of a key can break a rule, count them."""
-        followed, seen, first = self.table.followed, self.seen, block.first
+        followed = self.table.followed
+        seen = self.seen
+        first = block.first
         indexes: list[int] = []
         quiet: dict[str, list[int]] = {}
         for key in block.indexes.keys() & followed:
@@ -138,7 +140,8 @@ class RuleChecker:
         rules = self.table.quiet.get(key)
         if rules is None:
             return False
-        logged, indexes = self.seen.get(key), block.indexes[key]
+        logged = self.seen.get(key)
+        indexes = block.indexes[key]
         try:
             times = block.times(indexes)
             earliest_ms = logged.earliest_ms if logged else times[0]
@@ -172,7 +175,8 @@ class RuleChecker:
 
         It then holds for those between them.
         """
-        starts, seen = block.indexes, self.seen
+        starts = block.indexes
+        seen = self.seen
         for index in (indexes[0], indexes[-1]):
             earlier = {k for k in check.argument if k in seen or starts.get(k, [index])[0] < index}
             if not check.holds(None, earlier):
@@ -183,10 +187,13 @@ class RuleChecker:
 
     def _check_all(self, records: Iterable[tuple[Record, int]]) -> None:
         """Check records, each with its number in the log."""
-        seen, keys, joiner = self.seen, self.table.keys, self._joiner
+        seen = self.seen
+        keys = self.table.keys
+        joiner = self._joiner
         for record, number in records:
             key = record.key
-            logged, rules = seen.get(key), keys.get(key)
+            logged = seen.get(key)
+            rules = keys.get(key)
             checklist = rules and (rules.later if logged else rules.first)
             if checklist and checklist.rules:
                 try:
@@ -211,7 +218,8 @@ class RuleChecker:
         self, compiled: CompiledRule, check: Check, record: Record, number: int
     ) -> None:
         """Report what a record breaks; text that is a number breaks no rule that it keeps."""
-        rule, breach = compiled.rule, check.constraint.breach(check.argument, record, self.seen)
+        rule = compiled.rule
+        breach = check.constraint.breach(check.argument, record, self.seen)
         as_number = replace(record, value=read_number(record.value))
         is_text = rule.basis is Basis.BOTH and as_number.value is not record.value
         is_kept = is_text and not _first_failed(compiled.checks, as_number, self.seen)
@@ -230,7 +238,8 @@ class RuleChecker:
     def _check_more(self, compiled: CompiledRule, record: Record, number: int) -> None:
         """Check what a rule needs of a record that passes its checks."""
         rule = compiled.rule
-        if formula := compiled.in_passing:
+        formula = compiled.in_passing
+        if formula:
             self._evaluate_in_passing(compiled, formula, record, number)
         if rule.tensors is not None:
             try:
@@ -261,7 +270,8 @@ class RuleChecker:
         self._evaluate(compiled, record, number, self.seen)
 
     def _evaluate(self, compiled: CompiledRule, record: Record, number: int, seen: Seen) -> None:
-        formula, rule = compiled.in_passing, compiled.rule
+        formula = compiled.in_passing
+        rule = compiled.rule
         nth = self._nth(rule) if rule.nth_since and not compiled.by_position else None
         holds = formula.answer(record, seen, nth) if formula else True
         if holds is None:  # it lacks a value
@@ -332,7 +342,8 @@ class RuleChecker:
         holds but that the official parser does not read. Findings are now ``Pending``, unless no
         later record could have prevented them.
         """
-        self._ended, self._hidden = True, hidden
+        self._ended = True
+        self._hidden = hidden
         if self._joiner:
             self._check_all(self._joiner.records())
         self._evaluate_by_position()
@@ -343,7 +354,8 @@ class RuleChecker:
             if logged is None or logged.count > 1 or type(rule.occurs) is not str:
                 self._count(rule, logged)
         for compiled in self.table.concluded:
-            if logged := self.seen.get(compiled.rule.key):
+            logged = self.seen.get(compiled.rule.key)
+            if logged:
                 self._conclude(compiled, logged, success=success)
 
     def _refuse(
@@ -354,7 +366,8 @@ class RuleChecker:
         If it holds for the final values of the run, only the order of the records is wrong, or that
         a number is text.
         """
-        rule, logged = compiled.rule, operands.values
+        rule = compiled.rule
+        logged = operands.values
         final = {key: self.seen[key].last for key in self.seen.keys() & formula.names}
         numbers = {key: read_number(value) for key, value in {**logged, **final}.items()}
         as_final = replace(operands, values=numbers)
@@ -430,10 +443,12 @@ class RuleChecker:
         else:
             values = "with different values"
             line = self._line_of(logged.first_number)
-            first, last = shown(logged.first), shown(logged.last)
+            first = shown(logged.first)
+            last = shown(logged.last)
             rule = replace(rule, hint=rule.hint or f"{first} on line {line}, {last} in the end")
         message = f"{_times_logged(rule, logged.count)}, {values}; expected once"
-        number, kind = logged.last_number, Pending if logged.same else Finding
+        number = logged.last_number
+        kind = Pending if logged.same else Finding
         self._add(
             rule, number, value=logged.count, expected="logged once", message=message, kind=kind
         )
@@ -463,7 +478,8 @@ class RuleChecker:
         if possible and late_ms[key] > _CLOCKS_MS:
             self._report_time(rule, logged, late_ms[key], "after", key)
         elif others and not possible and logged.first_number > others[key].first_number:
-            number, expected = logged.first_number, f"no later than {key}"
+            number = logged.first_number
+            expected = f"no later than {key}"
             message = f"{rule.key} is logged after {key}, at an impossible time; expected no later"
             self._add(rule, number, expected=expected, message=message, kind=Finding)
 
@@ -483,13 +499,16 @@ class RuleChecker:
     def _report_time(
         self, rule: Rule, logged: Logged, distance_ms: float, side: str, event: str
     ) -> None:
-        limit, number = "no later" if side == "after" else "no earlier", logged.first_number
+        limit = "no later" if side == "after" else "no earlier"
+        number = logged.first_number
         message = f"{rule.key} is logged {{found:,.1f}} seconds {side} {event}; expected {limit}"
-        value, expected = round(distance_ms / 1000, 3), f"{limit} than {event}"
+        value = round(distance_ms / 1000, 3)
+        expected = f"{limit} than {event}"
         self._add(rule, number, value=value, expected=expected, message=message, kind=Finding)
 
     def _compare_tensors(self, rule: Rule, logged: Logged, expected: frozenset[str]) -> None:
-        if differences := self._tensors.differences(expected):
+        differences = self._tensors.differences(expected)
+        if differences:
             subject = f"{rule.key} does not list each tensor of the model once"
             self._add(
                 rule,

@@ -232,7 +232,8 @@ def optimizers(usage: str, round_name: str, benchmark: str) -> tuple[str, ...]:
     rules = rule_table(usage, round_name, "closed", benchmark, frozenset()).keys.get("opt_name")
     constraints = rules.rules[0].rule.constraints if rules else {}
     only = [constraints["equals"]] if "equals" in constraints else []
-    if allowed := constraints.get("one_of") or only:
+    allowed = constraints.get("one_of") or only
+    if allowed:
         preferred = [name for name in recipe.optimizers if name in allowed]
         return tuple(dict.fromkeys([*preferred, *allowed]))
     return recipe.optimizers
@@ -327,7 +328,8 @@ def _schedule(
 def _intervals(benchmark: Benchmark, names: Mapping[str, Number]) -> Iterator[Number]:
     """Yield the intervals between evaluations that rules of the Closed division fix."""
     for rule in chain.from_iterable(benchmark.sections["closed"].values()):
-        if match := _INTERVAL.fullmatch(rule.formula or ""):
+        match = _INTERVAL.fullmatch(rule.formula or "")
+        if match:
             with suppress(ValueError, OverflowError):  # it needs another key, or is not finite
                 interval = evaluate(match[2], names)
                 yield int(interval) if interval == floor(interval) else interval
@@ -364,9 +366,11 @@ def _tracks(recipe: Recipe, benchmark: Benchmark) -> dict[str, tuple[Number, Num
 
 def _untrained(target: Mapping[str, Any]) -> Number | None:
     """Return a default; a strict limit opposite to an inclusive one only excludes nonsense."""
-    upper, lower = target.get("at_most"), target.get("at_least")
+    upper = target.get("at_most")
+    lower = target.get("at_least")
     if upper is None and lower is None:
-        upper, lower = target.get("below"), target.get("above")
+        upper = target.get("below")
+        lower = target.get("above")
     if upper is None and lower is not None:
         return 0.0
     return upper * _UNTRAINED_EXCESS if lower is None and upper is not None else None
@@ -374,7 +378,8 @@ def _untrained(target: Mapping[str, Any]) -> Number | None:
 
 # ---- reference points ----------------------------------------------------------------------
 
-_EPOCHS, _STEPS = 5, 100
+_EPOCHS = 5
+_STEPS = 100
 """What a benchmark without reference points takes to converge, if its recipe does not say it."""
 
 
@@ -405,16 +410,19 @@ def _references(
     They are those of the round, else of the nearest later or earlier one, else a typical one, of
     ``batch_size`` where the recipe does not say it.
     """
-    runs, drop = benchmark.runs.required, benchmark.runs.drop
+    runs = benchmark.runs.required
+    drop = benchmark.runs.drop
     names = rounds(plan.usage)
     index = names.index(plan.round)
     for name in (*names[index:], *reversed(names[:index])):
         of = (plan.usage, load_round(plan.usage, name).ruleset, benchmark.name)
-        if points := rcp.prune(rcp.reference_points(*of, runs=runs, drop=drop)):
+        points = rcp.prune(rcp.reference_points(*of, runs=runs, drop=drop))
+        if points:
             return points, rcp.reference_hyperparameters(*of)
     length = _EPOCHS if benchmark.unit == "epochs" else _STEPS * batch_size
     typical = recipe.typical or Typical(batch_size, (length,))
-    size, lengths = typical.batch_size, typical.to_converge
+    size = typical.batch_size
+    lengths = typical.to_converge
     drop = min(drop, (len(lengths) - 1) // 2)
     return (rcp.ReferencePoint.from_runs("typical", size, lengths, runs=runs, drop=drop),), {}
 
@@ -506,7 +514,8 @@ def _in_order(wanted: Sequence[str], rules: KeyedRules, sources: Sources) -> lis
 
     def append(key: str, above: frozenset[str]) -> None:
         names = _names_of(sources.fixed.get(key, sources.recipe.values.get(key)))
-        if of_key := rules.get(key):
+        of_key = rules.get(key)
+        if of_key:
             names |= of_key.related | of_key.ordered
         for other in wanted:
             if other not in above and other in names:
@@ -551,7 +560,8 @@ def _suggested(constraints: Mapping[str, Any], assigned: Assigned) -> Iterator[V
 
 def _solutions(formula: str, assigned: Assigned) -> Iterator[Value]:
     """Yield the value that a formula fixes, as an integer first where it is whole."""
-    if equation := _EQUATION.fullmatch(formula):
+    equation = _EQUATION.fullmatch(formula)
+    if equation:
         with suppress(ValueError):  # another key is absent
             number = evaluate(equation[1] or equation[2], assigned)
             if isfinite(number):
@@ -668,7 +678,8 @@ def resolve(plan: RunPlan) -> Setup:
     """
     benchmark, recipe = find_benchmark(plan.usage, plan.round, plan.benchmark)
     require_positive("minutes", plan.minutes)
-    if reason := recipe.impossible.get(plan.division):
+    reason = recipe.impossible.get(plan.division)
+    if reason:
         raise UserError(
             f"the official checker accepts no {plan.division} run of {plan.benchmark}"
             f" in round {plan.round}: {reason}"

@@ -167,7 +167,8 @@ def system_files(system: SystemPlan) -> Iterator[File]:
     Raises:
         UserError: as ``plan.resolve``.
     """
-    plan, start_ms = system.round, None
+    plan = system.round
+    start_ms = None
     name = f"Simulated system {system.number + 1}, {system.accelerators} accelerators"
     described = {
         "submitter": system.submitter,
@@ -220,12 +221,14 @@ def _crashes_the_rcp_checker(plan: RoundPlan, benchmark: str) -> bool:
     rules, _ = planning.find_benchmark(plan.usage, plan.round, benchmark)
     if round_.version < _FIRST_WITH_REFERENCE or is_covered(plan.usage, benchmark):
         return False
-    runs, drop = rules.runs.required, rules.runs.drop
+    runs = rules.runs.required
+    drop = rules.runs.drop
     return bool(reference_points(plan.usage, round_.ruleset, benchmark, runs=runs, drop=drop))
 
 
 def _run_plan(system: SystemPlan, benchmark: str, dice: Random) -> RunPlan:
-    usage, name = system.round.usage, system.round.round
+    usage = system.round.usage
+    name = system.round.round
     plan = RunPlan(
         round=name,
         benchmark=benchmark,

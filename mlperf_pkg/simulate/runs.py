@@ -59,7 +59,8 @@ def draw_course(setup: Setup, rng: Random) -> Course:
     count = ceil(due * setup.outcome.length)
     positions = [_grid(setup, number) for number in range(1, count + 1)]
     evaluations = tuple((at, _metrics(setup, at / goal, rng)) for at in positions)
-    last, upcoming = (positions[-1] if positions else 0), _grid(setup, count + 1)
+    last = positions[-1] if positions else 0
+    upcoming = _grid(setup, count + 1)
     epoch = (upcoming - last) / max(1, len(epochs_between(setup, last, upcoming)))
     overrun = epoch / 2 if setup.outcome.interrupted else 0.0
     return Course(evaluations, upcoming, overrun, share=(last + overrun) / goal)
@@ -74,7 +75,8 @@ def _evaluations(setup: Setup, rng: Random) -> int:
     """
     drawn = rng.choice(setup.point.to_converge)
     slower = max(drawn, 2 * setup.point.mean - drawn)
-    first, every = _grid(setup, 1), _grid(setup, 2) - _grid(setup, 1)
+    first = _grid(setup, 1)
+    every = _grid(setup, 2) - _grid(setup, 1)
     return 1 + max(0, ceil((slower - first) / every - _EARLY))
 
 
@@ -86,7 +88,8 @@ def _grid(setup: Setup, number: int) -> float:
 
 def _metrics(setup: Setup, progress: float, rng: Random) -> dict[str, float]:
     """Return each metric at ``progress``: 1 is where the target is due."""
-    metrics, least = {}, setup.outcome.gap
+    metrics = {}
+    least = setup.outcome.gap
     saturation = (exp(-_STEEPNESS * progress) - exp(-_STEEPNESS)) / (1 - exp(-_STEEPNESS))
     for name, (untrained, target) in setup.tracks.items():
         if progress >= 1 and not least:
@@ -170,10 +173,12 @@ def with_statistics(
 
     No rule asks for them. They make logs as large as real ones, which consist mostly of them.
     """
-    (start, _), (stop, _) = timed[0], timed[-1]
+    start, _ = timed[0]
+    stop, _ = timed[-1]
     statistics = []
     for step in range(1, count + 1):
-        throughput, loss = 1000 * _jitter(rng), 10 / step**0.5 * _jitter(rng)
+        throughput = 1000 * _jitter(rng)
+        loss = 10 / step**0.5 * _jitter(rng)
         value = {"throughput": round(throughput, 3), "train_loss": round(loss, 6)}
         time_ms = start + (stop - start) * step // (count + 1)
         statistics.append((time_ms, Event("tracked_stats", value, {"step": step})))
@@ -184,7 +189,8 @@ def _block(
     setup: Setup, last: float, position: float, metrics: Mapping[str, float], rng: Random
 ) -> Iterator[Event]:
     """Yield the training between two evaluations, then the second of them."""
-    epochs, units = epochs_between(setup, last, position), position - last
+    epochs = epochs_between(setup, last, position)
+    units = position - last
     durations = [units * _jitter(rng) / len(epochs) for _ in epochs]
     yield Event("block_start", metadata=_block_start(setup, last, position))
     for epoch, duration in zip(epochs, durations, strict=True):
@@ -279,7 +285,8 @@ def simulate_runs(
         UserError: as ``simulate_run``; ``runs`` is not positive or less than the failures.
     """
     require_positive("runs", runs)
-    setup, rng = resolve(plan), _dice(seed)
+    setup = resolve(plan)
+    rng = _dice(seed)
     seeds = rng.sample(range(1, 2**31), runs or setup.benchmark.runs.required)
     if len(failures) > len(seeds):
         raise UserError(f"{len(failures)} failures; expected at most {len(seeds)}, one per run")
@@ -287,7 +294,8 @@ def simulate_runs(
     lengths = [goal * rng.uniform(*_PACE) for goal in goals]
     failing = [resolve(replace(plan, failure=name)) for name in failures]
     setups = [setup] * (len(seeds) - len(failing)) + failing
-    simulated, start_ms = list[SimulatedRun](), setup.start_ms
+    simulated = list[SimulatedRun]()
+    start_ms = setup.start_ms
     for run_setup, run_seed, length in zip(setups, seeds, lengths, strict=True):
         minutes = setup.minutes * length / fmean(lengths)
         run = _simulated(replace(run_setup, minutes=minutes, start_ms=start_ms), run_seed)
@@ -359,7 +367,9 @@ def _line(time_ms: int, event: Event) -> str:
 
 # ---- power (power_measurement.adoc) --------------------------------------------------------
 
-_HOST_WATTS, _ACCELERATOR_WATTS, _SWITCH_WATTS = 1500.0, 700.0, 900.0
+_HOST_WATTS = 1500.0
+_ACCELERATOR_WATTS = 700.0
+_SWITCH_WATTS = 900.0
 _POWER_NOISE = (1 - 0.05, 1 + 0.05)
 _EFFICIENCY = 0.96
 _SAMPLE_MS = 1000

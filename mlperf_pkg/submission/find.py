@@ -76,7 +76,8 @@ def find_input(argument: str, prefix: str = "") -> Input:
         reason = error.strerror if isinstance(error, OSError) else error
         raise UserError(f"{argument}: cannot be read: {reason}") from error
     if not contents.submissions and not contents.every_log:
-        if unread := next((file for file in contents.unread if file.place == top), None):
+        unread = next((file for file in contents.unread if file.place == top), None)
+        if unread:
             raise UserError(f"{argument}: cannot be read: {unread.reason}")
         raise UserError(
             f"{argument}: no MLPerf log here (no file holds a line with '{TOKEN.decode()}')"
@@ -215,10 +216,12 @@ class _Finder(Struct):
             if isinstance(path, str):
                 inside = path[len(str(self.top.location)) :]
                 path = Path(path).resolve().as_posix() if self.has_links else top + inside
-            if name := set_name(path):
+            name = set_name(path)
+            if name:
                 place = Place(path, str(path))
                 above = [place := place.folder for _ in range(name.levels + 2)]
-                system, tree = above[name.levels - 1], above[-1]
+                system = above[name.levels - 1]
+                tree = above[-1]
                 inner = [self._flags(level, {}, inner_params) for level in (folder, system)]
                 flags = self._flags(tree, {}, top_params).union(*inner)
                 yield replace(self._result_set(folder, name, flags, members), tree=tree)
@@ -405,7 +408,8 @@ class _Finder(Struct):
         if entry.link is None:
             return True
         place = folder.child(entry.path)
-        self.has_links, path = True, place.local
+        self.has_links = True
+        path = place.local
         try:
             target = path.resolve(strict=True)
         except (OSError, RuntimeError):
@@ -445,7 +449,8 @@ class Loose(Struct):
     @property
     def contents(self) -> Input:
         """All that was taken."""
-        unread, sets = tuple(self.unread), tuple(self.result_sets)
+        unread = tuple(self.unread)
+        sets = tuple(self.result_sets)
         return Input(tuple(self.submissions), tuple(self.logs), unread=unread, result_sets=sets)
 
     def take(self, file: Place) -> None:
@@ -606,7 +611,8 @@ def each_once(arguments: Sequence[str], inputs: Sequence[Input]) -> tuple[Input,
     for index, (argument, part) in enumerate(zip(arguments, parts, strict=True)):
         wholes = [n for n, all_ in enumerate(parts) if part < all_ or (part == all_ and n < index)]
         if wholes:
-            other, name = arguments[wholes[0]], with_slashes(argument).rstrip("/")
+            other = arguments[wholes[0]]
+            name = with_slashes(argument).rstrip("/")
             reason = f"{other} is the same" if argument == other else f"{other} has the same logs"
             place = Place(_places(inputs[index])[0].location, name)
             read[index] = Input(unread=(Unread(place, reason, Why.TWICE),))

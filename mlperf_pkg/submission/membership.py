@@ -17,7 +17,8 @@ from mlperf_pkg.infra.source import stem_of
 from mlperf_pkg.infra.text import letters, visible
 from mlperf_pkg.submission.model import SCALINGS, set_name
 
-OPEN, WEAK = "open", "weak"
+OPEN = "open"
+WEAK = "weak"
 _UNKNOWN = "unknown"
 _COUNTED = re.compile(r"(\d{1,9}) ?x ?(?=[^\W\d])")  # 8xNVIDIA DGX A100
 
@@ -201,7 +202,8 @@ def groups_of(
     finder = _Finder(systems, config, as_open=as_open)
     identified = [log for log in logs if log.benchmark]
     named = {log.place: finder.by_name(log) for log in identified}
-    claims, only = _claims(identified, named), _only_names(identified)
+    claims = _claims(identified, named)
+    only = _only_names(identified)
     groups: dict[_Key, list[tuple[Stated, _Evidence]]] = {}
     for log in identified:
         evidence = named[log.place] or finder.by_numbers(log, claims)
@@ -244,7 +246,8 @@ def _key(log: Stated, evidence: _Evidence, only: Mapping[str, str]) -> _Key:
 
 def _order(group: tuple[_Key, list[tuple[Stated, _Evidence]]]) -> tuple[str, ...]:
     """Return the key by which groups are sorted."""
-    key, first = group[0], group[1][0][0]
+    key = group[0]
+    first = group[1][0][0]
     names = (key.system or first.platform, key.scaling or "", key.benchmark)
     return (*names, first.division, first.place)
 
@@ -278,7 +281,8 @@ class _Finder:
 
     def __init__(self, systems: Sequence[Described], config: Config, *, as_open: bool) -> None:
         self._systems = {system.id: system for system in systems}
-        self._config, self._as_open = config, as_open
+        self._config = config
+        self._as_open = as_open
         self._by_id: dict[str, list[str]] = {}
         self._by_id_letters: dict[str, list[str]] = {}
         self._by_any_letters: dict[str, list[str]] = {}
@@ -291,7 +295,8 @@ class _Finder:
     def by_name(self, log: Stated) -> _Evidence | None:
         """Return the first evidence that names any system; None if none does."""
         for why, ids in self._names(log):
-            if named := [self._systems[id_] for id_ in dict.fromkeys(ids) if id_ in self._systems]:
+            named = [self._systems[id_] for id_ in dict.fromkeys(ids) if id_ in self._systems]
+            if named:
                 own = self._of_division(named, log)
                 fitting = _fitting(own, log)
                 chosen = fitting if len(own) > 1 and fitting else own
@@ -307,14 +312,17 @@ class _Finder:
         own = self._of_division(self._systems.values(), log)
         platform = {log.platform_letters} - {""}
         free = [s for s in own if not platform or claims.get(s.id, platform) <= platform]
-        why, fitting = "the number of nodes or accelerators", _fitting(free, log)
+        why = "the number of nodes or accelerators"
+        fitting = _fitting(free, log)
         if log.states_nothing and not log.names_platform:
-            why, fitting = "the division", free
+            why = "the division"
+            fitting = free
         return _Evidence(why, tuple(system.id for system in fitting), len(fitting) == 1)
 
     def _names(self, log: Stated) -> Iterator[tuple[str, Iterable[str]]]:
         folder, _, _ = log.place.rpartition("/")
-        if name := set_name(folder):
+        name = set_name(folder)
+        if name:
             yield "the place in the submission tree", [name.system]
         for field, kind in (("logs", "pattern"), ("platforms", "platform")):
             texts = {id_: getattr(of, field) for id_, of in self._config.systems.items()}
@@ -348,5 +356,6 @@ def matches(log: Stated, field: str, pattern: str) -> bool:
     """Return whether a pattern under ``systems:`` matches a log: its path, or its platform."""
     if field == "logs":
         return fnmatchcase(log.place, pattern)
-    platform, folded = log.platform.casefold(), pattern.casefold()
+    platform = log.platform.casefold()
+    folded = pattern.casefold()
     return platform == folded or fnmatchcase(platform, folded)

@@ -107,9 +107,12 @@ def command(how: Encryption, archive: Path) -> str:
 # ---- AES ----------------------------------------------------------------------------------
 
 # The file: ``Salted__``, a salt, and the data.
-_SALTED, _SALT, _BLOCK = b"Salted__", 8, 16
+_SALTED = b"Salted__"
+_SALT = 8
+_BLOCK = 16
 _HEAD = len(_SALTED) + _SALT
-_KEY, _VECTOR = 32, 16
+_KEY = 32
+_VECTOR = 16
 _CHUNK = 1 << 20
 
 # The iterations of PBKDF2 with which files are read: none, as all are written; those of
@@ -133,7 +136,8 @@ def _derived(secret: bytes, salt: bytes, iterations: int = 0) -> bytes:
 @contextmanager
 def _by_aes(stream: BinaryIO, passphrase: str) -> Iterator[Sink]:
     salt = secrets.token_bytes(_SALT)
-    cipher, padder = _cipher(_derived(_bytes(passphrase), salt)).encryptor(), _padding().padder()
+    cipher = _cipher(_derived(_bytes(passphrase), salt)).encryptor()
+    padder = _padding().padder()
     stream.write(_SALTED + salt)
     yield lambda data: stream.write(cipher.update(padder.update(data)))
     stream.write(cipher.update(padder.finalize()) + cipher.finalize())
@@ -143,12 +147,14 @@ def _decrypt_aes(source: Path, target: Path, secret: bytes) -> None:
     if (source.stat().st_size - _HEAD) % _BLOCK:
         raise UserError(f"{source}: cannot be decrypted: it is cut off")
     with open_file(source) as read, target.open("xb") as write:
-        salt, first = read.read(_HEAD)[len(_SALTED) :], read.read(_BLOCK)
+        salt = read.read(_HEAD)[len(_SALTED) :]
+        first = read.read(_BLOCK)
         ciphers = (_cipher(_derived(secret, salt, number)) for number in _ITERATIONS)
         cipher = next((c for c in ciphers if c.decryptor().update(first).startswith(GZIP)), None)
         if cipher is None:
             raise UserError(f"{source}: cannot be decrypted: a wrong passphrase, or it is damaged")
-        decryptor, unpadder = cipher.decryptor(), _padding().unpadder()
+        decryptor = cipher.decryptor()
+        unpadder = _padding().unpadder()
         read.seek(_HEAD)
         while chunk := read.read(_CHUNK):
             write.write(unpadder.update(decryptor.update(chunk)))
@@ -199,7 +205,8 @@ def recipients(texts: Sequence[str]) -> list[object]:
 @contextmanager
 def _for_recipients(stream: BinaryIO, keys: Sequence[object]) -> Iterator[Sink]:
     """Encrypt in a thread, because the library reads from a stream."""
-    age, (reading, writing) = _age(), os.pipe()
+    age = _age()
+    reading, writing = os.pipe()
 
     def encrypt() -> None:
         with os.fdopen(reading, "rb") as plain:
@@ -218,7 +225,8 @@ def _for_recipients(stream: BinaryIO, keys: Sequence[object]) -> Iterator[Sink]:
 
 @contextmanager
 def _by_passphrase(stream: BinaryIO, passphrase: str, name: str) -> Iterator[Sink]:
-    age, whole = _age(), bytearray()
+    age = _age()
+    whole = bytearray()
 
     def collect(data: bytes) -> None:
         _refuse_large(name, len(whole) + len(data))

@@ -31,7 +31,8 @@ def name_of(tree: Path) -> str:
         UserError: the name cannot be in an archive.
     """
     name = tree.resolve().name
-    if reason := unfit(name):
+    reason = unfit(name)
+    if reason:
         raise UserError(f"{tree}: cannot be packed under its name {name!r}: {reason}")
     return name
 
@@ -114,7 +115,8 @@ def reasons(report: Report) -> dict[str, str]:
         of_system = [f for f in report.findings if f.subject == description_path(row)]
         of_set = [f for f in report.findings if f.set == row.id]
         rejected = row.verdict.official is Verdict.FAIL
-        if failed := failures(of_system, rejected=True) + failures(of_set, rejected=rejected):
+        failed = failures(of_system, rejected=True) + failures(of_set, rejected=rejected)
+        if failed:
             lines = [f"{row.path.removeprefix('results/')} is not valid:", *map(line_of, failed)]
             by_set[row.id] = "\n  ".join(lines)
     return by_set
@@ -148,7 +150,8 @@ def _checked(tree: HashedTree, options: Options) -> Report:
     with scratch_folder(Path(gettempdir())) as work:
         root = work / tree.root.resolve().name
         for file in tree.files:
-            source, target = tree.root / file.path, root / file.path
+            source = tree.root / file.path
+            target = root / file.path
             try:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(source, target, follow_symlinks=False)

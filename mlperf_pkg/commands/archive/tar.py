@@ -75,7 +75,9 @@ def hash_tree(root: Path) -> HashedTree:
     Raises:
         UserError: a file or folder cannot be read.
     """
-    names, files, unfit = Names(), list[HashedFile](), {}
+    names = Names()
+    files = list[HashedFile]()
+    unfit = {}
     try:
         entries = list(walk(root))
         folders = {entry.path for entry in entries if entry.folder and entry.link is None}
@@ -117,10 +119,13 @@ def _tar(top: str, tree: Path, files: Sequence[HashedFile]) -> Iterator[bytes]:
     written = len(header)
     for file in files:
         info = tarfile.TarInfo(f"{top}/{file.path}")
-        info.size, info.mtime, info.mode = file.size, TIME, 0o755 if file.executable else 0o644
+        info.size = file.size
+        info.mtime = TIME
+        info.mode = 0o755 if file.executable else 0o644
         header = info.tobuf(tarfile.PAX_FORMAT, "utf-8", "strict")
         yield header
-        digest, size = hashlib.sha256(), 0
+        digest = hashlib.sha256()
+        size = 0
         for chunk in _chunks(tree, file):
             digest.update(chunk)
             size += len(chunk)
@@ -163,7 +168,9 @@ class BadArchive(Exception):  # noqa: N818 - the state of a file, which becomes 
     def __init__(self, code: str, message: str, path: str = "") -> None:
         """Keep all three."""
         super().__init__(message)
-        self.code, self.message, self.path = code, message, path
+        self.code = code
+        self.message = message
+        self.path = path
 
 
 def damaged(message: str) -> BadArchive:
@@ -266,12 +273,15 @@ def untar(read: Read, folder: Path, largest: int) -> tuple[set[str], bool]:
         OSError: a file cannot be written.
     """
     stream = _Stream(read, largest, largest)
-    names, tops, marked = Names(), set[str](), False
+    names = Names()
+    tops = set[str]()
+    marked = False
     for number, member in enumerate(_members(stream)):
         if isinstance(member, str):
             marked = marked or (number == 0 and member == MARK)
             continue
-        if reason := names.add(member.path, folder=member.folder):
+        reason = names.add(member.path, folder=member.folder)
+        if reason:
             raise BadArchive("PACK103", reason, member.path)
         tops.add(member.path.partition("/")[0])
         _write(stream, member, folder / member.path)
@@ -305,7 +315,8 @@ class _Stream(Struct):
 
     def portions(self, size: int) -> Iterator[bytes]:
         while size:
-            if not (data := self.some(size)):
+            data = self.some(size)
+            if not data:
                 raise damaged("it is cut off: the tar archive does not end")
             size -= len(data)
             yield data
@@ -347,20 +358,23 @@ def _members(stream: _Stream) -> Iterator[_Member | str]:
             raise damaged("it is not a tar archive")
         if sum(block[:148]) + sum(block[156:]) + 8 * ord(" ") != _number(block[148:156]):
             raise damaged("the checksum of a header is wrong")
-        kind, size = block[156:157], _number(block[124:136])
+        kind = block[156:157]
+        size = _number(block[124:136])
         if kind == tarfile.XGLTYPE:
             yield _comment(_extension(stream, size))
         elif kind in {tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME}:
             extended |= _extended(kind, _extension(stream, size), extended)
         else:
-            if member := _member(block, kind, size, extended):
+            member = _member(block, kind, size, extended)
+            if member:
                 yield member
             extended = {}
     raise BadArchive(_TOO_LARGE, "it has too many headers")
 
 
 def _number(text: bytes) -> int:
-    if not (match := _NUMBER.fullmatch(text)):
+    match = _NUMBER.fullmatch(text)
+    if not match:
         raise damaged("a number in a header is not octal")
     return int(match[1] or b"0", 8)
 
@@ -407,7 +421,8 @@ def _extended(kind: bytes, data: bytes, before: dict[str, str]) -> dict[str, str
     fields = {"path": _text(data.removesuffix(b"\0"))} if kind != tarfile.XHDTYPE else _pax(data)
     if before.keys() & fields.keys():
         raise damaged("two headers for one member")
-    if unknown := [key for key in fields if key not in {"path", "size"}]:
+    unknown = [key for key in fields if key not in {"path", "size"}]
+    if unknown:
         raise damaged(f"a pax header with {unknown[0]!r}")
     return fields
 

@@ -68,7 +68,8 @@ def verify_archive(
     if not archive.is_file():
         raise UserError(f"{archive}: not a regular file")
     findings = list(check_checksum(archive))
-    plain, encrypted = archive, encryption.form_of(archive) is not None
+    plain = archive
+    encrypted = encryption.form_of(archive) is not None
     if encrypted and integrity_failed(findings):
         return _unchecked(findings)
     with scratch_folder(Path(gettempdir())) as work, _folder(work, extract) as folder:

@@ -128,7 +128,8 @@ def make_plan(
     contexts = list(raw_sets(logs, workspace.systems, workspace.config, top, as_open=as_open))
     every_set = []
     for context in contexts:
-        files, ordered = context.files, tuple(sorted(context.runs, key=start_order))
+        files = context.files
+        ordered = tuple(sorted(context.runs, key=start_order))
         if context.system:
             names = (files.benchmark, files.scaling_mode)
             every_set.append(PlannedSet(context.system, *names, ordered, context))
@@ -270,7 +271,8 @@ def _unused(
     workspace: Workspace, division: str | None, used: Collection[SystemFile]
 ) -> Iterator[str]:
     wanted = [s for s in workspace.systems if division in (None, s.division)]
-    if others := [system.path for system in wanted if system not in used]:
+    others = [system.path for system in wanted if system not in used]
+    if others:
         yield f"not copied, because there are no results: {', '.join(others)}"
 
 
@@ -317,14 +319,17 @@ def choose_runs(plan: Plan, round_: Round) -> Plan:
 
     The choices are among its notes; a set whose median is invalid is among its problems.
     """
-    sets, notes, problems = [], list(plan.notes), list(plan.problems)
+    sets = []
+    notes = list(plan.notes)
+    problems = list(plan.problems)
     for planned in plan.sets:
         rules = load_benchmark(round_.usage, round_.name, planned.benchmark)
         if not rules or planned.scaling == "weak" or len(planned.runs) <= rules.runs.required:
             sets.append(planned)  # nothing to select; in weak scaling, all models count
             continue
         selection = select(planned.runs, rules.runs)
-        choice, window = selection.choice, selection.choice.chosen
+        choice = selection.choice
+        window = selection.choice.chosen
         if not selection.chosen or window is None:
             problems.append(f"{planned.name}: no runs can be chosen: {choice.reason}")
             continue
@@ -379,7 +384,8 @@ def judge(
     waivers = Waivers(workspace.config.waivers, CONFIG_NAME)
     sources = {path: log.source for path, log in workspace.logs.items()}
     contexts = [_context(s, plan.submitter, workspace.round, sources) for s in plan.sets]
-    copies, judged = copies_in(contexts, find_pairs(contexts, shared_runs(contexts), sources)), []
+    copies = copies_in(contexts, find_pairs(contexts, shared_runs(contexts), sources))
+    judged = []
     for index, (planned, context) in enumerate(zip(plan.sets, contexts, strict=True)):
         result = waivers.waive_set(check_set(context))
         failed = {finding.code for finding in failures(result.findings)}
@@ -469,7 +475,8 @@ def _all_findings(judged: Collection[JudgedSet]) -> Iterator[Finding]:
 def _context(
     planned: PlannedSet, submitter: str, round_: Round, sources: Mapping[str, Source]
 ) -> SetContext:
-    place, names = Place(planned.folder, planned.folder), (planned.system.id, planned.benchmark)
+    place = Place(planned.folder, planned.folder)
+    names = (planned.system.id, planned.benchmark)
     context = SetContext(
         files=ResultSet(place, *names, logs=(), scaling_mode=planned.scaling),
         runs=planned.runs,

@@ -92,7 +92,8 @@ def prepare(folders: inputs.Folders, order: Order) -> Prepared:
     if not plan.problems:
         inputs.refuse_overlap(target, workspace)
         files = writing.tree_files(plan, judged, workspace)
-    invalid, keep = (*planning.reasons(judged), *writing.unfit(files)), order.invalid == "keep"
+    invalid = (*planning.reasons(judged), *writing.unfit(files))
+    keep = order.invalid == "keep"
     return Prepared(
         workspace=workspace,
         plan=plan,
@@ -142,7 +143,8 @@ def accept(prepared: Prepared, tree: Path) -> None:
     accepted = {f.code for judged in prepared.judged for f in judged.result.observations}
     round_ = prepared.workspace.round
     findings = check([str(tree)], Options(round_.usage, round_.name)).report.findings
-    if new := [f for f in planning.failures(findings) if f.code not in accepted]:
+    new = [f for f in planning.failures(findings) if f.code not in accepted]
+    if new:
         raise UserError("\n  ".join(["the tree would not be valid:", *map(planning.line_of, new)]))
 
 
@@ -171,7 +173,8 @@ def plan_text(prepared: Prepared, *, logs: bool = False) -> str:
 
 def built_text(prepared: Prepared) -> str:
     """Return the paths of the tree and its tables, the results and the warnings."""
-    plan, target = prepared.plan, prepared.target
+    plan = prepared.plan
+    target = prepared.target
     counts = (
         words.counted(len(planning.systems_of(plan.sets)), "system"),
         words.counted(len(plan.sets), "result set"),

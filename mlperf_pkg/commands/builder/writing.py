@@ -56,7 +56,8 @@ def tree_files(
     Raises:
         UserError: a folder of code or an extra file cannot be read or have its path.
     """
-    sources, systems = workspace.sources, systems_of(plan.sets)
+    sources = workspace.sources
+    systems = systems_of(plan.sets)
     texts = parameters(judged) | tables(report(judged, workspace), workspace.config)
     files = [
         *(PlannedFile(f"systems/{s.id}.json", sources[s.path], s.path) for s in systems),
@@ -71,7 +72,8 @@ def tree_files(
 def unfit(files: Iterable[PlannedFile]) -> Iterator[str]:
     """Yield why the official repository checker would reject files: their names or sizes."""
     for file in files:
-        name, content = visible(file.origin or file.path), file.content
+        name = visible(file.origin or file.path)
+        content = file.content
         if " " in file.path:
             yield f"{name}: its path contains a space"
         size = (
@@ -114,7 +116,8 @@ def _logs(plan: Plan, workspace: Workspace) -> Iterator[PlannedFile]:
 def tables(report: Report, config: Config) -> dict[str, str]:
     """Return the tables of the results of a tree, by path."""
     notes = remarks(report, config)
-    html, markdown = results_html(report, notes), results_markdown(report, notes)
+    html = results_html(report, notes)
+    markdown = results_markdown(report, notes)
     texts = (results_csv(report), html, results_json(report), markdown)
     return dict(zip(TABLES, texts, strict=True))
 
@@ -143,7 +146,8 @@ def parameters(judged: Iterable[JudgedSet]) -> dict[str, str]:
     of_sets: dict[str, str] = {}
     of_systems: dict[str, str] = {}
     for judged_set in judged:
-        planned, flags = judged_set.planned, sorted(judged_set.flags)
+        planned = judged_set.planned
+        flags = sorted(judged_set.flags)
         of_sets |= {f"{planned.folder}/{PARAMETERS}": flag for flag in flags[:1]}
         of_systems |= {f"results/{planned.system.id}/{PARAMETERS}": flag for flag in flags[1:]}
     return of_sets | of_systems
@@ -180,7 +184,8 @@ def code_notes(files: Iterable[PlannedFile]) -> Iterator[str]:
     parts = (file.path.split("/") for file in files if file.path.startswith("benchmarks/"))
     implementations = by_key(("/".join(names[:4]), "/".join(names[4:])) for names in parts)
     for implementation, names in sorted(implementations.items()):
-        if lacking := [name for name in _EXPECTED if name not in names]:
+        lacking = [name for name in _EXPECTED if name not in names]
+        if lacking:
             yield f"{implementation} has no {' and no '.join(lacking)}: reviewers expect them"
 
 
@@ -198,7 +203,8 @@ def extra_files(workspace: Workspace, built: Collection[str]) -> Iterator[Planne
     for name in (manifest.MANIFEST, *built):
         names.add(name)
     for target, source in workspace.config.extra_files.items():
-        path, setting = workspace.folders.workspace / source, f"{CONFIG_NAME}: extra_files"
+        path = workspace.folders.workspace / source
+        setting = f"{CONFIG_NAME}: extra_files"
         if not path.is_file() and not path.is_dir():
             raise UserError(f"{setting}: {target}: {path} is not a file or a folder")
         try:
@@ -210,7 +216,8 @@ def extra_files(workspace: Workspace, built: Collection[str]) -> Iterator[Planne
         except OSError as error:
             raise UserError(f"{setting}: {target}: {_cannot_be_read(source, error)}") from error
         for file in files:
-            if reason := names.add(file.path):
+            reason = names.add(file.path)
+            if reason:
                 raise UserError(f"{setting}: {file.path}: not copied: {reason}")
             yield file
 
@@ -299,7 +306,8 @@ def refuse_to_replace(
             f" keeps those of the {others.division} division"
         )
     _refuse_foreign(target, files)
-    if message := lost(target, files, division):
+    message = lost(target, files, division)
+    if message:
         raise UserError(message)
     built = {path: entry for path, entry in _built(target).items() if path not in TABLES}
     if not force and (changed := _changes(target, built, files)):
@@ -314,7 +322,8 @@ def refuse_to_replace(
 def _write(folder: Path, file: PlannedFile) -> manifest.ManifestEntry:
     path = folder / file.path
     path.parent.mkdir(parents=True, exist_ok=True)
-    digest, size = hashlib.sha256(), 0
+    digest = hashlib.sha256()
+    size = 0
     with path.open("xb") as stream:
         for chunk in chunks(file.content):
             digest.update(chunk)
@@ -394,7 +403,8 @@ def _division(target: Path, system: str, built: Collection[str]) -> str | None:
 def lost(target: Path, files: Iterable[PlannedFile], division: str | None) -> str | None:
     """Return a message that names the files of another division that a build would change."""
     others = others_in(target, division)
-    if gone := _changes(target, others.files, files):
+    gone = _changes(target, others.files, files)
+    if gone:
         named = _named(gone, ",\n  ")
         return (
             f"{target}: this build would change or remove files of the {others.division} division,"
@@ -431,7 +441,8 @@ def _refuse_foreign(target: Path, files: Sequence[PlannedFile]) -> None:
     planned = {file.path: file for file in files}
     foreign = []
     for entry in sorted(walk(target), key=lambda entry: entry.path):
-        path, regular = target / entry.path, entry.link is None and not entry.special
+        path = target / entry.path
+        regular = entry.link is None and not entry.special
         if (entry.folder and entry.link is None) or entry.path == manifest.MANIFEST:
             continue
         is_built = regular and _is_as_listed(path, entries.get(entry.path))

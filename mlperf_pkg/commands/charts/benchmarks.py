@@ -38,7 +38,8 @@ def scoreboard(rows: Iterable[ResultSetRow]) -> Iterator[tuple[str, Chart]]:
 
 def _board(rows: list[ResultSetRow]) -> Chart:
     ordered = sorted(rows, key=lambda row: (row.score_minutes or 0, row.path))
-    fastest, slowest = ordered[0].score_minutes or 0, ordered[-1].score_minutes or 0
+    fastest = ordered[0].score_minutes or 0
+    slowest = ordered[-1].score_minutes or 0
     scores = [
         {
             "set": named(row.submitter, row.system) or row.id,
@@ -89,7 +90,9 @@ def _board_spec(scores: Rows, *, logarithmic: bool) -> Spec:
     return vega.labelled("scores", layers, _LANE_HEIGHT * lanes)
 
 
-PURPLE, TEAL, PINK = "#8f63c4", "#2a8fa3", "#c95fa0"
+PURPLE = "#8f63c4"
+TEAL = "#2a8fa3"
+PINK = "#c95fa0"
 PALETTE = (
     Look(vega.BLUE, "circle"),
     Look(vega.ORANGE, "square"),
@@ -163,7 +166,8 @@ def convergence(
     look = looks.encoding(accelerator for _, accelerator, _ in drawn)
     target = targets.get(metric)
     aim = "" if target is None else f" The dashed line is the target, {target:g}."
-    quality, title = metric or "evaluation", f"Convergence of all result sets: {benchmark}"
+    quality = metric or "evaluation"
+    title = f"Convergence of all result sets: {benchmark}"
     of_each = "of each result set the run with the median time"
     text = f"{quality} against {first.unit} trained; {of_each}.{aim}"
     spec = vega.view(_convergence_layers(quality, first.unit, look), 320)
@@ -189,7 +193,8 @@ def _line(drawn: DrawnSet, accelerator: str, run: DrawnRun, metric: str, limit: 
 
 
 def _convergence_layers(quality: str, unit: str, look: Mapping[str, Spec]) -> list[Spec]:
-    x, y = vega.quantitative("at", f"{unit} trained"), vega.quantitative("value", quality)
+    x = vega.quantitative("at", f"{unit} trained")
+    y = vega.quantitative("value", quality)
     order = {"field": "at", "type": "quantitative"}
     by_set = {"detail": vega.nominal("set"), "order": order, "color": look["color"]}
     line = {"type": "line", "size": 1.2, "opacity": 0.6}
@@ -252,7 +257,8 @@ def _comparison_spec(ratios: list[Mapping[str, Any]]) -> Spec:
     drawn = {ratio["measure"] for ratio in ratios}
     measures = [name for name in _MEASURES if name in drawn]
     values = [1.0, *(ratio["ratio"] for ratio in ratios)]
-    least, most = min(values), max(values)
+    least = min(values)
+    most = max(values)
     logarithmic = most > _LOG_RATIOS_FROM * least
     split = {**_LANES, "labelExpr": r"split(datum.label, '\n')"}
     position: Spec = {

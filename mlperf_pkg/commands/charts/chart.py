@@ -23,7 +23,11 @@ SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 WIDTH = 640  # pixels, in files
 
 # Dark enough on white, light enough on black: at least 3:1 on both (WCAG 2, 1.4.11).
-BLUE, GREY, RED, ORANGE, GREEN = "#3d7fc4", "#85898f", "#d9534a", "#c2701c", "#2e8b57"
+BLUE = "#3d7fc4"
+GREY = "#85898f"
+RED = "#d9534a"
+ORANGE = "#c2701c"
+GREEN = "#2e8b57"
 TARGET_RULE: Spec = {"type": "rule", "color": ORANGE, "strokeDash": [6, 4], "size": 2}
 
 CONFIG: Spec = {
@@ -173,7 +177,8 @@ def decades(least: float, most: float) -> list[float]:
 
     Over more than three decades they are the powers of ten.
     """
-    first, last = floor(log10(least)), ceil(log10(most))
+    first = floor(log10(least))
+    last = ceil(log10(most))
     steps = (1, 2, 5) if last - first <= 3 else (1,)  # noqa: PLR2004
     return [rounded(step * 10.0**power) for power in range(first, last + 1) for step in steps]
 

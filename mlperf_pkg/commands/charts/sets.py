@@ -22,7 +22,9 @@ from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Benchmark
 from mlperf_pkg.run.evaluations import Curve, Evaluation, Phase, Span, goals
 
-COUNTS, DROPPED, FAILED = "counts", "dropped", "did not converge"
+COUNTS = "counts"
+DROPPED = "dropped"
+FAILED = "did not converge"
 _STATES = {
     COUNTS: Look(vega.BLUE, "circle"),
     DROPPED: Look(vega.GREY, "cross"),
@@ -135,8 +137,10 @@ def _curve_layers(
     dots = vega.dots(7, 0.6) if crowded else vega.dots(22, 0.8)
     order = {"field": "at", "type": "quantitative"}
     by_run = {"detail": vega.nominal("run"), "order": order, "color": looks["color"]}
-    x, y = vega.quantitative("at", f"{unit} trained"), vega.quantitative("value", quality)
-    at, value = vega.quantitative("at"), vega.quantitative("value")
+    x = vega.quantitative("at", f"{unit} trained")
+    y = vega.quantitative("value", quality)
+    at = vega.quantitative("at")
+    value = vega.quantitative("value")
     facts = vega.tooltip("run", "at", "value", "state")
     return [
         vega.layer("target", vega.TARGET_RULE, y=target),
@@ -255,7 +259,8 @@ def timeline(drawn: DrawnSet, max_spans: int) -> Chart | None:
 
 def _bars(index: int, run: DrawnRun, max_spans: int) -> Iterator[dict[str, Any]]:
     lane = {"run": run.name, "order": index}
-    if (minutes := to_finite(run.row.minutes)) is not None:
+    minutes = to_finite(run.row.minutes)
+    if minutes is not None:
         yield {**lane, "phase": _TRAINING, "start": 0.0, "stop": minutes}
     for phase in (Phase.INIT, Phase.EVALUATION):
         for span in vega.thinned(run.spans(phase), max_spans):
@@ -267,7 +272,8 @@ def _timeline_layers(earliest: float, latest: float) -> list[Spec]:
     edge = {"type": "tick", "color": "currentColor", "opacity": 0.45, "thickness": 1, "clip": True}
     bar = {"type": "bar", "height": {"band": 0.75}, "clip": True}
     scale = {"domain": list(_COLORS), "range": list(_COLORS.values())}
-    color, facts = vega.nominal("phase", scale=scale), vega.tooltip("run", "phase", "start", "stop")
+    color = vega.nominal("phase", scale=scale)
+    facts = vega.tooltip("run", "phase", "start", "stop")
     at = {name: {"y": _LANE, "x": {**x, "field": name}} for name in ("start", "stop")}
     return [
         vega.layer("spans", bar, **at["start"], x2={"field": "stop"}, color=color, tooltip=facts),
@@ -280,23 +286,28 @@ def _timeline_layers(earliest: float, latest: float) -> list[Spec]:
 _TITLE = "Reference convergence points"
 _STEPS = 8  # from one point to the next
 _FAR = 3  # times the median of its point: a reference run beyond it would flatten all others
-_MEAN, _LIMIT, _PRUNED = "reference mean", "smallest acceptable mean", "pruned reference"
-_PASS, _FAIL = "this set: pass", "this set: fail"
+_MEAN = "reference mean"
+_LIMIT = "smallest acceptable mean"
+_PRUNED = "pruned reference"
+_PASSED = "this set: pass"
+_FAILED = "this set: fail"
 _KINDS = {
     _MEAN: Look(vega.BLUE, "circle"),
     _PRUNED: Look(vega.GREY, "cross"),
     _LIMIT: Look(vega.ORANGE, "stroke"),
-    _PASS: Look(vega.GREEN, "diamond"),
-    _FAIL: Look(vega.RED, "diamond"),
+    _PASSED: Look(vega.GREEN, "diamond"),
+    _FAILED: Look(vega.RED, "diamond"),
 }
 
 
 def rcp(drawn: DrawnSet) -> Chart | None:
     """Return the chart; None if no test was made or there are no reference points."""
-    test, rules = drawn.row.rcp, drawn.rules
+    test = drawn.row.rcp
+    rules = drawn.rules
     if test is None or rules is None:
         return None
-    runs, ruleset = rules.runs, load_round(drawn.usage, drawn.row.round).ruleset
+    runs = rules.runs
+    ruleset = load_round(drawn.usage, drawn.row.round).ruleset
     reference = points.reference_points(
         drawn.usage, ruleset, rules.name, runs=runs.required, drop=runs.drop
     )
@@ -323,7 +334,8 @@ def _chart(
 ) -> Chart:
     """Return the chart of reference data and ``own`` results; ``means`` says what else it shows."""
     text = f"Batch size against {unit} to converge: every reference run as a tick, {means}."
-    if far := len(data["far"]):
+    far = len(data["far"])
+    if far:
         runs = wording.counted(far, "reference run")
         text += f" {runs} beyond {_FAR} times the median not shown."
     return Chart("rcp", _TITLE, text, _spec(unit, kinds), {**data, "own": own})
@@ -339,7 +351,7 @@ def _own(test: RcpRow, system: str | None) -> Rows:
         {
             "batch": test.batch_size,
             "mean": vega.rounded(test.mean, 7),
-            "kind": _PASS if test.official_pass else _FAIL,
+            "kind": _PASSED if test.official_pass else _FAILED,
             "name": system,
             "limit": points.NO_LIMIT if test.no_limit_reason else limit,
             "margin": points.NO_LIMIT if test.no_limit_reason else margin,
@@ -356,7 +368,8 @@ def _data(reference: tuple[ReferencePoint, ...], required: int) -> Mapping[str, 
     hull = points.prune(reference)
     along = list(_along(hull, required))
     kept = {point.name for point in hull}
-    near, far = list[Mapping[str, Any]](), list[Mapping[str, Any]]()
+    near = list[Mapping[str, Any]]()
+    far = list[Mapping[str, Any]]()
     for point in reference:
         for value in point.to_converge:
             own = far if value > _FAR * median(point.to_converge) else near
@@ -408,7 +421,8 @@ def _spec(unit: str, kinds: Sequence[str]) -> Spec:
     line = {**place, "color": looks["color"]}
     tick = {"type": "tick", "orient": "horizontal", "color": vega.GREY, "opacity": 0.45}
     facts = ("name", "batch", "mean", "limit")
-    of_point, of_own = vega.tooltip(*facts, "kind"), vega.tooltip(*facts, "margin", "kind")
+    of_point = vega.tooltip(*facts, "kind")
+    of_own = vega.tooltip(*facts, "margin", "kind")
     label = {"type": "text", "dy": 20, "fontWeight": "bold"}
     layers = [
         vega.layer("runs", tick, **place),

@@ -134,18 +134,21 @@ def text(rows: Sequence[Row], view: View) -> str:
     terminal = Terminal(view)
     shown = shown_rows(rows, view)
     own = [row for row in shown if not row.result.published]
-    if len(members := _in_groups(shown)) > 1:
+    members = _in_groups(shown)
+    if len(members) > 1:
         named = _naming(shown, owned=True)
         fastest = Column("Fastest", 40, of=lambda rows: named(rows[0].result))
         terminal.table(table_of((*_SUMMARY, fastest), members))
     for title, columns in _TABLES.items():
         of_table = shown if columns is _SPEED or view.verbose else own
-        if used := _used(columns, of_table):
+        used = _used(columns, of_table)
+        if used:
             # The table of scores has a column for the submitter.
             name = _naming(of_table, owned=columns is not _SPEED)
             groups = _titled(of_table, rows, name, columns)
             terminal.table(Table((_named(title, name), *used), groups), apart=True)
-    if settings := hyperparameters(shown, view):
+    settings = hyperparameters(shown, view)
+    if settings:
         terminal.table(Table(_SETTINGS, settings), apart=True)
     for remark in _ending(shown):
         terminal.paragraph((remark, PLAIN))
@@ -258,7 +261,8 @@ def _settings(rows: Sequence[Row], *, verbose: bool) -> Iterator[Sequence[str]]:
 def _in_words(numbers: Counter[str]) -> str:
     """Return ``448 (4), 480 (2), 3 other values``."""
     values = [f"{_plain(value)} ({number})" for value, number in numbers.most_common()]
-    if others := len(values[_MOST_VALUES:]):
+    others = len(values[_MOST_VALUES:])
+    if others:
         values[_MOST_VALUES:] = [counted(others, "other value")]
     return ", ".join(values) or NOTHING
 

@@ -87,7 +87,8 @@ def _of_rounds(
 def _refuse_unknown(
     patterns: Sequence[str], sets: Iterable[PublishedSet], of_all_rounds: Iterable[PublishedSet]
 ) -> None:
-    existing, of_all_rounds = sorted({row.benchmark for row in sets}), list(of_all_rounds)
+    existing = sorted({row.benchmark for row in sets})
+    of_all_rounds = list(of_all_rounds)
     benchmarks = sorted({row.benchmark for row in of_all_rounds})
     for pattern in patterns:
         if not any(fnmatchcase(name, pattern) for name in existing):
@@ -157,8 +158,11 @@ def with_standings(scores: Scores, checked: Checked) -> Scores:
     contexts = {context.id: context for context in checked.contexts}
     ranked = []
     for scored in scores.sets:
-        row, context, standing = scored.row, contexts[scored.row.id], None
-        has_score, round_ = row.score_minutes is not None, context.round
+        row = scored.row
+        context = contexts[scored.row.id]
+        standing = None
+        has_score = row.score_minutes is not None
+        round_ = context.round
         system = context.system if has_score else None
         if has_score and system is None and scored.runs:
             system = _description_of(checked.places[scored.runs[0].path].path, context)
@@ -234,7 +238,8 @@ def comparable_rounds(usage: str, round_: str, benchmark: str) -> Iterator[tuple
     """
     rules = load_benchmark(usage, round_, benchmark)
     earlier = (name for name in rounds(usage) if version_of(name) < version_of(round_))
-    name, newer = benchmark, round_
+    name = benchmark
+    newer = round_
     for older in sorted(earlier, key=version_of, reverse=True):
         if name not in benchmarks_of(usage, older):
             name = model_of(usage, newer, name) or name

@@ -191,12 +191,14 @@ def read_published(path: Path, argument: int) -> list[Result]:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not text in UTF-8"
         raise UserError(f"{path}: cannot be read: {reason}") from error
-    reader, results = csv.DictReader(io.StringIO(text, newline="")), []
+    reader = csv.DictReader(io.StringIO(text, newline=""))
+    results = []
     try:
         names = reader.fieldnames or ()
         minutes = next((name for name in _MINUTES if name in names), _MINUTES[0])
         required = ("system", "benchmark", minutes)
-        if missing := [name for name in required if name not in names]:
+        missing = [name for name in required if name not in names]
+        if missing:
             raise UserError(
                 f"{path}:1: no column {' or '.join(missing)}; expected {', '.join(required)}"
             )
@@ -223,7 +225,8 @@ def _of_line(where: str, cells: Mapping[str, str], minutes: str, argument: int) 
     texts = ("submitter", "division", "availability")
     others: dict[str, Any] = {name: cells.get(name) or None for name in texts}
     for name in (minutes, "accelerators", "nodes", "energy_joules"):
-        text, is_count = cells.get(name), name in ("accelerators", "nodes")
+        text = cells.get(name)
+        is_count = name in ("accelerators", "nodes")
         try:
             value = float(text) if text else None
         except ValueError:
@@ -278,7 +281,9 @@ def read_training(source: Source, run: Run) -> Training:
     Raises:
         OSError: the log cannot be read.
     """
-    records, rates, precisions = list[Record](), list[float](), dict[str, None]()
+    records = list[Record]()
+    rates = list[float]()
+    precisions = dict[str, None]()
     with source.open() as stream:
         for record in LogReader(stream, source.label, lambda _: None):
             if record is None or not isinstance(record.key, str):
@@ -318,7 +323,8 @@ def _precision(value: Any) -> list[str]:
 
 def _rate(run: Run, records: Sequence[Record]) -> float | None:
     rules = load_benchmark(run.usage, run.round, run.benchmark)
-    start, stop = run.start_ms, run.stop_ms
+    start = run.start_ms
+    stop = run.stop_ms
     if rules is None or not run.converged or start is None or stop is None:
         return None
     evaluated = [r for r in records if r.key in evaluations.KEYS and start < r.time_ms <= stop]
@@ -329,7 +335,8 @@ def _rate(run: Run, records: Sequence[Record]) -> float | None:
 
 
 def _is_converged(record: Record, run: Run, rules: Benchmark) -> bool:
-    position, reached = position_of(record, rules), to_finite(run.convergence.to_converge)
+    position = position_of(record, rules)
+    reached = to_finite(run.convergence.to_converge)
     if position is None or reached is None:
         return False
     return round(position[0], _DECIMALS) == round(reached, _DECIMALS)
@@ -344,8 +351,10 @@ def _trained(
         return reached
     if rules.unit == "epochs":
         # The data set of the Closed division has the size in the rules: some logs count batches.
-        epochs, of_rules = rules.epochs, run.division == "closed" and rules.epochs.samples
-        size, done = of_rules or _samples(records), reached - rules.epochs.numbered_from
+        epochs = rules.epochs
+        of_rules = run.division == "closed" and rules.epochs.samples
+        size = of_rules or _samples(records)
+        done = reached - rules.epochs.numbered_from
         is_possible = done > 0 and (epochs.at_most is None or done <= epochs.at_most)
         return done * size if size is not None and is_possible else None
     sizes = [_positive(r.value) for r in records if r.key == "global_batch_size"]

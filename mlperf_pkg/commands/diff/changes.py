@@ -204,14 +204,16 @@ class SetChange(Struct, frozen=True, dict=True):
     @cached_property
     def hyperparameters(self) -> tuple[str, ...]:
         """The hyperparameters that changed, with batch sizes."""
-        before, after = self.old.hyperparameters, self.new.hyperparameters
+        before = self.old.hyperparameters
+        after = self.new.hyperparameters
         keys = sorted(before.keys() | after.keys())
         return tuple(key for key in keys if before.get(key) != after.get(key))
 
     @property
     def scales(self) -> tuple[int, int] | None:
         """The numbers of accelerators before and after, if they differ."""
-        old, new = self.old.accelerators, self.new.accelerators
+        old = self.old.accelerators
+        new = self.new.accelerators
         return (old, new) if old and new and old != new else None
 
 
@@ -227,7 +229,9 @@ class Kind(StrEnum):
     def __new__(cls, name: str, rule: str, source: str) -> Self:
         """Return the kind of a name."""
         kind = str.__new__(cls, name)
-        kind._value_, kind.rule, kind.source = name, rule, source
+        kind._value_ = name
+        kind.rule = rule
+        kind.source = source
         return kind
 
     rule: str
@@ -436,7 +440,8 @@ def paired(
     """
     partners: dict[int, int] = {}  # of new items
     for key in keys:
-        before, after = _unique(old, key), _unique(new, key)
+        before = _unique(old, key)
+        after = _unique(new, key)
         taken = set(partners.values())
         for name, index in after.items():
             if name in before and index not in partners and before[name] not in taken:
@@ -458,7 +463,8 @@ def _unique(items: Sequence[_Item], key: _Key[_Item]) -> dict[Hashable, int]:
 
 def _differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
     for name in [*old, *(name for name in new if name not in old)]:
-        before, after = as_json(old.get(name)), as_json(new.get(name))
+        before = as_json(old.get(name))
+        after = as_json(new.get(name))
         if before != after:
             yield Change(name, before, after)
 

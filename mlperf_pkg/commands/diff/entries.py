@@ -19,7 +19,8 @@ from mlperf_pkg.findings import Verdict, in_words
 from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import wording
 
-_NODES, _SCALING = "number_of_nodes", "scaling.json"
+_NODES = "number_of_nodes"
+_SCALING = "scaling.json"
 _AGAINST_LOGS = ("SET111", "SET140", "SET141", "SET142")
 _LEAST_CHANGE = 0.05  # percent; less is shown as 0.0
 
@@ -74,9 +75,11 @@ def _pairs(
     With them come the entries that were withdrawn, and those that were added.
     """
     changed: list[SetChange] = []
-    removed, added = list(comparison.removed_sets), list(comparison.added_sets)
+    removed = list(comparison.removed_sets)
+    added = list(comparison.added_sets)
     for change in comparison.sets:
-        before, after = change.old, change.new
+        before = change.old
+        after = change.new
         names = (before.submitter, after.submitter)
         if before.row.round == after.row.round and is_same_submitter(*names):
             changed.append(change)
@@ -127,7 +130,8 @@ def _problem_of_resubmission(original: ResultSet, new: ResultSet) -> str:
     statuses = [category(str(item.fields.get("status"))) for item in (original, new)]
     if statuses[0] == PREVIEW != statuses[1]:
         return "of a Preview"
-    if fields := changes.different_fields(original, new):
+    fields = changes.different_fields(original, new)
+    if fields:
         return f"with another description: {in_words(fields, 's')}"
     return "the logs fail the rules" if new.row.verdict.rules is Verdict.FAIL else ""
 
@@ -164,7 +168,8 @@ def _code_folder(path: str) -> str:
 def _changes(
     change: SetChange, originals: Sequence[ResultSet], lenders: Sequence[ResultSet]
 ) -> Iterator[EntryVerdict]:
-    old, path = change.old, change.new.name
+    old = change.old
+    path = change.new.name
     divisions = [(item.row.division or "").lower() for item in (old, change.new)]
     if divisions == ["closed", "open"]:
         yield Kind.TO_OPEN.verdict(path, change.new.in_short, allowed=True)
@@ -191,7 +196,8 @@ def _description(change: SetChange) -> Iterator[EntryVerdict]:
     if _NODES in change.fields:
         numbers = (str(item.fields.get(_NODES)) for item in (change.old, change.new))
         yield Kind.NODES.verdict(path, f"{' to '.join(numbers)} ({runs})")
-    if others := [field for field in change.fields if field not in (_NODES, "status")]:
+    others = [field for field in change.fields if field not in (_NODES, "status")]
+    if others:
         yield Kind.DESCRIPTION.verdict(path, f"{in_words(others, 's')} ({runs})")
     before = {finding.code for finding in change.old.findings}
     for finding in change.new.findings:
@@ -201,14 +207,17 @@ def _description(change: SetChange) -> Iterator[EntryVerdict]:
 
 def _logs(change: SetChange, expected: str, *, allowed: bool | None) -> Iterator[EntryVerdict]:
     """Yield the verdicts on the logs of an entry: copied, edited (but as expected), replaced."""
-    old, new, same = change.old, change.new, change.same
+    old = change.old
+    new = change.new
+    same = change.same
     if same.copied:
         names = in_words([f"{run.old} as {run.new}" for run in same.copied], "s")
         text = f"{wording.counted(len(same.copied), 'run')} from this entry itself: {names}"
         yield Kind.COPIED.verdict(new.name, text, allowed=False, other=old.name)
     edits = Counter(edit.what for run in same.edited for edit in run.edits)
     logs = {what: wording.counted(number, "log") for what, number in edits.items()}
-    if texts := [f"{what} in {number}" for what, number in logs.items() if what != expected]:
+    texts = [f"{what} in {number}" for what, number in logs.items() if what != expected]
+    if texts:
         yield Kind.EDITED.verdict(new.name, "; ".join(texts))
     if same.new or change.gone > len(same.copied):
         text = f"{same.new} of {wording.counted(len(new.logs), 'run')} new, {change.gone} gone"
@@ -263,7 +272,8 @@ def _borrowings(
 
     ``originals`` are the sets of the old side, ``lenders`` those of the whole round.
     """
-    loan, is_open = None, (change.new.row.division or "").lower() == "open"
+    loan = None
+    is_open = (change.new.row.division or "").lower() == "open"
     if not (is_open or BATCH_SIZES.issuperset(change.hyperparameters)):
         loan = _find_loan(change, lenders)
     if change.hyperparameters:
@@ -285,10 +295,13 @@ def _changed(change: SetChange, *, allowed: bool | None) -> EntryVerdict:
 
 
 def _borrowed(change: SetChange, loan: _Loan) -> EntryVerdict:
-    path, different = loan.lender.name, loan.different
-    kind, text = Kind.BORROWED, f"all {loan.number} hyperparameters of {path}"
+    path = loan.lender.name
+    different = loan.different
+    kind = Kind.BORROWED
+    text = f"all {loan.number} hyperparameters of {path}"
     if different:
-        kind, same = Kind.BORROWED_IN_PART, loan.number - len(different)
+        kind = Kind.BORROWED_IN_PART
+        same = loan.number - len(different)
         text = f"{same} of {loan.number} from {path}; different: {in_words(different, 's')}"
     problems = list(_problems(change))
     allowed = not problems and not different
@@ -308,7 +321,8 @@ def _problems(change: SetChange) -> Iterator[str]:
     ):
         if fields:
             yield f"{word} changed: {in_words(fields, 's')}"
-    if old := len(change.new.logs) - change.same.new:
+    old = len(change.new.logs) - change.same.new
+    if old:
         yield f"{wording.counted(old, 'run')} of the earlier entry"
 
 
@@ -317,7 +331,8 @@ def _scaled(
 ) -> EntryVerdict:
     of_system = [item for item in originals if _family(item) == _family(change.old)]
     sizes = [(item.row.benchmark, item.accelerators or 0) for item in of_system]
-    (old, new), benchmark = scales, change.old.row.benchmark
+    old, new = scales
+    benchmark = change.old.row.benchmark
     is_faster = change.percent is not None and change.percent < 0
     largest = max(size for _, size in sizes)
     checks = {
@@ -345,14 +360,17 @@ def _find_loan(change: SetChange, lenders: Iterable[ResultSet]) -> _Loan | None:
     The lender is another submitter's set that has at least one of the new values. Compared are the
     keys that both sets log, and the changed keys that only one of them logs.
     """
-    new, own = change.new, change.new.hyperparameters
-    changed, loans = {*change.hyperparameters} - BATCH_SIZES, []
+    new = change.new
+    own = change.new.hyperparameters
+    changed = {*change.hyperparameters} - BATCH_SIZES
+    loans = []
     of_benchmark = (lender for lender in lenders if lender.row.benchmark == new.row.benchmark)
     for lender in (o for o in of_benchmark if not is_same_submitter(o.submitter, new.submitter)):
         others = lender.hyperparameters
         compared = sorted((own.keys() & others.keys()) - BATCH_SIZES | changed)
         different = [key for key in compared if own.get(key) != others.get(key)]
-        if taken := len(changed.difference(different)):
+        taken = len(changed.difference(different))
+        if taken:
             loans.append(_Loan(lender, len(compared), taken, different))
     return min(
         loans, key=lambda loan: (len(loan.different), -loan.taken, loan.lender.name), default=None

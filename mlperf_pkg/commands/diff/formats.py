@@ -39,7 +39,8 @@ def text(comparison: changes.Comparison, view: View) -> str:
     terminal = Terminal(view)
     for line in (_summary(comparison), *_verdict_changes(comparison)):
         terminal.paragraph((line, PLAIN))
-    entries, groups = list(_entry_groups(comparison.entries, view)), list(_groups(comparison, view))
+    entries = list(_entry_groups(comparison.entries, view))
+    groups = list(_groups(comparison, view))
     gone = list(_removed_and_added(comparison))
     details = len(gone) + sum(2 + len(group.rows) + len(group.remarks) for group in groups)
     is_whole = not entries or view.verbose or len(entries) * 3 + details < _SCREEN
@@ -65,7 +66,8 @@ def _verdict_changes(comparison: changes.Comparison) -> Iterator[str]:
     sets = ((change.new.name, result) for change in comparison.sets for result in change.results)
     names = by_key((tuple(_result(r)), name) for name, r in sets if r.name in ("official", "rules"))
     for kind, of_kind in names.items():
-        number, few = wording.counted(len(of_kind), "result set"), wording.shortened(of_kind, _FEW)
+        number = wording.counted(len(of_kind), "result set")
+        few = wording.shortened(of_kind, _FEW)
         yield "{}: {} -> {} of {}: {}".format(*kind, number, few)
 
 
@@ -91,7 +93,8 @@ def _removed_and_added(comparison: changes.Comparison) -> Iterator[str]:
 
 def _name(result_set: changes.ResultSet) -> str:
     """Return the path of a submission's result set; for raw logs, what they are and where."""
-    row, path = result_set.row, result_set.path
+    row = result_set.row
+    path = result_set.path
     division = row.division or "no division"
     if row.submitter is not None and not result_set.is_raw:
         return f"{path} ({division})"
@@ -129,7 +132,8 @@ def _of_kinds(
     entries: Sequence[changes.EntryVerdict],
 ) -> Iterable[tuple[tuple[str, str, str], list[str]]]:
     """Return the lines of each kind by its title, rule and source, the worst first."""
-    worst_first, kinds = tuple(_ALLOWED), tuple(changes.Kind)
+    worst_first = tuple(_ALLOWED)
+    kinds = tuple(changes.Kind)
     ranked = sorted(entries, key=lambda e: (worst_first.index(e.allowed), kinds.index(e.kind)))
     return by_key(
         ((f"{e.kind} - {_ALLOWED[e.allowed]}", e.rule, e.source), f"{e.entry}: {e.text}")
@@ -157,7 +161,8 @@ def _set_group(change: changes.SetChange, view: View) -> Group:
         *_names("run", change.runs, view),
         *(f"edited: {_to(run.old, run.new)}: {_edits(run)}" for run in edited),
     ]
-    if more := len(change.same.edited) - len(edited):
+    more = len(change.same.edited) - len(edited)
+    if more:
         remarks.append(f"and {wording.counted(more, 'more edited log')}; -v shows them")
     return Group(_to(_name(change.old), _name(change.new)), rows, remarks)
 
@@ -201,7 +206,8 @@ def _values(values: Iterable[changes.Setting]) -> str:
         f"{'not logged' if s.value is None else _cut(s.value)} ({wording.counted(s.runs, 'run')})"
         for s in values
     ]
-    if more := len(texts[_LISTED:]):
+    more = len(texts[_LISTED:])
+    if more:
         texts[_LISTED:] = [f"and {more} other values"]
     return "; ".join(texts)
 

@@ -48,7 +48,8 @@ def compare_paths(
     names = [(item.place.label, item.name) for item in news]
     own = next((o.place for o in olds if o.place.label and names == [("", o.name)]), None)
     if own:
-        old, of_round = str(own.path), before.report
+        old = str(own.path)
+        of_round = before.report
         before = check([old], replace(options, usage=of_round.usage, round=of_round.round))
     checks = (before, after)
     rounds = {(run.usage, run.round) for checked in (*checks, lending) for run in checked.runs}
@@ -100,7 +101,8 @@ def _digest(path: AnyPath) -> str:
 
 def _side(checked: Checked, label: str | None, logs: _Logs) -> Side:
     """Return a side; ``label`` is that of its submission if it is compared alone."""
-    contents, places = checked.inputs[0], checked.inputs[0].places
+    contents = checked.inputs[0]
+    places = checked.inputs[0].places
     sets = tuple(_sets(checked, label, logs))
     compared = {system.path for system in checked.systems}
     compared |= {run.path for scored in scores(checked).sets for run in scored.runs}
@@ -122,7 +124,8 @@ def _sets(checked: Checked, label: str | None, logs: _Logs) -> Iterator[ResultSe
     rows = zip(scores(checked).sets, checked.sets, checked.contexts, strict=True)
     for scored, result, context in rows:
         described = context.system.submitter if context.system and label is not None else None
-        in_tree, path = context.origin.has_folder, _within(label, scored.row.path)
+        in_tree = context.origin.has_folder
+        path = _within(label, scored.row.path)
         name = (scored.row.submitter or "") if in_tree else ""
         yield ResultSet(
             path=path,
@@ -192,7 +195,8 @@ def settings_named(usage: str, round_: str) -> frozenset[str]:
     rulebook = load_round(usage, round_)
     keys = set(_WRITTEN).union(*rulebook.sections.values())
     for name in rulebook.benchmarks:
-        if benchmark := load_benchmark(usage, round_, name):
+        benchmark = load_benchmark(usage, round_, name)
+        if benchmark:
             keys.update(benchmark.variants, own_keys(benchmark))
     settings = (key for key in keys - _OUTCOMES if not key.startswith("submission_"))
     return frozenset(key for key in settings if not key.endswith(_SUFFIXES))
@@ -238,7 +242,8 @@ def _across_rounds(
         for name, checked in zip(names, checks, strict=True)
         for label, place in checked.inputs[0].places.items()
     }
-    every, old = find_pairs(contexts, shared_runs(contexts), sources), len(sides[0])
+    every = find_pairs(contexts, shared_runs(contexts), sources)
+    old = len(sides[0])
     pairs = (p for p in every if (p.original.index < old) != (p.copy.index < old))
     findings = copies_in(contexts, (p for p in pairs if p.original.round != p.copy.round))
     if not any(map(has_several_rounds, sides)):

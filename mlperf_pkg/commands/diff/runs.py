@@ -122,7 +122,8 @@ class _Entry(Struct, frozen=True, gc=False):
 def same_runs(old: Sequence[Log], new: Sequence[Log]) -> SameRuns:
     """Return the runs that are the same in two versions of a result set."""
     pairs, before, after = _paired(old, new, lambda log: log.digest)
-    identical, kept = len(pairs), [log for log, _ in pairs]
+    identical = len(pairs)
+    kept = [log for log, _ in pairs]
     of_runs, before, after = _paired(before, after, lambda log: log.run)
     alike = [*of_runs, *_alike(before, after)]
     edited = {second.name: _edited(first, second) for first, second in alike}
@@ -143,10 +144,12 @@ def _paired(
 ) -> tuple[list[tuple[Log, Log]], list[Log], list[Log]]:
     """Return the pairs of logs with the same key, and the others; those of one name come first."""
     left = sorted(old, key=lambda log: log.name)
-    pairs, rest = [], []
+    pairs = []
+    rest = []
     for log in new:
         same = [other for other in left if key(other) is not None and key(other) == key(log)]
-        if partner := min(same, key=lambda other: other.name != log.name, default=None):
+        partner = min(same, key=lambda other: other.name != log.name, default=None)
+        if partner:
             left.remove(partner)
             pairs.append((partner, log))
         else:
@@ -188,7 +191,8 @@ def _identity(log: Log) -> _Identity:
 
 def _likeness(old: _Identity, new: _Identity) -> int:
     """Return how much identifies two runs as one."""
-    (old_start, old_seeds, old_series), (new_start, new_seeds, new_series) = old, new
+    old_start, old_seeds, old_series = old
+    new_start, new_seeds, new_series = new
     common = (old_series & new_series).total()
     is_same_series = common > 1 and 2 * common >= min(old_series.total(), new_series.total())
     is_same_start = bool(old_start) and old_start == new_start
@@ -211,7 +215,8 @@ def _entry(record: Any, line: int) -> _Entry:
     metadata = record.metadata if isinstance(record.metadata, dict) else {"": record.metadata}
     place = ":".join(shown(metadata[name]) for name in _PLACE if name in metadata)
     statement = {name: value for name, value in metadata.items() if name not in _PLACE}
-    value, rest = as_text(record.value), as_text(statement)
+    value = as_text(record.value)
+    rest = as_text(statement)
     return _Entry(str(record.key), value, rest, place, float(record.time_ms), line)
 
 
@@ -232,9 +237,11 @@ def _split(
 ) -> tuple[list[tuple[_Entry, _Entry]], list[_Entry], list[_Entry]]:
     """Return the records that both logs have, as pairs, and those that only one of them has."""
     left = by_key((entry.statement, entry) for entry in reversed(old))
-    both, added = [], []
+    both = []
+    added = []
     for entry in new:
-        if same := left.get(entry.statement):
+        same = left.get(entry.statement)
+        if same:
             both.append((same.pop(), entry))
         else:
             added.append(entry)
@@ -246,7 +253,8 @@ def _of_records(removed: Sequence[_Entry], added: Sequence[_Entry]) -> Iterator[
     of_kinds = [by_key((_kind(entry.key), entry) for entry in side) for side in (removed, added)]
     for kind, _ in _KINDS:
         gone, come = (entries.get(kind, []) for entries in of_kinds)
-        if altered := list(zip(gone, come, strict=False)) if len(gone) == len(come) else []:
+        altered = list(zip(gone, come, strict=False)) if len(gone) == len(come) else []
+        if altered:
             texts = [
                 f"{a.key} {_short(a.value)} -> {_short(b.value)} (line {b.line})"
                 if a.value != b.value

@@ -75,7 +75,8 @@ def _arrow_schema(table: Table, zone: str | None = "UTC") -> Any:
 
 def _arrow_table(table: Table, rows: Sequence[Row], zone: str | None = "UTC") -> Any:
     """Return rows as a table of pyarrow."""
-    pa, schema = _arrow(), _arrow_schema(table, zone)
+    pa = _arrow()
+    schema = _arrow_schema(table, zone)
     columns = zip(*rows, strict=True) if rows else ((),) * len(table.columns)
     arrays = [pa.array(values, type=f.type) for values, f in zip(columns, schema, strict=True)]
     return pa.Table.from_arrays(arrays, schema=schema)

@@ -179,7 +179,8 @@ def number_of(value: str) -> float | None:
 
 def rows_of(checked: Checked) -> Rows:
     """Return the rows of a check; ``evaluations`` requires its option ``curves``."""
-    rounds, keys = _Rounds(checked), _keys(checked.contexts)
+    rounds = _Rounds(checked)
+    keys = _keys(checked.contexts)
     runs = {run.path: run for run in checked.runs}
     paths = _texts(chain(runs, (system.path for system in checked.systems)))
     in_sets = [
@@ -219,7 +220,8 @@ def _keys(contexts: Sequence[SetContext]) -> dict[str, _SetKey]:
     times = Counter(names)
     keys = {}
     for context in contexts:
-        usage, round_ = context.round.usage, context.round.name
+        usage = context.round.usage
+        round_ = context.round.name
         key = (usage, round_, context.identity)
         keys[context.id] = key if times[key] == 1 else (usage, round_, context.id)
     return keys
@@ -246,7 +248,8 @@ class _Rounds:
         self.submitters: dict[str, str | None] = {}
         for context in checked.contexts:
             round_ = (context.round.usage, context.round.name)
-            if system := context.system:
+            system = context.system
+            if system:
                 self._by_folder[system.path] = round_
                 self.submitters[system.path] = context.submitter
             self._by_system.update((id(system), round_) for system in context.systems)
@@ -378,7 +381,8 @@ def rows_of_published(results: PublishedResults, names: Sequence[str] = (_ALL,))
         UserError: there is no such round.
     """
     existing = list(dict.fromkeys(round_.name for round_ in results.provenance.rounds))
-    if unknown := next((name for name in names if name not in (_ALL, *existing)), None):
+    unknown = next((name for name in names if name not in (_ALL, *existing)), None)
+    if unknown:
         suggestion = did_you_mean(unknown, [*existing, _ALL])
         raise UserError(
             f"--published {unknown}: no such round{suggestion} (of {', '.join(existing)}, all)"
@@ -423,7 +427,8 @@ def _id(of: PublishedSet) -> str:
 
 
 def _published_set(published: PublishedSet) -> Row:
-    scaled, unscaled = published.score_minutes, published.unscaled_minutes
+    scaled = published.score_minutes
+    unscaled = published.unscaled_minutes
     return schema.row(
         schema.ResultSetRecord,
         published,

@@ -132,13 +132,15 @@ class Section(Struct, frozen=True):
     def description(self) -> Iterator[tuple[str, str]]:
         """The facts of the system description by title."""
         for name, title in _DESCRIPTION.items():
-            if text := self._text(name):
+            text = self._text(name)
+            if text:
                 yield title, text
 
     @property
     def point(self) -> Point | None:
         """The score for charts; None if it or the number of accelerators is missing."""
-        row, minutes = self.row, to_finite(self.row.score_minutes)
+        row = self.row
+        minutes = to_finite(self.row.score_minutes)
         if not minutes or not self.accelerators or row.scaling == "weak":
             return None
         fails = " and ".join(basis for basis in BASES if getattr(row.verdict, basis) == "fail")
@@ -159,7 +161,8 @@ class Section(Struct, frozen=True):
     @property
     def facts(self) -> list[tuple[str, str]]:
         """Facts of the result set by title."""
-        row, price = self.row, self.price
+        row = self.row
+        price = self.price
         facts = [
             ("Minutes", wording.minutes(row.score_minutes)),
             ("Olympic mean", wording.minutes(row.unscaled_minutes)),
@@ -234,7 +237,8 @@ class Card(Struct, frozen=True):
     best: tuple[Best, ...]
 
 
-_MINUTES, _COST = attrgetter("minutes"), attrgetter("cost")
+_MINUTES = attrgetter("minutes")
+_COST = attrgetter("cost")
 
 
 def cards(
@@ -276,7 +280,8 @@ def _best(
     points: Sequence[Point], before: Sequence[Point], by_name: Mapping[str, Sequence[str]]
 ) -> Iterator[Best]:
     """Yield the winner, the fastest of another submitter, and the fewest accelerator-minutes."""
-    winner, cheapest = min(points, key=_MINUTES), min(points, key=_COST)
+    winner = min(points, key=_MINUTES)
+    cheapest = min(points, key=_COST)
     winners = {winner.submitter}.union(*(n for n in by_name.values() if winner.submitter in n))
     others = [point for point in points if point.submitter not in winners]
     yield Best("Winner", wording.minutes(winner.minutes), "min", winner, _since(before, winner))
@@ -340,7 +345,8 @@ class Content:
         record: Sequence[PublishedSet] = (),
     ) -> None:
         """Take the raw ``lines`` of findings by path and line, and the published sets."""
-        self.report, self.submitters = report, Submitters(report)
+        self.report = report
+        self.submitters = Submitters(report)
         self.name = wording.edition(report.usage, report.round)
         self.is_round = self.submitters.number > 1
         self.findings = tuple(
@@ -369,7 +375,8 @@ class Content:
 
         That is in words too, with the state of the page that shows it: ``4 of Google``.
         """
-        report, words = self.report, verdict_in_words
+        report = self.report
+        words = verdict_in_words
         return [
             (b.value, getattr(report.verdict, b), words(report, b), list(self._failing(b)))
             for b in BASES
@@ -540,7 +547,8 @@ def excerpts(checked: Checked, findings: Iterable[Finding]) -> dict[tuple[str, i
         UserError: an input is in a store.
     """
     places = checked.places
-    if stored := next((place for place in places.values() if place.source.stored), None):
+    stored = next((place for place in places.values() if place.source.stored), None)
+    if stored:
         raise UserError(f"{stored.path}: is in an object store; expected a path on this machine")
     located = by_key((f.path, f.line) for f in findings if f.line and f.path in places)
     texts: dict[tuple[str, int], str] = {}

@@ -370,7 +370,8 @@ def history_html(history: History, home: str = "") -> str:
         "table": raw(packed(_table(history))),
         "home": home,
     }
-    style, scripts = file("page.css") + file("history.css"), ("charts.js", "plot.js", "history.js")
+    style = file("page.css") + file("history.css")
+    scripts = ("charts.js", "plot.js", "history.js")
     return filled("history.html", values, title=_TITLE, style=style, scripts=scripts)
 
 

@@ -11,7 +11,8 @@ from mlperf_pkg.infra.text import unused
 from mlperf_pkg.published.model import PublishedSet
 from mlperf_pkg.published.results import PublishedResults
 
-INDEX, HISTORY = "index", "history"
+INDEX = "index"
+HISTORY = "history"
 _TITLE = "MLPerf results"
 
 
@@ -36,7 +37,8 @@ def files(
         MissingPackageError: Jinja is not installed.
     """
     about = {"history": HISTORY if published else "", "title": _TITLE, "version": __version__}
-    style, values = file("page.css"), {"pages": pages, **about}
+    style = file("page.css")
+    values = {"pages": pages, **about}
     texts = {INDEX: filled("site.html", values, title=_TITLE, style=style)}
     if published:
         history = published_history(published, own)

@@ -59,16 +59,19 @@ def new_point(checked: Checked, about: Mapping[str, str | None]) -> tuple[str, l
         UserError: the runs do not make a reference point. The message has all reasons.
     """
     round_, rules = _rules(checked.runs)
-    if reasons := list(_reasons(checked.runs, rules.runs.required)):
+    reasons = list(_reasons(checked.runs, rules.runs.required))
+    if reasons:
         raise UserError("\n  ".join(["the logs do not make a reference point:", *reasons]))
     name = f"{rules.name}_ref_{checked.runs[0].convergence.batch_size:.15g}"
     record = _record(checked, about, round_, rules)
     parsed = msgspec.convert(record, upstream.PointRecord)
-    if reason := references.refused_point(parsed, 2 * rules.runs.drop):
+    reason = references.refused_point(parsed, 2 * rules.runs.drop)
+    if reason:
         raise UserError(f"the official checker cannot use the point: {name} {reason}")
     text = dumps({name: as_json(record)}, indent=2) + "\n"
     notes = list(_notes(references.reference_of(round_, rules), name, parsed))
-    if errors := sum(run.verdicts.rules.value == "fail" for run in checked.runs):
+    errors = sum(run.verdicts.rules.value == "fail" for run in checked.runs)
+    if errors:
         notes.append(f"{counted(errors, 'log')} with errors; 'mlperf-pkg check' shows them")
     return text, notes
 
@@ -106,7 +109,8 @@ def _reasons(runs: Sequence[Run], required: int) -> Iterator[str]:
             f"{counted(len(runs), 'log')}; expected at least {2 * required}"
             f" (2N, as a submission has N = {required} runs)"
         )
-    if sizes := _differing(run.convergence.batch_size for run in runs):
+    sizes = _differing(run.convergence.batch_size for run in runs)
+    if sizes:
         yield f"batch sizes {sizes}; expected one"
     elif (to_finite(runs[0].convergence.batch_size) or 0) <= 0:
         yield f"batch size {bounded(runs[0].convergence.batch_size)!r}; expected a positive number"
@@ -129,7 +133,8 @@ def _reasons(runs: Sequence[Run], required: int) -> Iterator[str]:
         if names:
             yield f"{problem} ({counted(len(of_problem), 'log')}): {names}{more}"
     for key in sorted({key for run in runs for key in run.hyperparameters}):
-        if values := _differing(run.hyperparameters.get(key, "not logged") for run in runs):
+        values = _differing(run.hyperparameters.get(key, "not logged") for run in runs)
+        if values:
             yield f"{key} is {values}; expected one value"
 
 
@@ -251,7 +256,8 @@ def mistakes(
 def _mistakes_of_file(
     path: Path, usage: str | None, round_name: str | None, benchmark: str | None
 ) -> Mistakes:
-    file, names = visible(str(path)), [benchmark] if benchmark else references.benchmarks_in(path)
+    file = visible(str(path))
+    names = [benchmark] if benchmark else references.benchmarks_in(path)
     if len(names) != 1:
         problem = f"points of {', '.join(map(visible, names))}" if names else "no reference point"
         raise UserError(f"{file}: {problem}; expected points of one benchmark")
@@ -273,7 +279,8 @@ def text(result: Mistakes, view: View) -> str:
     terminal.line()
     detailed = result.detailed or view.verbose
     for kind in upstream.Kind:
-        if mistakes := [item for item in result.mistakes if item.kind == kind]:
+        mistakes = [item for item in result.mistakes if item.kind == kind]
+        if mistakes:
             title = f"{kind}: {counted(len(mistakes), 'point')}; {_MEANING[kind]}"
             terminal.paragraph((title, HEADING))
             if not detailed:

@@ -83,7 +83,8 @@ def bootstrap(reference: Reference, batch_size: float, *, resamples: int, seed: 
         )
     from numpy.random import default_rng
 
-    limit, drop = comparison.point, reference.runs.drop
+    limit = comparison.point
+    drop = reference.runs.drop
     random = default_rng(seed)
 
     def draw(point: ReferencePoint, runs: int) -> tuple[_Values, _Values]:
@@ -102,7 +103,8 @@ def bootstrap(reference: Reference, batch_size: float, *, resamples: int, seed: 
         minimum = limit.minimum - reference.allowance
         passing = [reaches(mean, limit.mean, minimum) for mean in of_sets.tolist()]
         share = passing.count(False) / resamples
-        fails, error = 100 * share, 100 * sqrt(share * (1 - share) / resamples)
+        fails = 100 * share
+        error = 100 * sqrt(share * (1 - share) / resamples)
     estimates = (_estimate(limit.mean, means), _estimate(limit.minimum, limits))
     shares = (fails, error)
     return Bootstrap(reference, batch_size, points, *estimates, *shares, METHOD, resamples, seed)
@@ -158,7 +160,9 @@ def text(result: Bootstrap, view: View) -> str:
 
 
 def _paragraphs(result: Bootstrap) -> Iterator[str]:
-    runs, points, own = result.reference.runs.required, result.points, size(result.batch_size)
+    runs = result.reference.runs.required
+    points = result.points
+    own = size(result.batch_size)
     sizes = " and ".join(size(point.batch_size) for point in points)
     if result.fails_percent is None or result.error_percent is None:
         yield (

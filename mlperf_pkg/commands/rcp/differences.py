@@ -87,7 +87,8 @@ def differences(usage: str, old: str, new: str, benchmark: str | None) -> Differ
     benchmarks = []
     for before, after in (*comparison.pairs, *gone):
         newest = [rules for rules in (before, after) if rules][-1]
-        states, later = _states(comparison.old, before), _states(comparison.new, after)
+        states = _states(comparison.old, before)
+        later = _states(comparison.new, after)
         points = [_point(n, states.get(n), later.get(n)) for n in sorted({*states, *later})]
         different = tuple(point for point in points if point)
         names = (newest.name, before.name if before else None, after is None, newest.unit)
@@ -103,7 +104,8 @@ def _states(round_: Round, rules: Benchmark | None) -> Mapping[float, _State]:
     if rules is None:
         return {}
     reference = reference_of(round_, rules)
-    states, used = {}, reference.used
+    states = {}
+    used = reference.used
     for point in reference.points:
         minimum = point.minimum if has_limit(point) else None
         state = PointState(len(point.to_converge), point.mean, minimum, point in used)
@@ -117,7 +119,8 @@ def _point(
     if before is None or after is None:
         kind = "added" if after else "removed"
         return PointDifference(batch_size, kind, before and before[1], after and after[1])
-    (old_runs, old), (new_runs, new) = before, after
+    old_runs, old = before
+    new_runs, new = after
     if old_runs != new_runs:
         return PointDifference(batch_size, "changed", old, new)
     if old.used != new.used:
@@ -139,7 +142,8 @@ def text(result: Differences, view: View) -> str:
             terminal.paragraph((_heading(item), HEADING))
             for point in item.points:
                 add_item(terminal, f"  {_KINDS[point.kind]} ", _in_words(point))
-    if unchanged := [item.name for item in result.benchmarks if not item.points]:
+    unchanged = [item.name for item in result.benchmarks if not item.points]
+    if unchanged:
         terminal.line()
         terminal.paragraph((f"Unchanged: {', '.join(unchanged)}", PLAIN))
     return terminal.text()
@@ -153,7 +157,9 @@ def _heading(item: BenchmarkDifference) -> str:
 
 
 def _in_words(point: PointDifference) -> str:
-    batch_size, old, new = size(point.batch_size), point.old, point.new
+    batch_size = size(point.batch_size)
+    old = point.old
+    new = point.new
     if old is None or new is None:
         state = [state for state in (old, new) if state][-1]
         values = f"{state.runs} runs, mean {number(state.mean)}, limit {_limit(state)}"

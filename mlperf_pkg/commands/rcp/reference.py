@@ -101,7 +101,8 @@ def references(usage: str | None, round_name: str | None) -> list[Reference]:
     usage = usage or next((u for u in _usages() if round_name in (None, *rounds(u))), TRAINING)
     round_ = load_round(usage, round_name or _newest(usage))
     every_rules = (_rules(round_, name) for name in benchmarks_with_points(round_))
-    if chosen := [reference_of(round_, rules) for rules in every_rules if rules]:
+    chosen = [reference_of(round_, rules) for rules in every_rules if rules]
+    if chosen:
         return chosen
     raise _lacking(f"{usage} {round_.name}", _rounds_with_points(usage))
 
@@ -136,12 +137,15 @@ def reference_of(round_: Round, rules: Benchmark, origin: Origin = PACKAGE) -> R
     Raises:
         UserError: a file cannot be read.
     """
-    usage, name, runs = round_.usage, rules.name, rules.runs
+    usage = round_.usage
+    name = rules.name
+    runs = rules.runs
     file = f"{points_folder(Path(), round_).as_posix()}/rcps_{name}.json"
     points = rcp.reference_points(usage, round_.ruleset, name, runs=runs.required, drop=runs.drop)
     source = f"{_package()}, {file}"
     if origin.file:
-        own, own_source = custom_points(origin.file, name, runs), visible(str(origin.file))
+        own = custom_points(origin.file, name, runs)
+        own_source = visible(str(origin.file))
         sizes = {point.batch_size for point in own}
         kept = [p for p in points if p.batch_size not in sizes] if origin.merge else []
         points = rcp.by_size([*kept, *own])
@@ -195,7 +199,8 @@ def _round_of(usage: str | None, name: str | None, benchmark: str) -> Round:
     if name:
         return load_round(candidates[0], name)
     for of_usage in candidates:
-        if with_points := _rounds_with_points(of_usage, benchmark):
+        with_points = _rounds_with_points(of_usage, benchmark)
+        if with_points:
             in_round = [n for n in with_points if benchmark in benchmarks_of(of_usage, n)]
             return load_round(of_usage, (in_round or with_points)[-1])
     return load_round(candidates[0], _newest(candidates[0]))
@@ -245,7 +250,8 @@ def custom_points(path: Path, benchmark: str, runs: Runs) -> tuple[ReferencePoin
     """
     every = read_points(path)
     records = {name: r for name, r in every.items() if r.benchmark == benchmark} or every
-    if reason := _refused(records, 2 * runs.drop):
+    reason = _refused(records, 2 * runs.drop)
+    if reason:
         raise UserError(f"{visible(str(path))}: {reason}")
     return rcp.by_size(point_of(name, record, runs) for name, record in records.items())
 
@@ -271,10 +277,12 @@ def _refused(records: Mapping[str, PointRecord], dropped: int) -> str | None:
         return "no reference point"
     sizes: dict[float, str] = {}
     for name, record in records.items():
-        point, first = visible(name), sizes.setdefault(record.batch_size, name)
+        point = visible(name)
+        first = sizes.setdefault(record.batch_size, name)
         if first != name:
             return f"{point} and {visible(first)} both have batch size {record.batch_size:.15g}"
-        if reason := refused_point(record, dropped):
+        reason = refused_point(record, dropped)
+        if reason:
             return f"{point} {reason}"
     return None
 

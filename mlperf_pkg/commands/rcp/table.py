@@ -22,7 +22,11 @@ from mlperf_pkg.results.wording import counted
 FORMAT = "mlperf-pkg/rcp/1"
 _LARGE = 1000  # samples or epochs, from which on fractions are not shown
 
-USED, PRUNED, BETWEEN, BELOW, MISSING = "used", "pruned", "interpolated", "smaller", "missing"
+USED = "used"
+PRUNED = "pruned"
+BETWEEN = "interpolated"
+BELOW = "smaller"
+MISSING = "missing"
 _STATES = {FOUND: USED, INTERPOLATED: BETWEEN, SMALLER: BELOW}
 _LEGEND = {
     PRUNED: "pruned: not used by the test, as neighbouring points converge as fast",
@@ -216,7 +220,8 @@ def _fields(rows: Sequence[PointRow]) -> dict[str, Any]:
 def about(reference: Reference) -> dict[str, Any]:
     """Return the fields of a benchmark in a round for JSON."""
     runs = {"runs_required": reference.runs.required, "runs_dropped": reference.runs.drop}
-    first, last = ("usage", "round", "benchmark", "unit"), ("in_round", "covered", "source")
+    first = ("usage", "round", "benchmark", "unit")
+    last = ("in_round", "covered", "source")
     names = (*first, *runs, "allowance", *last)
     return {name: runs[name] if name in runs else getattr(reference, name) for name in names}
 

@@ -130,7 +130,8 @@ def summarize(checked: Checked, ids: PrivateIds | None = None) -> Summary:
         UserError: there is no submission, the submissions are of several rounds, or the installed
             mlperf-logging does not know the round.
     """
-    usage, round_ = checked.report.usage, checked.report.round
+    usage = checked.report.usage
+    round_ = checked.report.round
     if not checked.submissions or round_ is None or usage not in _USAGES:
         raise UserError("no official tables: expected submissions, all of one round")
     if not has_ruleset(usage, round_):
@@ -210,7 +211,8 @@ class Summary(Struct):
 
     def _results(self, system: systems.System, parent: str) -> dict[str, SetResult]:
         """Return the result sets in a folder by the names of their columns."""
-        by_column, others = {}, []
+        by_column = {}
+        others = []
         for files, result in system.sets:
             label = files.place.label
             if label.rpartition("/")[0] != parent:
@@ -254,7 +256,8 @@ def _cells(results: Mapping[str, SetResult], cells_of: Callable[[SetResult], Row
 
 
 def _details(result: SetResult) -> Row:
-    row, of_set = result.row, result.summarized
+    row = result.row
+    of_set = result.summarized
     values = (row.official_minutes, row.energy_joules, of_set.batch_size, of_set.to_converge)
     return dict(zip(STRONG_METRICS, (*values, of_set.rcp, of_set.scaling_factor), strict=True))
 

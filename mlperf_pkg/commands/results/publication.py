@@ -194,7 +194,8 @@ def anonymous(result: Publication) -> Publication:
 def _row(system: System, private_id: str, usage: str, round_: str) -> Row:
     cells, gaps = known_cells(system.description)
     urls = url_cells(system.submitter, system.name, usage, round_)
-    of_description, of_logs = known_division(cells["division"]), known_division(system.division)
+    of_description = known_division(cells["division"])
+    of_logs = known_division(system.division)
     division = of_description or of_logs
     status = category(cells["availability"])
     usable = {"division": of_description in DIVISIONS, "availability": bool(status), "notes": True}
@@ -355,7 +356,8 @@ def _notes(
         if len(names) > 1:
             yield f"one submitter in {len(names)} spellings: {', '.join(names)}"
     for system, _ in pairs:
-        own, used = own_id(system), ids[system.key]
+        own = own_id(system)
+        used = ids[system.key]
         if own and own != used:
             file = f"{system.folder.place.label}/privateid.json"
             yield f"{file}: {own} is not used; {name(str(ids.path))} has {used}"

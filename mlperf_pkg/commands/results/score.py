@@ -109,7 +109,8 @@ _RUNS = (Column("Scores"), Column("Minutes", 9, numbers=True), Column("Status, d
 
 def _group(scored: ScoredSet, system: str) -> Group:
     """Return the runs, the steps from the mean to the score, and the official score."""
-    row, why = scored.row, ""
+    row = scored.row
+    why = ""
     if row.official_minutes is None:  # unknown without rules for the benchmark
         why = "not checked" if row.runs_required is None else "mlperf-logging gives no score"
     runs = [(name(r.path), wording.minutes(r.minutes), wording.outcome(r)) for r in scored.runs]
@@ -132,7 +133,8 @@ def _remarks(scored: ScoredSet) -> Iterator[str]:
             # Even where normalisation does not apply.
             minutes = wording.minutes(row.unscaled_minutes * row.rcp.normalization)
             yield f"normalised: {minutes} minutes; before: {wording.minutes(row.unscaled_minutes)}"
-    if standing := scored.published:
+    standing = scored.published
+    if standing:
         model = standing.of_model
         of_model = f", {_in_words(model)} on {standing.accelerator_model}" if model else ""
         yield f"published: {_standing_in_short(standing)}{of_model}"

@@ -147,7 +147,8 @@ def system_cells(description: Description) -> dict[str, Cell]:
     Raises:
         ValueError: a field is missing or has a value on which the official summarizer crashes.
     """
-    if missing := [name for name in REQUIRED if name not in description]:
+    missing = [name for name in REQUIRED if name not in description]
+    if missing:
         raise ValueError(f"no {', no '.join(missing)}")
     cells = {name: _CELLS[name](description) for name in _BY_KIND}
     return {n: v if v is None or n in _COUNTS else str(v) for n, v in cells.items()}
@@ -363,7 +364,8 @@ def _choices(system: System) -> Iterator[str]:
 
     The official summarizer adds the name of the system if an earlier system has the same text.
     """
-    if own := own_id(system):
+    own = own_id(system)
+    if own:
         yield own
     description = system.description
     text = "".join(str(description.get(n, "")) for n in _HASHED) if description else system.key

@@ -202,7 +202,8 @@ def _sections(kind: Kind, publication: Publication) -> Iterator[Section]:
         for suffix in kind.values
     )
     for division, category in product((*DIVISIONS, UNDIVIDED), (*CATEGORIES.values(), UNKNOWN)):
-        if rows := groups.get((division, category)):
+        rows = groups.get((division, category))
+        if rows:
             yield Section(kind, division, category, tuple(rows), columns)
 
 
@@ -264,7 +265,8 @@ def workbook(publication: Publication) -> bytes:
     with summarizer.book(publication.usage, publication.round) as file:
         for title, group in groupby(tables(publication), attrgetter("sheet")):
             sections = list(group)
-            first, columns = sections[0], sections[0].table.columns
+            first = sections[0]
+            columns = sections[0].table.columns
             sheet = file.contents.add_worksheet(title)
             sheet.freeze_panes(1, _FROZEN)
             for index, column in enumerate(columns):
@@ -457,7 +459,8 @@ def summary(result: Publication, written: Sequence[str], folder: Path, view: Vie
     )
     terminal.paragraph((f"{result.title}: {', '.join(numbers)}", PLAIN))
     terminal.line()
-    if sections := tables(result):
+    sections = tables(result)
+    if sections:
         terminal.table(table_of(_COLUMNS, sections))
     for text in (*written, *_remarks(result, folder / "results.json")):
         lines = wrap(visible(text), _WIDTH, subsequent_indent="    ", break_on_hyphens=False)

@@ -23,7 +23,8 @@ FORMAT = "mlperf-pkg/calendar/1"
 Calendar: TypeAlias = Mapping[str, date]
 """The dates by the names of ``EVENTS``."""
 
-SUBMISSION, FRIDAY = "submission", 4
+SUBMISSION = "submission"
+FRIDAY = 4
 _DAY, _MONDAY = range(2)
 EVENTS: Mapping[str, tuple[str, int, int]] = {
     "early_rcps": ("missing reference points of gpt3 and llama31_405b are due", _DAY, -35),
@@ -75,7 +76,8 @@ def read_calendar(path: Path) -> dict[str, date]:
         raise UserError(f"{path}:1: expected dates by name, such as {SUBMISSION}: 2026-10-16")
     dates = {}
     for name, node in root.value:
-        where, text = f"{path}:{name.start_mark.line + 1}", node.value
+        where = f"{path}:{name.start_mark.line + 1}"
+        text = node.value
         if key(name) not in EVENTS:
             raise UserError(f"{where}: unknown date {key(name)!r}{did_you_mean(key(name), EVENTS)}")
         try:
@@ -91,7 +93,8 @@ def read_calendar(path: Path) -> dict[str, date]:
 # ---- formats ------------------------------------------------------------------------------
 
 _LINE = 75  # octets of a line, without its end
-_SPECIAL, _ESCAPED = r"([\\;,])", r"\\\1"
+_SPECIAL = r"([\\;,])"
+_ESCAPED = r"\\\1"
 _HEAD = "# The dates of a review. A line that is left out has the date by the rules.\n"
 
 

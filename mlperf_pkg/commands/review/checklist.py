@@ -32,8 +32,11 @@ from mlperf_pkg.run.readers import is_hyperparameter
 
 MOST_ITEMS = 25  # of one submission
 _LONGEST = 200  # characters of a finding
-_RULES, _EVALUATIONS, _HYPERPARAMETERS = "Rules", "Evaluations", "Hyperparameters"
-_RUNS, _FILES = "Runs", "Files"
+_RULES = "Rules"
+_EVALUATIONS = "Evaluations"
+_HYPERPARAMETERS = "Hyperparameters"
+_RUNS = "Runs"
+_FILES = "Files"
 _NOT_CONVERGED = "RUN130"
 _URGENT = {Severity.ERROR: 0, Severity.WARNING: 2, Severity.NOTE: 3}  # facts are 1
 _IN_FACTS = (UNPUBLISHED, "CODE100")
@@ -59,10 +62,12 @@ _COLUMNS = (column("Topic", attrgetter("topic")), column("Look at", attrgetter("
 
 def section(reviewed: Round) -> Section:
     """Return a checklist of each submission, with the names of its reviewers."""
-    assigned, tables = assignments(reviewed), {}
+    assigned = assignments(reviewed)
+    tables = {}
     for subject in subjects(reviewed):
         title = f"{subject.name}, reviewed by {reviewers(assigned, subject.name)}"
-        rows, note = items(subject), _note(subject)
+        rows = items(subject)
+        note = _note(subject)
         tables[subject.name] = table_of(_COLUMNS, rows, title=title, note=note)
     total = sum(len(table.rows) for table in tables.values())
     summary = f"{counted(total, 'item')} for {counted(len(tables), 'submission')}"
@@ -83,7 +88,8 @@ def items(subject: Subject) -> list[Item]:
     points = [Item(topic, text, 1) for topic, facts in topics for text in facts(subject)]
     points += _of_findings(subject)
     points.sort(key=attrgetter("urgent"))
-    if more := len(points[MOST_ITEMS:]):
+    more = len(points[MOST_ITEMS:])
+    if more:
         last = f"{more + 1} more kinds of findings; mlperf-pkg check {subject.name} shows them"
         points[MOST_ITEMS - 1 :] = [Item(_FILES, last, 3)]
     order = list(_TOPICS)
@@ -170,7 +176,8 @@ class Subject(Struct, frozen=True):
 
 def subjects(reviewed: Round) -> Iterator[Subject]:
     """Yield the submissions of a round by name."""
-    checked, report = reviewed.checked, reviewed.report
+    checked = reviewed.checked
+    report = reviewed.report
     tested = map(Tested, report.result_sets, checked.contexts)
     sets = by_folder((item.row.path, item) for item in tested)
     findings = by_folder((finding.about, finding) for finding in report.findings)
@@ -180,7 +187,8 @@ def subjects(reviewed: Round) -> Iterator[Subject]:
     rows = (entry.row for entry in reviewed.earlier.entries)
     published = by_key((letters(r.submitter), r) for r in rows if is_round_name(r.round))
     for submission in reviewed.submissions:
-        name, label = submission.name, submission.place.label
+        name = submission.name
+        label = submission.place.label
         own = sets.get(label, [])
         paths = dict.fromkeys(description_path(item.row) for item in own)
         described = [systems[path] for path in paths if path in systems]
@@ -268,7 +276,8 @@ def _differing_stack(systems: Iterable[SystemFile]) -> Iterator[str]:
         for part, versions in stack.items()
     )
     differing_parts = {part: pairs for part, pairs in by_part.items() if len(dict(pairs)) > 1}
-    if differing := [f"{part} {grouped(pairs)}".strip() for part, pairs in differing_parts.items()]:
+    differing = [f"{part} {grouped(pairs)}".strip() for part, pairs in differing_parts.items()]
+    if differing:
         yield f"differs between systems: {listed(differing, _MOST_KEYS, '; ')}"
 
 
@@ -313,7 +322,8 @@ def code(subject: Subject) -> Iterator[str]:
     elif contents:
         files = sum(len(of_benchmark.files) for of_benchmark in contents.values())
         yield f"{counted(files, 'file')} for {listed(contents, 6)}: does the code match the logs?"
-        if without := [item.name for item in subject.sets if not _has_configuration(item)]:
+        without = [item.name for item in subject.sets if not _has_configuration(item)]
+        if without:
             yield f"no file is named after the system or is a configuration: {_sets(without)}"
 
 
@@ -333,7 +343,8 @@ def statuses(subject: Subject) -> Iterator[str]:
     is_available = any(kind in AVAILABLE for kind in kinds.values())
     question = ": can customers get the available systems now?" if is_available else ""
     yield f"{grouped(pairs)}{question}"
-    if previews := [name for name, kind in kinds.items() if kind == PREVIEW]:
+    previews = [name for name, kind in kinds.items() if kind == PREVIEW]
+    if previews:
         yield f"Previews, which require Available successors with new logs: {listed(previews)}"
 
 
@@ -346,7 +357,8 @@ def convergence(subject: Subject) -> Iterator[str]:
         words = (f"{name} {margin_in_words(margin)}" for margin, name in close)
         yield f"RCP margin below {_CLOSE:g} %: {listed(words)}"
     tests = tests_of((item.row for item in subject.sets), subject.findings)
-    if missing := [short(test.row.path) for test in tests if test.state == MISSING]:
+    missing = [short(test.row.path) for test in tests if test.state == MISSING]
+    if missing:
         yield f"no reference point: {_sets(missing)}"
 
 
@@ -387,7 +399,8 @@ def runs(subject: Subject) -> Iterator[str]:
 
 def power(subject: Subject) -> Iterator[str]:
     """Yield the sets with power measurements."""
-    if measured := [item.name for item in subject.sets if item.row.energy_joules is not None]:
+    measured = [item.name for item in subject.sets if item.row.energy_joules is not None]
+    if measured:
         question = "does it cover all nodes, the interconnect and the conversion efficiency?"
         yield f"energy of {_sets(measured)}: {question}"
 

@@ -17,14 +17,18 @@ from mlperf_pkg.render.table import by_key, table_of
 from mlperf_pkg.results import rcp, wording
 from mlperf_pkg.results.report import ResultSetRow
 
-PASS, FAIL, MISSING, BYPASSED, OPEN = "pass", "FAIL", "missing", "bypassed", "not compared"
+PASSES = "pass"
+FAILS = "FAIL"
+MISSING = "missing"
+BYPASSED = "bypassed"
+OPEN = "not compared"
 OFFICIAL = "official only"
 
 _EARLY = ("gpt3", "llama31_405b")
 _REFERENCE_RUNS = 2  # times the runs that a result set needs
 _ALLOWED_ONCE = "RCP105"  # by the official checker, in all rounds
 _CODES = ("RCP101", "RCP102", "RCP103", _ALLOWED_ONCE)  # of the findings on the test
-_ORDER = (FAIL, MISSING, OFFICIAL, BYPASSED, OPEN)
+_ORDER = (FAILS, MISSING, OFFICIAL, BYPASSED, OPEN)
 
 
 class RcpTest(Struct, frozen=True):
@@ -40,17 +44,18 @@ class RcpTest(Struct, frozen=True):
         MISSING: there is no reference point for the batch size, so it neither passes nor fails.
         OFFICIAL: only the official checker fails it, as the rule is newer than the round.
         """
-        test, finding = self.row.rcp, self.finding
+        test = self.row.rcp
+        finding = self.finding
         if test is None or (test.mean is not None and math.isnan(test.mean)):
             return OPEN
         fails = finding is not None and finding.fails(Basis.RULES)
         if test.official_pass:
-            return FAIL if fails else BYPASSED if finding else PASS
+            return FAILS if fails else BYPASSED if finding else PASSES
         if test.message.startswith((rcp.NO_BATCH_SIZE, rcp.NOT_CONVERGED)):
             return OPEN
         if test.message.startswith((rcp.MISSING, rcp.NO_POINTS)):
             return MISSING
-        return BYPASSED if test.bypassed else FAIL if fails else OFFICIAL
+        return BYPASSED if test.bypassed else FAILS if fails else OFFICIAL
 
     @property
     def margin(self) -> float | None:
@@ -88,7 +93,7 @@ def section(reviewed: Round) -> Section:
     dates = reviewed.outcome.calendar or {}
     missing = list(_missing([test.row for test in tests if test.state == MISSING], dates))
     states = [test.state for test in tests]
-    marked = frozenset((n, _TEST) for n, state in enumerate(states) if state in (FAIL, MISSING))
+    marked = frozenset((n, _TEST) for n, state in enumerate(states) if state in (FAILS, MISSING))
     tables = {
         "sets": table_of(_SETS, tests, title="RCP tests by margin", note=_SETS_NOTE, marked=marked),
         "missing": table_of(
@@ -99,7 +104,7 @@ def section(reviewed: Round) -> Section:
         ),
     }
     counts = Counter(states)
-    words = [f"{number} {word}" for word in (PASS, *_ORDER) if (number := counts[word])]
+    words = [f"{number} {word}" for word in (PASSES, *_ORDER) if (number := counts[word])]
     date = dates.get(SUBMISSION, "unknown")
     texts = tuple(text.format(date=date) for word, text in _TEXTS.items() if counts[word])
     total = f"RCP test: {', '.join(words) or wording.NOTHING}"
@@ -173,7 +178,7 @@ _NORMALISED_NOTE = "Minutes and percent: the increase of the time-to-train by th
 
 
 _TEXTS = {
-    FAIL: "A set that fails is rejected by default; evidence in its favour is due by the end of"
+    FAILS: "A set that fails is rejected by default; evidence in its favour is due by the end of"
     " the first week of the review (training_rules, Handling RCP Failures).",
     MISSING: "Missing reference points are due 24 hours after the submission deadline, those of"
     " gpt3 and llama31_405b five weeks before it. The submission date is {date}.",
@@ -190,8 +195,9 @@ def _summary(
     tests: Sequence[RcpTest], missing: Sequence[tuple[Cell, ...]], scaled: Sequence[ResultSetRow]
 ) -> Iterator[str]:
     for test in tests:
-        if test.state in (FAIL, OFFICIAL, BYPASSED):
-            row, margin = test.row, test.margin
+        if test.state in (FAILS, OFFICIAL, BYPASSED):
+            row = test.row
+            margin = test.margin
             shown = "" if margin is None else f", margin {rcp.margin_in_words(margin)}"
             shown += f" ({test.finding.code})" if test.finding else ""
             yield f"{test.state}: {row.submitter} {row.benchmark} on {row.system}{shown}"

@@ -36,7 +36,9 @@ from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import as_json
 
 FORMAT = "mlperf-pkg/review/1"
-DATA, PAGE, README = "review.json", "review.html", "README.md"
+DATA = "review.json"
+PAGE = "review.html"
+README = "README.md"
 
 _LONGEST = 80  # characters of the stem of a file
 _LARGEST = 1 << 29  # bytes of a review
@@ -80,7 +82,8 @@ class Review(Struct, frozen=True):
     @property
     def counts(self) -> str:
         """The first line: ``19 submitters, 184 result sets, 21 with errors, 9 objections``."""
-        counts, counted = self.head["counts"], wording.counted
+        counts = self.head["counts"]
+        counted = wording.counted
         first = (
             counted(counts["submitters"], "submitter"),
             counted(counts["result_sets"], "result set"),
@@ -100,7 +103,8 @@ class Review(Struct, frozen=True):
 
 def review_of(reviewed: Round, sections: Sequence[Section]) -> Review:
     """Return the review of a round with these sections."""
-    report, outcome = reviewed.report, reviewed.outcome
+    report = reviewed.report
+    outcome = reviewed.outcome
     counts = {
         "submitters": reviewed.number,
         "result_sets": len(report.results),
@@ -275,7 +279,8 @@ def summary(review: Review) -> str:
     for title, texts, file_ in parts:
         wrapped = [line for text in texts for line in _WRAPPER.wrap(visible(text))]
         most = _MOST_OF.get(title, _MOST_LINES)
-        if more := len(wrapped[most:]):
+        more = len(wrapped[most:])
+        if more:
             wrapped[most - 1 :] = [f"  ... {more + 1} more lines: see {file_}"]
         lines += ["", title, *wrapped] if wrapped else []
     return "\n".join(lines) + "\n"
@@ -294,7 +299,8 @@ def page(review: Review) -> str:
     if review.problems:
         items = "\n".join(f"<li>{escape_html(text)}</li>" for text in review.problems)
         parts.insert(_FIRST, f'<h2>Missing or unclear</h2>\n<ul class="problems">\n{items}\n</ul>')
-    tool, round_ = review.head["tool"], review.head["round"]
+    tool = review.head["tool"]
+    round_ = review.head["round"]
     reason = f"round {round_}: " * bool(round_) + review.head["round_reason"]
     return file("review.html").format(
         head=page_head(title, "\n".join(map(file, ("page.css", "review.css")))),

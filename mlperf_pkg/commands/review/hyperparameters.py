@@ -120,7 +120,8 @@ def benchmark_table(group: Group) -> Table:
     Sets are rows; a few of them are columns if that makes the table narrower.
     """
     keys = [key for key in group.keys if _differs(group, key)]
-    shown, rest = keys[:_MOST_COLUMNS], keys[_MOST_COLUMNS:]
+    shown = keys[:_MOST_COLUMNS]
+    rest = keys[_MOST_COLUMNS:]
     titles = ["Batch size", "Submitter", "System", *shown]
     # Points come before the sets of their batch size.
     lines = sorted(_lines(group, shown), key=lambda o: o[0][0] if isinstance(o[0][0], int) else 0)
@@ -129,7 +130,8 @@ def benchmark_table(group: Group) -> Table:
     turned = [tuple(row) for row in zip(titles, *rows, strict=True)]
     if len(lines) <= _MOST_LINES and _width(turned) < _width([titles, *rows]):
         names = [f"{submitter} {system or size or ''}" for size, submitter, system, *_ in rows]
-        titles, rows = ["Hyperparameter", *map(str.strip, names)], [turned[0], *turned[3:]]
+        titles = ["Hyperparameter", *map(str.strip, names)]
+        rows = [turned[0], *turned[3:]]
         marked = {(place - 2, row + 1) for row, place in marked}
     title = f"{group.benchmark}, {group.division}: {counted(len(group.entries), 'result set')}"
     note = _note(group, keys, rest)
@@ -174,7 +176,8 @@ def _note(group: Group, keys: Sequence[str], rest: Sequence[str]) -> str:
             of_kind = compared if group.reference.values(key, first.size) else others
             of_kind.append(f"{key} {first.words(key)}")
     notes = [f"Equal in all sets{kind}: {', '.join(made)}." for kind, made in kinds.items() if made]
-    if empty := [f"{e.submitter} {e.system}" for e in group.entries if not e.counts]:
+    empty = [f"{e.submitter} {e.system}" for e in group.entries if not e.counts]
+    if empty:
         notes.append(f"Without hyperparameters in the logs: {', '.join(empty)}.")
     if rest:
         notes.append(f"{counted(len(rest), 'further hyperparameter')} not shown.")
@@ -322,7 +325,8 @@ class Reference(Struct, frozen=True):
 
 
 def _is_among(value: str, values: Sequence[str]) -> bool:
-    parsed, range_ = number(value), limits(values)
+    parsed = number(value)
+    range_ = limits(values)
     if parsed is not None and range_ is not None:
         return range_[0] <= parsed <= range_[1]
     return value.lower() in (text.lower() for text in values)
@@ -352,7 +356,8 @@ def reference_of(context: SetContext, keys: Collection[str]) -> Reference:
 
     The rules on values are those of the Closed division.
     """
-    ruleset, benchmark = context.round.ruleset, context.files.benchmark
+    ruleset = context.round.ruleset
+    benchmark = context.files.benchmark
     records = reference_hyperparameters(context.round.usage, ruleset, benchmark)
     is_closed = division_of(context) == "closed"
     rules = _rules(context.rules) if context.rules and is_closed else {}
@@ -399,7 +404,8 @@ def _words(rules: Sequence[Rule]) -> str:
 
 _COMMON = 3  # times as many submitters as have yet other values
 OFTEN = 2  # other submitters that agree, or with which a value is compared
-TWICE, TENFOLD = 2.0, 10.0
+TWICE = 2.0
+TENFOLD = 10.0
 CUBED = 3  # a value is as far from the reference as the farthest other one, three times over
 
 _APART = OF_SCALE | {BATCH_SIZE}
@@ -527,7 +533,8 @@ def _far(entry: Entry, key: str, others: _Held, reference: Reference) -> Iterato
 
 def _factor(text: str, key: str, size: float | None, reference: Reference) -> float | None:
     """Return the factor by which a value differs from the reference, at least 1; None: unknown."""
-    value, range_ = number(text), limits(reference.values(key, size))
+    value = number(text)
+    range_ = limits(reference.values(key, size))
     if value is None or range_ is None or value <= 0 or range_[0] <= 0:
         return None
     return max(range_[0] / value, value / range_[1], 1.0)

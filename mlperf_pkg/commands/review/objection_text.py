@@ -65,7 +65,8 @@ def _code(text: str) -> str:
 
 def _rule(finding: Finding) -> str:
     lines = [f"- **Rule:** {escape_markdown(finding.source or 'none')}"]
-    if code := codes().get(finding.code):
+    code = codes().get(finding.code)
+    if code:
         lines.append(f"- **Requirement:** {escape_markdown(' '.join(code.explanation.split()))}")
     return "\n".join([*lines, f"- **Basis:** {_BASES[finding.basis]}"])
 
@@ -80,11 +81,13 @@ def _subjects(objection: filed.Objection, examined: filed.Examined) -> Iterator[
         places = list(_differing(finding, examined)) or finding.occurrences
         for place in places[:_FILES]:
             yield from _excerpt(place, examined.sources)
-        if more := places[_FILES:]:
+        more = places[_FILES:]
+        if more:
             lines = (":".join([_code(name(p.path)), *map(str, p.lines[:1])]) for p in more)
             names = wording.shortened([f"`{line}`" for line in lines], _NAMED)
             yield f"The same in {counted(len(more), 'more file')}: {names}."
-    if others := objection.findings[_SUBJECTS:]:
+    others = objection.findings[_SUBJECTS:]
+    if others:
         names = escape_markdown(", ".join(finding.about for finding in others))
         yield f"And {counted(len(others), 'more finding')} like these, in {names}."
 
@@ -104,7 +107,8 @@ def _differing(finding: Finding, examined: filed.Examined) -> Iterator[Occurrenc
     keys = [text.partition(" ")[0] for text in finding.found] if finding.code == _DIFFER else []
     contexts = (c for c in examined.checked.contexts if examined.named(c.path) == finding.about)
     runs = [run for context in contexts for run in context.runs if not run.killed]
-    rare, usual = list[tuple[str, str]](), list[tuple[str, str]]()
+    rare = list[tuple[str, str]]()
+    usual = list[tuple[str, str]]()
     for key in keys:
         values = {run.path: run.hyperparameters[key] for run in runs if key in run.hyperparameters}
         for common, _ in Counter(values.values()).most_common(1):
@@ -133,7 +137,8 @@ def _excerpt(place: Occurrence, sources: Mapping[str, Source]) -> Iterator[str]:
     if not numbers:
         yield f"`{_code(place.path)}`"
         return
-    source, texts = sources.get(place.path), dict[int, str]()
+    source = sources.get(place.path)
+    texts = dict[int, str]()
     with suppress(OSError):
         texts = raw_lines(source, numbers, _CHARACTERS) if source else {}
     for number in numbers:
@@ -173,7 +178,8 @@ def _points(code: str, keys: Sequence[str], usage: str, row: ResultSetRow) -> It
         nearest = min(points, key=lambda size: abs(size - batch_size))
         yield f"batch size {nearest:g}: {_values(points[nearest])}"
     for size, values in sorted(points.items())[:_POINTS]:
-        if names := {name for name in values for key in keys if f"_{key}".endswith(f"_{name}")}:
+        names = {name for name in values for key in keys if f"_{key}".endswith(f"_{name}")}
+        if names:
             of_keys = {name: value for name, value in values.items() if name in names}
             yield f"{file}, batch size {size:g}: {_values(of_keys)}"
 
@@ -227,7 +233,8 @@ def text(outcome: filed.Outcome, view: View) -> str:
             where = f"{counted(len(error.about), 'place')}, first {error.about[0]}"
             words = f"  {error.against}: {error.code} in {where}: {error.findings[0].text}"
             terminal.paragraph((words, PLAIN))
-        if more := len(outcome.new) - len(shown):
+        more = len(outcome.new) - len(shown)
+        if more:
             terminal.line((f"  and {more} more; -v shows them", PLAIN))
         terminal.line()
     for line in (*_doubts(outcome), _summary(outcome)):
@@ -270,7 +277,8 @@ set -eu
 def github(outcome: filed.Outcome, _: View) -> str:
     """Return a shell script that files drafted objections, and labels those to be fixed."""
     file = outcome.file.absolute()
-    lines, labels = [], dict[str, None]()
+    lines = []
+    labels = dict[str, None]()
     for entry in (item.entry for item in outcome.objections):
         own = {"by": entry.by, "against": entry.against}
         names = [visible(f"{word} {name}")[:_LABEL] for word, name in own.items() if name]
@@ -337,7 +345,8 @@ _MAY_BE_FILED = (
 def section(reviewed: Round) -> Section:
     """Return the objections with their states and deadlines, then those that may be filed."""
     outcome = reviewed.outcome
-    judged, new = outcome.objections, outcome.new
+    judged = outcome.objections
+    new = outcome.new
     states = (
         column("objection", attrgetter("entry.id")),
         column("against", attrgetter("entry.against")),
@@ -403,7 +412,8 @@ def write(
             folder is in the input or is another one, or its ``objections.yaml`` is not valid.
     """
     refuse_within(folder, [path])
-    states, ids = folder / filed.NAME, set[str]()
+    states = folder / filed.NAME
+    ids = set[str]()
     if states.exists():
         ids = {entry.id for entry in filed.read_entries(states)}
     elif folder.is_dir() and any(folder.iterdir()):
@@ -411,7 +421,8 @@ def write(
     examined, objections = _objections(path, options, wanted)
     new = [item for item in objections if item.id not in ids]
     files = {f"{item.id}.md": objection_text(item, examined, by) for item in new}
-    if taken := next((name for name in files if (folder / name).exists()), None):
+    taken = next((name for name in files if (folder / name).exists()), None)
+    if taken:
         raise UserError(f"{folder / taken}: exists, but is not in {filed.NAME}; move it away")
     if new:
         texts = {**files, filed.NAME: filed.with_new(states, new, examined, by)}
@@ -427,7 +438,8 @@ def _objections(
     path: str, options: Options, wanted: Sequence[str]
 ) -> tuple[filed.Examined, list[filed.Objection]]:
     examined = filed.examine(path, options)
-    if objections := filed.find_objections(examined, wanted):
+    objections = filed.find_objections(examined, wanted)
+    if objections:
         return examined, objections
     codes = sorted({finding.code for _, finding in examined.findings})
     others = f"; its findings have {', '.join(codes)}" if codes else ""

@@ -102,7 +102,8 @@ class Examined(Struct, frozen=True, dict=True):
         for finding in self.checked.report.findings:
             if finding.waiver is None and not isinstance(finding, Unchecked):
                 about = self.named(finding.about)
-                if submitter := submitters.get(about.partition("/")[0]):
+                submitter = submitters.get(about.partition("/")[0])
+                if submitter:
                     places = tuple(replace(p, path=self.named(p.path)) for p in finding.occurrences)
                     path = self.named(finding.path)
                     yield submitter, replace(finding, path=path, subject=about, places=places)
@@ -126,12 +127,14 @@ def examine(path: str, options: Options) -> Examined:
     Raises:
         UserError: as ``check``, or there is no submission.
     """
-    top, within = path, ""
+    top = path
+    within = ""
     if not is_url(path):
         here = Path(path).absolute()
         for folder in (here, *here.parents):
             if folder.name in _PARTS and all((folder.parent / n).is_dir() for n in _PARTS[:2]):
-                top, within = str(folder.parent), here.relative_to(folder.parent).as_posix()
+                top = str(folder.parent)
+                within = here.relative_to(folder.parent).as_posix()
                 break
     if within and not Path(path).exists():
         raise UserError(f"{path}: no such file or folder")
@@ -150,7 +153,8 @@ def find_objections(
     code and subject are left out.
     """
     within = f"{examined.named(examined.within)}/" if examined.within else ""
-    beginnings, is_all = tuple(prefixes), ALL in prefixes
+    beginnings = tuple(prefixes)
+    is_all = ALL in prefixes
     groups: dict[tuple[str, str], list[Finding]] = {}
     for submitter, finding in examined.findings:
         chosen = finding.code.startswith(beginnings) or (is_all and finding.fails(Basis.RULES))
@@ -226,7 +230,9 @@ def judge(entries: Sequence[Entry], examined: Examined, options: Options) -> Out
     The corrected rounds that waivers name are checked with the same ``options``.
     """
     pairs = {(finding.code, finding.about) for _, finding in examined.findings}
-    subjects, alone, rounds = examined.subjects, examined.alone, {"": examined}
+    subjects = examined.subjects
+    alone = examined.alone
+    rounds = {"": examined}
     judged = []
     for entry in entries:
         left = tuple(path for path in entry.about if (entry.code, path) in pairs)
@@ -343,16 +349,20 @@ def _entry(path: Path, node: yaml.Node) -> Entry:
     if kind(node) != "mapping":
         raise UserError(f"{where}: expected an objection with {', '.join(_REQUIRED)}")
     fields = value(node)
-    if unknown := next((name for name in fields if name not in _FIELDS), None):
+    unknown = next((name for name in fields if name not in _FIELDS), None)
+    if unknown:
         raise UserError(f"{where}: unknown key {unknown!r}{did_you_mean(unknown, _FIELDS)}")
-    if missing := [name for name in _REQUIRED if not fields.get(name)]:
+    missing = [name for name in _REQUIRED if not fields.get(name)]
+    if missing:
         raise UserError(f"{where}: the objection lacks {', '.join(missing)}")
-    about, scores = fields.pop("about"), fields.pop("scores", None) or {}
+    about = fields.pop("about")
+    scores = fields.pop("scores", None) or {}
     if not isinstance(scores, dict):
         raise UserError(f"{where}: scores is not a mapping of paths to minutes")
     if not isinstance(about, list) or not all(isinstance(item, str) for item in about):
         raise UserError(f"{where}: about is not a list of paths")
-    if wrong := next((name for name, text in fields.items() if not isinstance(text, str)), None):
+    wrong = next((name for name, text in fields.items() if not isinstance(text, str)), None)
+    if wrong:
         raise UserError(f"{where}: {wrong} is not text")
     fields["state"] = state_of(fields["state"], where)
     if "percent" in fields:
@@ -465,7 +475,8 @@ def with_new(
     Raises:
         UserError: as ``read_entries``, or the file would be too large to be read.
     """
-    items, indent = _items(path) if path.exists() else None, "  "
+    items = _items(path) if path.exists() else None
+    indent = "  "
     if items is None:
         text = _HEAD.format(states=", ".join(State))
     elif items.flow_style:
@@ -505,7 +516,8 @@ def change_states(
         UserError: an id is unknown, the change is not allowed, or the file cannot be written.
     """
     entries = {entry.id: entry for entry in read_entries(path)}
-    if unknown := next((name for name in ids if name not in entries), None):
+    unknown = next((name for name in ids if name not in entries), None)
+    if unknown:
         raise UserError(f"{path}: no objection {unknown!r}{did_you_mean(unknown, entries)}")
     new = dict.fromkeys(ids, fields)
     if corrected is not None:
@@ -516,7 +528,8 @@ def change_states(
     text = read_file(path, LARGEST).decode("utf-8")
     items = _items(path)
     for node in reversed(items.value if items else ()):
-        if (name := value(node)["id"]) in new:
+        name = value(node)["id"]
+        if name in new:
             text = _edited(path, text, node, new[name])
     write_whole(path, text, replace=True)
 
@@ -536,7 +549,8 @@ def _edited(path: Path, text: str, node: Any, fields: Mapping[str, str]) -> str:
         item = pairs[name][1]
         if item.style in ("|", ">"):
             raise UserError(f"{_place(path, item)}: write {name} on one line, in quotation marks")
-        first, stop = item.start_mark.index, item.end_mark.index
+        first = item.start_mark.index
+        stop = item.end_mark.index
         edits.append((first, stop, " " * (first == stop) + _scalar(fields[name])))
     for first, stop, words in sorted(edits, reverse=True):
         text = text[:first] + words + text[stop:]

@@ -60,15 +60,18 @@ def _summary(rows: Sequence[Succession]) -> Iterator[str]:
         yield "no Previews"
         return
     counts = Counter(row.outcome for row in rows)
-    totals, details = [f"{counts[Outcome.MET]} met by a successor"], []
+    totals = [f"{counts[Outcome.MET]} met by a successor"]
+    details = []
     for name, is_open in (("not settled", True), ("need no successor yet", False)):
-        if members := [o for o in counts if o is not Outcome.MET and o.is_open is is_open]:
+        members = [o for o in counts if o is not Outcome.MET and o.is_open is is_open]
+        if members:
             totals.append(f"{sum(counts[outcome] for outcome in members)} {name}")
             words = (f"{counts[outcome]} {outcome.value}" for outcome in members)
             details.append(f"{name}: {', '.join(words)}")
     yield f"{wording.counted(len(rows), 'Preview')}: {', '.join(totals)}"
     yield from details
-    if unsure := sum(map(_is_unsure, rows)):
+    unsure = sum(map(_is_unsure, rows))
+    if unsure:
         yield f"{unsure} compared with systems that match by name only"
 
 
@@ -77,7 +80,8 @@ def _is_unsure(row: Succession) -> bool:
 
 
 def _name(row: Succession) -> str:
-    preview, division = row.preview.row, row.preview.row.division.lower()
+    preview = row.preview.row
+    division = row.preview.row.division.lower()
     name = f"{preview.round} {preview.submitter} {preview.benchmark}"
     return name if division == "closed" else f"{name} ({division or 'no division'})"
 
@@ -150,7 +154,8 @@ COLUMNS = (
 
 def section(reviewed: Round) -> Section:
     """Return the Previews whose successors are due in a round, and the Previews of the round."""
-    old, new = reviewed.earlier, reviewed.side
+    old = reviewed.earlier
+    new = reviewed.side
     rounds = {(entry.row.usage, entry.row.round) for entry in new.entries}
     due = (e for e in old.entries if (e.row.usage, due_round(e.row.usage, e.row.round)) in rounds)
     return previews(Side(old.name, (*due, *new.entries)), new).section("Previews")
@@ -265,7 +270,8 @@ def _group(row: PublishedSet) -> Hashable:
 def _roles(group: Sequence[Entry]) -> Iterator[tuple[Entry, Role]]:
     """Yield the Previews of a group by scale, each with its role."""
     scales = [scale.number for entry in group if (scale := scale_of(entry.row))]
-    smallest, largest = min(scales, default=0), max(scales, default=0)
+    smallest = min(scales, default=0)
+    largest = max(scales, default=0)
     least = Role.SMALLEST if smallest < largest else Role.ONLY
     roles = {largest: Role.LARGEST, smallest: least}
     for entry in sorted(group, key=lambda entry: (scale_of(entry.row) or (0, ""), entry.row.path)):
@@ -279,7 +285,8 @@ def _roles(group: Sequence[Entry]) -> Iterator[tuple[Entry, Role]]:
 def _succession(
     preview: Entry, role: Role, of_previews: frozenset[Hashable], new: Side
 ) -> Succession:
-    row, scale = preview.row, scale_of(preview.row)
+    row = preview.row
+    scale = scale_of(preview.row)
     bare = Succession(preview, role, scale, due_round(row.usage, row.round), Outcome.NONE)
     if role is Role.BETWEEN:
         return replace(bare, outcome=Outcome.BETWEEN)
@@ -328,7 +335,8 @@ def _candidates(preview: Entry, scale: Scale, entries: Sequence[Entry]) -> Itera
     """Yield the Available results of the submitter of a Preview on its accelerator."""
     row = preview.row
     for entry in entries:
-        result, other = entry.row, scale_of(entry.row)
+        result = entry.row
+        other = scale_of(entry.row)
         is_available = category(result.status) in AVAILABLE and result.score_minutes
         if not (is_available and other and other.unit == scale.unit):
             continue
@@ -381,12 +389,14 @@ def _judged(bare: Succession, scale: Scale, candidates: Sequence[_Candidate]) ->
 def _remarks(
     bare: Succession, best: Entry, performance: Performance, *, is_matched: bool
 ) -> Iterator[str]:
-    row, successor = bare.preview.row, best.row
+    row = bare.preview.row
+    successor = best.row
     if _is_late(best, bare.due):
         yield f"due in {bare.due}"
     if not are_same(row.submitter, successor.submitter):
         yield f"submitted by {successor.submitter}"
-    before, after = row.unscaled_minutes, successor.unscaled_minutes
+    before = row.unscaled_minutes
+    after = successor.unscaled_minutes
     if bare.scale and before and after and not performance.energy_joules:
         # Older rounds had no normalisation.
         unscaled = Performance(bare.scale.number, before)
@@ -407,7 +417,8 @@ def _why_none(row: PublishedSet, entries: Sequence[Entry]) -> str:
     rows = [result for result in rows if likeness(row, result)]
     if not rows:
         return "no results on this accelerator"
-    if alike := [result for result in rows if _is_of(row, result)]:
+    alike = [result for result in rows if _is_of(row, result)]
+    if alike:
         return f"only as {', '.join(sorted({category(o.status) or o.status for o in alike}))}"
     names = sorted({result.benchmark for result in rows})
     return f"on this accelerator only {', '.join(names)}"

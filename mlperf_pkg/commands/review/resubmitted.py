@@ -22,9 +22,12 @@ _BRIEF = (
     *("runs", "shared_runs", "identical_files", "description"),
 )
 _MOST = 100  # sets with the same run that are compared
-ALLOWED, NOT_ALLOWED = "allowed", "not allowed"
+ALLOWED = "allowed"
+NOT_ALLOWED = "not allowed"
 UNKNOWN = "not known from the record"
-_COMPLETE, _PUBLISHED, _UNKNOWN = "same", "same as far as published", "not known"
+_COMPLETE = "same"
+_PUBLISHED = "same as far as published"
+_UNKNOWN = "not known"
 
 
 class Resubmission(Struct, frozen=True):
@@ -94,7 +97,8 @@ def _resubmission(candidates: Sequence[Entry], new: Entry) -> Resubmission:
 
 def _description(old: Entry, new: Entry) -> tuple[str, tuple[str, ...]]:
     """Return how completely the descriptions were compared, and the fields that differ."""
-    before, after = old.system, new.system
+    before = old.system
+    after = new.system
     if before and after and before.contents is not None and after.contents is not None:
         return _COMPLETE, tuple(different_fields(before, after))
     if not (old.row.system_name and new.row.system_name):
@@ -105,7 +109,8 @@ def _description(old: Entry, new: Entry) -> tuple[str, tuple[str, ...]]:
 
 def _problems(old: Entry, new: Entry, fields: Sequence[str]) -> Iterator[str]:
     """Yield the violations of the rules on resubmission."""
-    before, after = old.row, new.row
+    before = old.row
+    after = new.row
     if not are_alike(before.submitter, after.submitter):
         yield f"runs of {before.submitter}"
     names = [first_name(row.usage, row.round, row.benchmark) for row in (before, after)]
@@ -114,7 +119,8 @@ def _problems(old: Entry, new: Entry, fields: Sequence[str]) -> Iterator[str]:
     was_preview = category(before.status) == PREVIEW
     if was_preview and category(after.status) != PREVIEW:
         yield "runs of a Preview, which prove nothing"
-    if changed := [field for field in fields if not (field == "status" and was_preview)]:
+    changed = [field for field in fields if not (field == "status" and was_preview)]
+    if changed:
         yield f"the description differs in {in_words(changed, 's')}"
     if new.official is Verdict.FAIL:
         yield f"the logs fail the checker of {after.round}"

@@ -144,7 +144,8 @@ def known_name(name: str, names: Iterable[str], option: str) -> str:
     Raises:
         UserError: there is none; the message starts with the ``option``.
     """
-    if alike := [spelling for spelling in names if letters(spelling) == letters(name)]:
+    alike = [spelling for spelling in names if letters(spelling) == letters(name)]
+    if alike:
         return name if name in alike else alike[0]
     suggestion = did_you_mean(name, names) or f"; expected one of {', '.join(sorted(names))}"
     raise UserError(f"{option}: {name.strip()!r} is not a submitter of the round{suggestion}")
@@ -193,12 +194,14 @@ def _problems(reviewed: Round) -> Iterator[str]:
     for name, rows in reviewed.sets.items():
         if not rows:
             yield f"{name}: no result set"
-        if without := [row for row in rows if description_path(row) not in reviewed.systems]:
+        without = [row for row in rows if description_path(row) not in reviewed.systems]
+        if without:
             sets = wording.counted(len(without), "result set")
             systems = list(dict.fromkeys(str(row.system) for row in without))
             named = f"description ({wording.shortened(systems, _NAMED)})"
             yield f"{name}: {sets} without a system {named}: division and accelerators are unknown"
-    if outside := [row.path for row in reviewed.report.result_sets if row.submitter is None]:
+    outside = [row.path for row in reviewed.report.result_sets if row.submitter is None]
+    if outside:
         number = wording.counted(len(outside), "result set")
         yield f"{number} outside of all submissions: {wording.shortened(outside, _NAMED)}"
     yield from _unread(reviewed)
@@ -211,7 +214,8 @@ def _unread(reviewed: Round) -> Iterator[str]:
     paths = by_key((f.code, place.path) for f in unread for place in f.occurrences)
     for code, labels in paths.items():
         files = list(dict.fromkeys(labels))
-        number, names = wording.counted(len(files), "file"), wording.shortened(files, _NAMED)
+        number = wording.counted(len(files), "file")
+        names = wording.shortened(files, _NAMED)
         yield f"{number} not read or checked ({code}, {codes()[code].title}): {names}"
 
 
@@ -313,7 +317,8 @@ def text(listing: Listing, view: View) -> str:
         terminal.table(Table(listing.columns, groups), apart=True)
         if listing.legend:
             terminal.paragraph((listing.legend, PLAIN))
-    if hidden := len(listing.rows) - sum(len(group.rows) for group in groups):
+    hidden = len(listing.rows) - sum(len(group.rows) for group in groups)
+    if hidden:
         terminal.paragraph((f"{wording.counted(hidden, 'row')} more: --verbose shows them", PLAIN))
     return terminal.text()
 
@@ -412,7 +417,8 @@ def _keys(
     entry: Entry, firsts: Iterator[int], record: PublishedResults | None
 ) -> Iterator[frozenset[Hashable]]:
     """Yield the keys of each run: its log, the first that is the same, the sets that have it."""
-    row, mean = entry.row, entry.row.unscaled_minutes
+    row = entry.row
+    mean = entry.row.unscaled_minutes
     of_set = frozenset[Hashable]()
     if record and mean is not None:
         of_set |= {(row.usage, row.runs, comparable(mean))}

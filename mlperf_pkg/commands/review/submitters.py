@@ -113,12 +113,14 @@ _KINDS = {
 
 def findings_section(name: str, reviewed: Round) -> Section:
     """Return the findings of a kind, of each code, by weight: errors by the rules first."""
-    report, ranks = reviewed.report, list(Severity)
+    report = reviewed.report
+    ranks = list(Severity)
     every = (f for f in report.findings if f.waiver is None and _kind(f) == name)
 
     def weight(group: CodeGroup) -> tuple[int, bool, int, str]:
         first = group.first
-        severity, is_kept = ranks.index(first.severity), not first.fails(Basis.RULES)
+        severity = ranks.index(first.severity)
+        is_kept = not first.fails(Basis.RULES)
         return severity, is_kept, -len(group.subjects), first.code
 
     of_group = Submitters(report).of_group
@@ -141,7 +143,8 @@ def _kind(finding: Finding) -> str:
 
 
 def _title(group: CodeGroup) -> str:
-    code, text = codes().get(group.first.code), group.text
+    code = codes().get(group.first.code)
+    text = group.text
     return code.title if code and (len(group.subjects) > 1 or len(text) > _LONGEST) else text
 
 
@@ -168,7 +171,8 @@ def companies(reviewed: Round) -> tuple[Company, ...]:
     """
     folders = reviewed.submitters
     excluded = {known_name(name, folders, "--exclude") for name in reviewed.choices.excluded}
-    scales, has_large = _scales(reviewed), reviewed.report.usage != "hpc"
+    scales = _scales(reviewed)
+    has_large = reviewed.report.usage != "hpc"
     members = []
     for name in sorted(folders.keys() - excluded):
         rows = [row for folder in folders[name] for row in reviewed.sets[folder]]
@@ -225,7 +229,8 @@ def groups(number: int, may: May) -> list[Group]:
     with the nearest group above such that both can. If no swap helps, the group stays, and
     ``reviews`` leaves a member out.
     """
-    rank, formed = list(range(number)), []
+    rank = list(range(number))
+    formed = []
     while len(rank) > _THREE or len(rank) == 2:  # noqa: PLR2004 - a pair
         first = rank.pop(0)
         nearest = next((index for index, second in enumerate(rank) if may(first, second)), 0)
@@ -251,7 +256,8 @@ def _swap(formed: list[Group], index: int, may: May) -> None:
     """Swap a member of a group with one of the nearest other group, such that both are covered."""
     nearest_first = sorted(range(len(formed)), key=lambda near: (abs(near - index), -near))
     for near in nearest_first[1:]:
-        first, second = formed[index], formed[near]
+        first = formed[index]
+        second = formed[near]
         for mine, theirs in product(first, reversed(second)):
             swapped = {mine: theirs, theirs: mine}
             pair = [sorted(swapped.get(item, item) for item in group) for group in (first, second)]
@@ -335,18 +341,21 @@ def reviewers(assigned: Iterable[Assignment], folder: str) -> str:
 
 def assignments_section(reviewed: Round) -> Section:
     """Return the assignments, with their reasons."""
-    ranks, note = _ranks(reviewed), "By: the ranking that paired them."
+    ranks = _ranks(reviewed)
+    note = "By: the ranking that paired them."
     made = assignments(reviewed)
     cells = [(a.reviewer or CHAIRS, a.submitter, ", ".join(a.folders), a.by, a.why) for a in made]
     pairs = table_of_cells(_ASSIGNMENTS, cells, title="Assignments", note=note)
     members = [(rank.by, *pair) for rank in ranks for pair in enumerate(rank.members, 1)]
-    texts, summary = (*_RULES, *_chosen(reviewed)), tuple(chain.from_iterable(map(_summary, ranks)))
+    texts = (*_RULES, *_chosen(reviewed))
+    summary = tuple(chain.from_iterable(map(_summary, ranks)))
     rank = table_of(_RANKS, members, title="Ranks", note=_RANKS_NOTE)
     return Section("assignments", "Assignments", texts, {"pairs": pairs, "rank": rank}, summary)
 
 
 def _ranks(reviewed: Round) -> list[_Rank]:
-    members, seed = companies(reviewed), reviewed.choices.seed
+    members = companies(reviewed)
+    seed = reviewed.choices.seed
     ranks = [_Rank(by, [c for c in members if c.results[by]], seed) for by in get_args(By)]
     for rank in ranks:
         rank.members.sort(key=rank.key)
@@ -358,7 +367,8 @@ def _assigned(rank: _Rank) -> Iterator[Assignment]:
         pairs = [(rank.members[one].name, other) for one, other in reviews(group, rank.may)]
         met = {submitter for _, submitter in pairs}
         for name, submitter in [*pairs, *((None, one) for one in group if one not in met)]:
-            company, why = rank.members[submitter], _why(rank, group, name)
+            company = rank.members[submitter]
+            why = _why(rank, group, name)
             folders = dict.fromkeys(row.submitter or "" for row in company.results[rank.by])
             yield Assignment(name, company.name, tuple(folders), rank.by, why)
 
@@ -375,7 +385,8 @@ def _why(rank: _Rank, group: Group, reviewer: str | None) -> str:
         reason += ", the last three of an odd number"
     if group != list(range(group[0], group[0] + len(group))):
         reason += ", as partners may not review each other"
-    if partners := rank.partners(group):
+    partners = rank.partners(group)
+    if partners:
         reason += f"; {wording.enumerated(partners)} are partners and do not review each other"
     if any(values.count(values[index]) > 1 for index in group):
         reason += f"; ties broken by seed {rank.seed}"
@@ -387,13 +398,16 @@ def _chosen(reviewed: Round) -> Iterator[str]:
     yield from (f"{wording.enumerated(joint)} submit together." for joint in joints(reviewed))
     if choices.excluded:
         yield f"Excluded: {', '.join(choices.excluded)}."
-    if idle := [item.name for item in companies(reviewed) if not any(item.results.values())]:
+    idle = [item.name for item in companies(reviewed) if not any(item.results.values())]
+    if idle:
         yield f"Without results and therefore without assignments: {', '.join(idle)}."
     yield f"Ties are broken by seed {choices.seed}."
 
 
 def _summary(rank: _Rank) -> Iterator[str]:
-    names, texts, alone = [company.name for company in rank.members], [], []
+    names = [company.name for company in rank.members]
+    texts = []
+    alone = []
     for group in groups(len(names), rank.may):
         members = {*chain.from_iterable(reviews(group, rank.may))}
         if members:

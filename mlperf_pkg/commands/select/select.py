@@ -193,7 +193,8 @@ def _window_rows(selected: SelectedSet) -> Iterator[Any]:
     if choice is None or selected.state == "nothing_to_select":
         return
     for window in choice.windows:
-        runs, minutes = f"runs {window.first + 1} to {window.last + 1}", _minutes(window.minutes)
+        runs = f"runs {window.first + 1} to {window.last + 1}"
+        minutes = _minutes(window.minutes)
         if window is choice.chosen:
             yield [(cell, HEADING) for cell in (runs, minutes, "chosen")]
         else:

@@ -94,7 +94,9 @@ def user_fields(user_values: UserValues) -> dict[str, str]:
     Raises:
         UserError: the round has no such availability.
     """
-    text, (usage, round_) = user_values.status, (user_values.usage, user_values.round)
+    text = user_values.status
+    usage = user_values.usage
+    round_ = user_values.round
     status = None if text is None else schema.status_of_round(text, usage, round_)
     if text is not None and status is None:
         raise UserError(
@@ -136,7 +138,8 @@ def read_nodes(paths: Sequence[str]) -> list[Node]:
     files = [file for path in paths for file in description_files(path)]
     seen: set[Path] = set()
     for file in files:
-        if (path := Path(file).resolve()) in seen:
+        path = Path(file).resolve()
+        if path in seen:
             raise UserError(f"{file}: named twice; expected a file for each node")
         seen.add(path)
     return [(file, _fields(file)) for file in files]
@@ -262,13 +265,16 @@ def round_of_systems(options: Options, paths: Sequence[str] = ()) -> SystemRound
     """
     usage = options.usage or options.config.usage or TRAINING
     if options.round:
-        name, reason = options.round, "as given"
+        name = options.round
+        reason = "as given"
     elif options.config.round:
-        name, reason = options.config.round, f"as {options.origin} says"
+        name = options.config.round
+        reason = f"as {options.origin} says"
     elif of_logs := _round_of_logs(paths, options.usage or options.config.usage):
         return of_logs
     else:
-        name, reason = rounds(usage)[-1], "the newest of the rulebook"
+        name = rounds(usage)[-1]
+        reason = "the newest of the rulebook"
     return SystemRound(usage, load_round(usage, name).name, reason)
 
 

@@ -163,7 +163,8 @@ def _memory(sources: Sources) -> dict[str, str]:
 
 def _storage(sources: Sources) -> dict[str, str]:
     """Return the fields of built-in disks, without virtual ones: loops, memory and arrays."""
-    kinds, sizes = Counter[str](), Counter[str]()
+    kinds = Counter[str]()
+    sizes = Counter[str]()
     for disk in sources.paths("sys/block/*"):
         size = (sources.number(f"{disk}/size") or 0) * _SECTOR
         kind = _kind(sources, disk)
@@ -236,7 +237,8 @@ def _modules(sources: Sources) -> str:
     """Return the memory modules that the memory controllers report; sizes are in MiB."""
     modules = Counter[str]()
     for module in sources.paths("sys/devices/system/edac/mc/mc[0-9]*/dimm[0-9]*"):
-        if size := sources.number(f"{module}/size"):
+        size = sources.number(f"{module}/size")
+        if size:
             kind = sources.text(f"{module}/dimm_mem_type")
             modules[f"{size / 1024:g} GiB {kind}".strip()] += 1
     return _counted(modules)
@@ -274,7 +276,8 @@ def _network(sources: Sources) -> str:
         if rate and sources.text(f"{port}/link_layer") == "InfiniBand" and is_up:
             ports[" ".join(filter(None, ("InfiniBand", rate[2], rate[1])))] += 1
     for card in sources.paths("sys/class/net/*"):
-        speed, kind = sources.number(f"{card}/speed"), sources.text(f"{card}/type")
+        speed = sources.number(f"{card}/speed")
+        kind = sources.text(f"{card}/type")
         if speed and kind == _ETHERNET and sources.paths(f"{card}/device"):
             ports[f"{speed / 1000:g} GbE"] += 1
     return _counted(ports)
@@ -308,7 +311,8 @@ def _accelerators(sources: Sources) -> dict[str, str]:
     # The tool reports GB/s per direction, of the first accelerator.
     speeds = _LINK.findall(sources.nvidia_smi("nvlink", "--status", "-i", "0"))
     links = _counted(Counter(f"{speed} GB/s" for speed in speeds))
-    generation, width = first["generation"], first["width"]
+    generation = first["generation"]
+    width = first["width"]
     has_pcie = generation.isdigit() and width.isdigit()
     uniform = len({card["name"] for card in cards}) == 1
     model = first["name"] if uniform else _counted(Counter(card["name"] for card in cards))

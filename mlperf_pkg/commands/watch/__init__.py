@@ -25,7 +25,8 @@ from mlperf_pkg.infra.files import is_special
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.submission.find import find_input
 
-LOST, GIVEN_UP = 1, 2
+LOST = 1
+GIVEN_UP = 2
 _Display = tuple[Callable[[str], None], Callable[[Sequence[str]], None]]
 
 
@@ -68,7 +69,8 @@ def watch(
             open_sessions = [one for one in open_sessions if not (one.log.done or one.given_up)]
             if not open_sessions:
                 break
-            now, progress = datetime.now(), [(one.path, one.progress) for one in open_sessions]
+            now = datetime.now()
+            progress = [(one.path, one.progress) for one in open_sessions]
             states = ((path, p.words(now) if p else "not started") for path, p in progress)
             refresh([visible(f"{path}: {state}") for path, state in states])
             sleep(interval_s)

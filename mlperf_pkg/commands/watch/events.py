@@ -63,7 +63,8 @@ class Found(Event, frozen=True, tag="finding"):
     def lines(self, _: str, __: datetime) -> Iterator[str]:
         """Yield the finding as ``check`` does."""
         finding = self.finding
-        place, severity = findings.location(finding), wording.severity(finding)
+        place = findings.location(finding)
+        severity = wording.severity(finding)
         yield f"{place}: {severity} {findings.label(finding)}: {findings.sentence(finding)}"
         yield from (f"  {remark}" for remark in findings.remarks(finding))
 
@@ -110,7 +111,8 @@ class Progress(Event, frozen=True, tag="progress"):
         expected = self.forecast
         if expected is None:
             return f"{elapsed}, no forecast yet"
-        length, remaining = duration(expected.minutes), expected.minutes - self.minutes
+        length = duration(expected.minutes)
+        remaining = expected.minutes - self.minutes
         if remaining <= 0:
             return f"{elapsed}, expected to end after {length}: overdue"
         end = now + timedelta(minutes=min(remaining, 1e6))

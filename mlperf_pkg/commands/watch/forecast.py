@@ -138,7 +138,8 @@ def _reference(run: Run, rules: Benchmark, batch_size: float | None) -> Referenc
 
     None for Open runs, which may train differently from the reference.
     """
-    runs, ruleset = rules.runs, load_round(run.usage, run.round).ruleset
+    runs = rules.runs
+    ruleset = load_round(run.usage, run.round).ruleset
     points = prune(
         reference_points(run.usage, ruleset, rules.name, runs=runs.required, drop=runs.drop)
     )
@@ -177,7 +178,8 @@ _End = tuple[float, float, float | None, Method]
 
 def forecast(course: Course, rules: Benchmark | None, goal: Goal) -> Forecast | None:
     """Return the expected end of a run; None if it cannot be predicted, or the target is met."""
-    evaluations, start_ms = course.evaluations(rules), course.start_ms
+    evaluations = course.evaluations(rules)
+    start_ms = course.start_ms
     # Before the first evaluation, the last position that is logged.
     last = evaluations[-1] if evaluations else course.mark(rules)
     if last is None or start_ms is None or goal.met(last.values):
@@ -203,10 +205,12 @@ def forecast(course: Course, rules: Benchmark | None, goal: Goal) -> Forecast | 
 
 def _pace(evaluations: Sequence[Evaluation], last: Evaluation, start_ms: float) -> float | None:
     """Return the milliseconds per unit of training, with evaluations; None if unknown."""
-    time_ms, trained = last.time_ms - start_ms, last.position
+    time_ms = last.time_ms - start_ms
+    trained = last.position
     if len(evaluations) > 1:
         first = evaluations[0]
-        time_ms, trained = last.time_ms - first.time_ms, last.position - first.position
+        time_ms = last.time_ms - first.time_ms
+        trained = last.position - first.position
     return time_ms / trained if time_ms > 0 and trained > 0 else None
 
 

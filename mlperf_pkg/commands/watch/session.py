@@ -72,12 +72,14 @@ class Follower(Struct):
             opened.close()
             return None, rest
         self.close()
-        self._stream, self._identity = opened, identity
+        self._stream = opened
+        self._identity = identity
         if is_same and status.st_size >= self._offset:
             opened.seek(self._offset - len(self._mark))
             if opened.read(len(self._mark)) == self._mark:
                 return None, self._read()
-        self._offset, self._mark = 0, b""
+        self._offset = 0
+        self._mark = b""
         return "truncated" if is_same else "replaced", self._read()
 
     def close(self) -> None:
@@ -116,7 +118,8 @@ class Unpacker(Struct):
                 self._head = data
                 return
             self._head = None
-            if compression := compression_of(data):
+            compression = compression_of(data)
+            if compression:
                 self._decompressor = Decompressor(compression)
             elif foreign := foreign_text(data):
                 self.problem = f"the log is {foreign.name}; expected UTF-8 text: {foreign.remedy}"
@@ -150,7 +153,8 @@ class Lines(Struct):
             whole = (self.partial + data[:cut]).splitlines(keepends=True)
             if self._skipping:
                 whole[0] = b"\n" * whole[0].endswith(b"\n")
-            self.partial, self._skipping = b"", False
+            self.partial = b""
+            self._skipping = False
             # Of a line without a record only the LF is kept, so that lines can be counted.
             kept = (one if _LIKE_TOKEN in one else b"\n" * one.endswith(b"\n") for one in whole)
             lines = b"".join(kept)
@@ -158,7 +162,8 @@ class Lines(Struct):
         if not self._skipping:
             self.partial += data[cut:]
         if len(self.partial) > MAX_LINE_BYTES:
-            self.partial, self._skipping = b"", True
+            self.partial = b""
+            self._skipping = True
             self.too_long += 1
         return lines
 
@@ -237,12 +242,15 @@ class Session:
         After ``idle_s`` without news the log is reported as silent, after ``timeout_s`` given up.
         """
         self.path = judge.path
-        self._judge, self._clock = judge, clock
-        self._idle_s, self._timeout_s = idle_s, timeout_s
+        self._judge = judge
+        self._clock = clock
+        self._idle_s = idle_s
+        self._timeout_s = timeout_s
         self.given_up = self._idle = False
         self._follower = Follower(Path(judge.path))
         self._exists: bool | None = None
-        self._last_error, self._last_data = "", clock()
+        self._last_error = ""
+        self._last_data = clock()
         self.log = _Log(judge, clock)
 
     @property
@@ -290,7 +298,8 @@ class Session:
         except OSError as error:
             yield from self._unreadable(f"cannot be read: {error.strerror or error}: trying again")
             return
-        if problem := self.log.unpacker.problem:
+        problem = self.log.unpacker.problem
+        if problem:
             yield from self._unreadable(problem)
             return
         self._last_error = ""
@@ -328,13 +337,16 @@ class _Log:
     """
 
     def __init__(self, judge: Judge, clock: Callable[[], float]) -> None:
-        self._judge, self._clock = judge, clock
-        self.unpacker, self._lines = Unpacker(), Lines()
+        self._judge = judge
+        self._clock = clock
+        self.unpacker = Unpacker()
+        self._lines = Lines()
         self._course = Course()
         self._rules: Benchmark | None = None
         self._goal: Goal | None = None
         self._run: Run | None = None
-        self._next_judgement, self._judged_partial = 0.0, b""
+        self._next_judgement = 0.0
+        self._judged_partial = b""
         self._reported: set[tuple[str, Severity]] = set()
         self._evaluations = self._too_long = 0
         self._unjudged = self._started = self._described = self.done = self.lost = False
@@ -378,7 +390,8 @@ class _Log:
         yield from self._findings(certain(run))
         if self._course.start_ms is not None and not self._started:
             self._started = True
-            if keys := missing(run):
+            keys = missing(run)
+            if keys:
                 yield events.Open(keys)
         yield from self._evaluated()
         if run.stop_ms is not None and run.status != "success":
@@ -407,14 +420,16 @@ class _Log:
                     yield from self._lose(f"the official checker ignores waivers: {finding.code}")
 
     def _evaluated(self) -> Iterator[events.Event]:
-        start_ms, goal = self._course.start_ms, self._goal
+        start_ms = self._course.start_ms
+        goal = self._goal
         if start_ms is None or goal is None:
             return
         evaluations = self._course.evaluations(self._rules)
         new = evaluations[self._evaluations :]
         self._evaluations = len(evaluations)
         for one in new:
-            minutes, met = (one.time_ms - start_ms) / MS_PER_MINUTE, goal.met(one.values)
+            minutes = (one.time_ms - start_ms) / MS_PER_MINUTE
+            met = goal.met(one.values)
             yield events.Evaluated(minutes, one.position, one.unit, one.values, met)
         if new and not goal.met(new[-1].values) and (progress := self.progress(0)):
             yield progress
@@ -435,7 +450,8 @@ class _Log:
             run = self._judge(bytes(self._lines.text) + self._lines.partial)
         if run is None or run.stop_ms is None:
             return
-        self._run, self.done = run, True
+        self._run = run
+        self.done = True
         self._course.take(self._lines.partial)
         yield from self._news(run)
         yield from self._findings([f for f in run.findings if f.severity is not Severity.NOTE])

@@ -81,7 +81,8 @@ def _summarize(args: Namespace, console: tools.Console) -> int:
 def _summarized(folders: Sequence[str], args: Namespace) -> tuple[Summary, list[str]]:
     """Return the tables, and the paths at which the official summarizer crashes."""
     options = Options(args.usage, round_name(args.ruleset), flags=frozenset({KEEP_SCALING}))
-    checked, ids = check(folders, options), None
+    checked = check(folders, options)
+    ids = None
     if args.generate_private_ids:
         ids = with_private_ids(args.folder, checked, read_ids(Path(IDS)))
     summary = summarize(checked, ids)
@@ -141,7 +142,8 @@ def _printed(summary: Summary) -> list[tuple[str, Table]]:
     table, for the energy of weak scaling, has no scores.
     """
     tables = [("", summary.plain)]
-    if weak := summary.weak if summary.weak and summary.weak.rows else None:
+    weak = summary.weak if summary.weak and summary.weak.rows else None
+    if weak:
         tables.append(("", weak))
     if summary.detailed.rows:
         tables.append(("_detailed", summary.detailed))

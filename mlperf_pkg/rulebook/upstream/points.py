@@ -99,7 +99,8 @@ def lint(folder: Path, rounds: Iterable[Round]) -> list[PointProblem]:
     problems: list[PointProblem] = []
     for round_ in rounds:
         for path in sorted(points_folder(folder, round_).glob("rcps_*.json")):
-            name, file = path.stem.removeprefix("rcps_"), path.relative_to(folder).as_posix()
+            name = path.stem.removeprefix("rcps_")
+            file = path.relative_to(folder).as_posix()
             problems += lint_file(path, round_, name, visible(file))
     return problems
 
@@ -126,7 +127,8 @@ def problems_of(
     ``runs`` is what a submission needs; None where the round does not have the benchmark.
     """
     values = record.to_converge
-    if outliers := _outliers(values):
+    outliers = _outliers(values)
+    if outliers:
         yield Kind.OUTLIER, outliers, f"all within {_FACTOR} times the median"
     if runs is not None and len(values) < 2 * runs:
         expected = f"at least {2 * runs} (2N, where a submission has N = {runs})"
@@ -267,7 +269,8 @@ def review(folder: Path | None = None) -> PointReview:
     present = {(round_.usage, round_.name) for round_ in with_points}
     entries = [entry for entry in known_points() if (entry.usage, entry.round) in present]
     problems = lint(root, with_points)
-    actual, accepted = set(map(identity, problems)), set(map(identity, entries))
+    actual = set(map(identity, problems))
+    accepted = set(map(identity, entries))
     return PointReview(
         new=tuple(problem for problem in problems if identity(problem) not in accepted),
         stale=tuple(entry for entry in entries if identity(entry) not in actual),

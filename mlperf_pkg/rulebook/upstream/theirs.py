@@ -423,7 +423,8 @@ def _with_files(text: str, folder: Path, follows: Sequence[Follow]) -> str:
 def _conditions(block: Document, state: State) -> Iterator[str]:
     """Yield the conditions of a file on a key, which hold until a later file names the key."""
     requirement = block.get("REQ", "OPTIONAL").strip()
-    if match := re.fullmatch(r"AT_LEAST\((\d+)\)", requirement):
+    match = re.fullmatch(r"AT_LEAST\((\d+)\)", requirement)
+    if match:
         yield f"at least {match[1]} times"
     elif requirement != "OPTIONAL" and not _EITHER.fullmatch(requirement):
         yield _OCCURS.get(requirement, requirement)
@@ -437,7 +438,8 @@ def _conditions(block: Document, state: State) -> Iterator[str]:
 def _of_run(keys: Mapping[str, Document], state: State) -> Iterator[tuple[str, str]]:
     """Yield the conditions on the run as a whole, with the key to report."""
     for key, block in keys.items():
-        if match := _EITHER.fullmatch(block.get("REQ", "").strip()):
+        match = _EITHER.fullmatch(block.get("REQ", "").strip())
+        if match:
             yield either(key, match[1])
         for text in _texts(block.get("ATLEAST_ONE_CHECK")):
             yield from ((key, f"one record: {part}") for part in conditions(text, state))
@@ -471,18 +473,21 @@ def _statements(code: str) -> list[ast.stmt]:
 
 def _defined(key: str, statement: ast.stmt, state: State) -> bool:
     """Note how a statement changes variables; return False if it is too complex."""
-    value, gathers = None, False
+    value = None
+    gathers = False
     match statement:
         case ast.Assign([ast.Subscript(ast.Name("s"), ast.Constant(str(name)))], result):
             if ast.unparse(result) != f"min(s['{name}'], ll.timestamp)":
                 value = result
             elif _begins(name, "9e+99", state):
-                value, gathers = call("earliest", ast.Constant(key)), True
+                value = call("earliest", ast.Constant(key))
+                gathers = True
         case ast.AugAssign(
             ast.Subscript(ast.Name("s"), ast.Constant(str(name))), ast.Add(), ast.List([element])
         ):
             if _begins(name, "[]", state):
-                value, gathers = call("collected", element), True
+                value = call("collected", element)
+                gathers = True
     for name in _assigned(statement):
         state.definitions.setdefault(name, []).append(Definition(key, value, gathers))
     return value is not None

@@ -125,7 +125,8 @@ def _beyond(difference: Difference, entries: Iterable[Accepted]) -> Difference:
     theirs = {digest(condition): condition for condition in difference.upstream}
     ours = set(difference.rulebook)
     for entry in sorted(entries, key=lambda entry: -len(entry.upstream)):
-        there, here = set(entry.upstream), set(entry.rulebook)
+        there = set(entry.upstream)
+        here = set(entry.rulebook)
         if entry.key == difference.key and there <= theirs.keys() and here <= ours:
             theirs = {name: theirs[name] for name in theirs.keys() - there}
             ours -= here
@@ -138,7 +139,8 @@ def _rulesets(root: Path, all_rounds: Iterable[Round]) -> Iterator[Difference]:
     ours = {(round_.usage, round_.ruleset) for round_ in all_rounds}
     theirs = set(upstream.rulesets(root)) - NOT_COVERED.keys()
     for usage, ruleset in sorted(ours ^ theirs):
-        name, file = ruleset.rpartition(".")[0], f"compliance_checker/{usage}_{ruleset}"
+        name = ruleset.rpartition(".")[0]
+        file = f"compliance_checker/{usage}_{ruleset}"
         sides = ((), ("a round",)) if (usage, ruleset) in ours else (("a folder of rules",), ())
         yield Difference("ruleset", usage, name, ruleset, file, (), *sides)
 
@@ -147,17 +149,20 @@ def _around(
     root: Path, round_: Round, allowed: Iterable[str], needed: Mapping[str, int]
 ) -> Iterator[Difference]:
     """Yield the differences in the benchmarks of a round, their reference points and runs."""
-    place, meta = (round_.usage, round_.name), "benchmark_meta.py"
+    place = (round_.usage, round_.name)
+    meta = "benchmark_meta.py"
     for name in sorted(set(allowed) ^ set(round_.benchmarks)):
         sides = ((), (name,)) if name in round_.benchmarks else ((name,), ())
         yield Difference("benchmarks", *place, name, meta, (), *sides)
     for name in sorted(round_.benchmarks) if round_.version >= _FIRST_WITH_REFERENCE else ():
         path = points_folder(root, round_) / f"rcps_{name}.json"
         if loaded(round_, name).rcp is not Rcp.SKIPPED and not path.is_file():
-            file, ours = path.relative_to(root).as_posix(), ("reference convergence points",)
+            file = path.relative_to(root).as_posix()
+            ours = ("reference convergence points",)
             yield Difference("reference", *place, name, file, (), (), ours)
     for name in round_.benchmarks:
-        count, required = needed.get(name), loaded(round_, name).runs.required
+        count = needed.get(name)
+        required = loaded(round_, name).runs.required
         if count != required:
             theirs = () if count is None else (f"{count} runs",)
             yield Difference("runs", *place, name, meta, (), theirs, (f"{required} runs",))
@@ -188,7 +193,8 @@ def _of_runs(
         layers = layers_of(frozenset({*identity.items(), *chosen}))
         ours = official_rules(round_.usage, round_.name, division, benchmark.name, chosen)
         for key in sorted(layers.conditions.keys() | ours.keys()):
-            theirs, mine = layers.conditions.get(key, frozenset()), ours.get(key, frozenset())
+            theirs = layers.conditions.get(key, frozenset())
+            mine = ours.get(key, frozenset())
             if theirs != mine:
                 sides = tuple(sorted(theirs - mine)), tuple(sorted(mine - theirs))
                 yield key, *sides, layers.files.get(key, fallback)
