@@ -15,7 +15,7 @@ from mlperf_pkg.checks.copies import AVAILABLE
 from mlperf_pkg.checks.descriptions import PREVIEW, SystemFile, category
 from mlperf_pkg.commands.review.convergence import MISSING, tests_of
 from mlperf_pkg.commands.review.hyperparameters import UNPUBLISHED, Outlier, groups_of, outliers_of
-from mlperf_pkg.commands.review.round import Round, Section, column
+from mlperf_pkg.commands.review.round import ReviewedRound, ReviewSection, column
 from mlperf_pkg.commands.review.submitters import NOTED, assignments, by_folder, failing, reviewers
 from mlperf_pkg.findings import Finding, Severity, word
 from mlperf_pkg.infra.text import letters
@@ -60,7 +60,7 @@ class Item(Struct, frozen=True):
 _COLUMNS = (column("Topic", attrgetter("topic")), column("Look at", attrgetter("text")))
 
 
-def section(reviewed: Round) -> Section:
+def section(reviewed: ReviewedRound) -> ReviewSection:
     """Return a checklist of each submission, with the names of its reviewers."""
     assigned = assignments(reviewed)
     tables = {}
@@ -71,7 +71,7 @@ def section(reviewed: Round) -> Section:
         tables[subject.name] = table_of(_COLUMNS, rows, title=title, note=note)
     total = sum(len(table.rows) for table in tables.values())
     summary = f"{counted(total, 'item')} for {counted(len(tables), 'submission')}"
-    return Section("checklist", "Checklist", _TEXT, tables, (summary,), checks=True)
+    return ReviewSection("checklist", "Checklist", _TEXT, tables, (summary,), checks=True)
 
 
 def _note(subject: Subject) -> str:
@@ -174,7 +174,7 @@ class Subject(Struct, frozen=True):
     previous: Sequence[PublishedSet]
 
 
-def subjects(reviewed: Round) -> Iterator[Subject]:
+def subjects(reviewed: ReviewedRound) -> Iterator[Subject]:
     """Yield the submissions of a round by name."""
     checked = reviewed.checked
     report = reviewed.report

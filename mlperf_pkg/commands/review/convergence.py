@@ -11,7 +11,7 @@ from operator import attrgetter
 from msgspec import Struct
 
 from mlperf_pkg.commands.review.calendar import SUBMISSION, Calendar
-from mlperf_pkg.commands.review.round import Cell, Round, Section, column, with_rows
+from mlperf_pkg.commands.review.round import Cell, ReviewedRound, ReviewSection, column, with_rows
 from mlperf_pkg.findings import Basis, Finding
 from mlperf_pkg.render.table import by_key, table_of
 from mlperf_pkg.results import rcp, wording
@@ -82,7 +82,7 @@ def tests_of(rows: Iterable[ResultSetRow], findings: Iterable[Finding]) -> list[
     return [RcpTest(row, of_set.get(row.path)) for row in closed]
 
 
-def section(reviewed: Round) -> Section:
+def section(reviewed: ReviewedRound) -> ReviewSection:
     """Return the RCP tests of all Closed sets, the smallest margin first."""
     tests = tests_of(reviewed.report.results, reviewed.report.findings)
     by_margin = attrgetter("row.benchmark", "row.path")
@@ -109,7 +109,7 @@ def section(reviewed: Round) -> Section:
     texts = tuple(text.format(date=date) for word, text in _TEXTS.items() if counts[word])
     total = f"RCP test: {', '.join(words) or wording.NOTHING}"
     summary = (total, *_summary(tests, missing, scaled))
-    return Section("convergence", "Convergence", texts, with_rows(tables), summary)
+    return ReviewSection("convergence", "Convergence", texts, with_rows(tables), summary)
 
 
 # ---- tables ---------------------------------------------------------------------------------

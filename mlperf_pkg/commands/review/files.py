@@ -24,7 +24,7 @@ from mlperf_pkg.commands.review import (
     resubmitted,
     submitters,
 )
-from mlperf_pkg.commands.review.round import Round, Section, table_of_cells
+from mlperf_pkg.commands.review.round import ReviewedRound, ReviewSection, table_of_cells
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Unchecked
 from mlperf_pkg.infra.files import refuse_within, write_together
@@ -46,7 +46,7 @@ _WRAPPER = textwrap.TextWrapper(80, "  ", "    ", break_on_hyphens=False)
 _MOST_LINES = 8  # of a section in the summary
 _MOST_OF = {"objections": 16, "findings": 16}
 
-_Part: TypeAlias = Callable[[Round], Section]
+_Part: TypeAlias = Callable[[ReviewedRound], ReviewSection]
 
 PARTS: tuple[tuple[str, _Part], ...] = (
     ("objections", objection_text.section),
@@ -77,7 +77,7 @@ class Review(Struct, frozen=True):
     head: Mapping[str, Any]
     problems: Sequence[str]
     submitters: Mapping[str, Sequence[str]]
-    sections: Sequence[Section]
+    sections: Sequence[ReviewSection]
 
     @property
     def counts(self) -> str:
@@ -101,7 +101,7 @@ class Review(Struct, frozen=True):
         return {path: f"{stem}.csv" for path, stem in stems.items()}
 
 
-def review_of(reviewed: Round, sections: Sequence[Section]) -> Review:
+def review_of(reviewed: ReviewedRound, sections: Sequence[ReviewSection]) -> Review:
     """Return the review of a round with these sections."""
     report = reviewed.report
     outcome = reviewed.outcome
@@ -117,14 +117,16 @@ def review_of(reviewed: Round, sections: Sequence[Section]) -> Review:
     return Review(reviewed.title, head, reviewed.problems, reviewed.submitters, sections)
 
 
-def sections(reviewed: Round, parts: Iterable[tuple[str, _Part]] = PARTS) -> Iterator[Section]:
+def sections(
+    reviewed: ReviewedRound, parts: Iterable[tuple[str, _Part]] = PARTS
+) -> Iterator[ReviewSection]:
     """Yield all sections; a section that fails has only the reason, and does not affect others."""
     for name, part in parts:
         doing = f"writing the section {name}"
         section = guarded(".", doing, part, reviewed)
         if isinstance(section, Unchecked):
             why = (section.text,)
-            section = Section(name, name.capitalize(), why, summary=why)
+            section = ReviewSection(name, name.capitalize(), why, summary=why)
         yield section
 
 
@@ -153,7 +155,7 @@ def _readme(review: Review) -> str:
 # ---- formats ------------------------------------------------------------------------------
 
 
-def markdown(section: Section) -> str:
+def markdown(section: ReviewSection) -> str:
     """Return a section as a document of Markdown; marked cells are bold."""
     parts = [f"# {escape_markdown(section.title)}", *map(escape_markdown, section.text)]
     for table in section.tables.values():
@@ -167,7 +169,7 @@ def markdown(section: Section) -> str:
     return tables.document(*parts)
 
 
-def _headed(section: Section, table: Table) -> Table:
+def _headed(section: ReviewSection, table: Table) -> Table:
     """Return a table with capitals in its headings; its data keep the keys of the columns.
 
     Names of hyperparameters and submitters, which are headings too, stay as they are.
@@ -189,7 +191,7 @@ def json(review: Review) -> str:
     return json_text({**document, "problems": review.problems, "sections": sections})
 
 
-def _section_json(section: Section, files: Mapping[str, str]) -> dict[str, Any]:
+def _section_json(section: ReviewSection, files: Mapping[str, str]) -> dict[str, Any]:
     rows = [
         {
             "name": name,
@@ -206,7 +208,7 @@ def _section_json(section: Section, files: Mapping[str, str]) -> dict[str, Any]:
     return {**{name: getattr(section, name) for name in names}, "tables": rows}
 
 
-class _Table(Struct):
+class _TableJson(Struct):
     name: str
     title: str
     columns: list[str]
@@ -215,26 +217,26 @@ class _Table(Struct):
     note: str
 
 
-class _Section(Struct):
+class _SectionJson(Struct):
     name: Annotated[str, Meta(pattern="^[a-z]+$")]  # the stem of a file
     title: str
     text: tuple[str, ...]
     summary: tuple[str, ...]
     checks: bool
-    tables: list[_Table]
+    tables: list[_TableJson]
 
-    def section(self) -> Section:
+    def section(self) -> ReviewSection:
         fields = [asdict(table) for table in self.tables]
         made = {table.pop("name"): table_of_cells(**table) for table in fields}
-        return Section(**{**asdict(self), "tables": made})
+        return ReviewSection(**{**asdict(self), "tables": made})
 
 
-class _Submitter(Struct):
+class _SubmitterJson(Struct):
     name: str
     folders: list[str]
 
 
-class _File(Struct):
+class _ReviewJson(Struct):
     title: str
     tool: dict[str, str]
     usage: str
@@ -243,8 +245,8 @@ class _File(Struct):
     choices: dict[str, Any]
     counts: dict[str, int]
     problems: list[str]
-    submitters: list[_Submitter]
-    sections: list[_Section]
+    submitters: list[_SubmitterJson]
+    sections: list[_SectionJson]
 
 
 def read_review(folder: Path) -> Review:
@@ -257,7 +259,7 @@ def read_review(folder: Path) -> Review:
     if document is None:
         raise UserError(f"{folder}: not a review; expected a folder that 'review' wrote")
     try:
-        file_ = convert(document, _File)
+        file_ = convert(document, _ReviewJson)
         parts = [section.section() for section in file_.sections]
         submitters = {item.name: item.folders for item in file_.submitters}
         head = {name: document[name] for name in (*HEAD, "choices", "counts")}
@@ -314,7 +316,7 @@ def page(review: Review) -> str:
     )
 
 
-def _section(section: Section, files: Mapping[str, str]) -> str:
+def _section(section: ReviewSection, files: Mapping[str, str]) -> str:
     heading = f'<h2 id="{section.name}" tabindex="-1">{escape_html(section.title)}</h2>'
     paragraphs = (f"<p>{escape_html(text)}</p>" for text in section.text)
     tables_by_file = ((files[f"{section.name}/{n}"], table) for n, table in section.tables.items())
@@ -323,7 +325,7 @@ def _section(section: Section, files: Mapping[str, str]) -> str:
     return f'<section aria-labelledby="{section.name}">\n{body}\n</section>'
 
 
-def _table(section: Section, table: Table, csv: str) -> str:
+def _table(section: ReviewSection, table: Table, csv: str) -> str:
     label = escape_html(f"{section.title}: {table.title}")
     remark = f'{escape_html(table.note)} <a href="{escape_html(csv)}">CSV</a>'.strip()
     folded = "" if len(table.rows) > _OPEN_ROWS or section.checks else " open"
@@ -437,7 +439,7 @@ class _Names(Struct, frozen=True):
     others: set[str]
     reviews: set[str]
 
-    def section(self, section: Section) -> Section:
+    def section(self, section: ReviewSection) -> ReviewSection:
         if section.name in _WHOLE:
             return section
         names = _TABLES.get(section.name, tuple(section.tables))
@@ -446,7 +448,7 @@ class _Names(Struct, frozen=True):
         tables = {name: table for name, table in made.items() if table.rows}
         return replace(section, text=text, tables=tables, summary=())
 
-    def _table(self, section: Section, name: str) -> Table:
+    def _table(self, section: ReviewSection, name: str) -> Table:
         table = section.tables[name]
         if section.checks:  # the checklist of a submission
             return table if name in self.own | self.reviews else replace(table, groups=[])

@@ -11,7 +11,14 @@ from typing import Any
 from msgspec import Struct
 
 from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.commands.review.round import Cell, Round, Section, column, table_of_cells, with_rows
+from mlperf_pkg.commands.review.round import (
+    Cell,
+    ReviewedRound,
+    ReviewSection,
+    column,
+    table_of_cells,
+    with_rows,
+)
 from mlperf_pkg.findings import Basis, Finding
 from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.infra.text import letters
@@ -39,13 +46,13 @@ _TEXT = (
 )
 
 
-class Group(Struct, frozen=True):
+class BenchmarkGroup(Struct, frozen=True):
     """The result sets of a benchmark in one division, by batch size and submitter."""
 
     benchmark: str
     division: str
-    entries: tuple[Entry, ...]
-    reference: Reference
+    entries: tuple[LoggedHyperparameters, ...]
+    reference: ReferenceHyperparameters
 
     @property
     def keys(self) -> list[str]:
@@ -53,7 +60,7 @@ class Group(Struct, frozen=True):
         return sorted({key for entry in self.entries for key in entry.counts} - {BATCH_SIZE})
 
 
-def section(reviewed: Round) -> Section:
+def section(reviewed: ReviewedRound) -> ReviewSection:
     """Return the hyperparameters of a round: the outliers first, then a table of each benchmark."""
     contexts = reviewed.checked.contexts
     groups = groups_of(contexts)
@@ -70,10 +77,10 @@ def section(reviewed: Round) -> Section:
     rest = f"Not shown: {counted(others, 'result set')} of a benchmark that is not in the round."
     text = (*_TEXT, rest) if others else _TEXT
     summary = tuple(_summary(unlike, differing))
-    return Section("hyperparameters", "Hyperparameters", text, with_rows(tables), summary)
+    return ReviewSection("hyperparameters", "Hyperparameters", text, with_rows(tables), summary)
 
 
-def groups_of(contexts: Iterable[SetContext]) -> list[Group]:
+def groups_of(contexts: Iterable[SetContext]) -> list[BenchmarkGroup]:
     """Return the result sets by benchmark and division, Closed before Open.
 
     Result sets of a benchmark that is not in the round are left out.
@@ -86,7 +93,7 @@ def groups_of(contexts: Iterable[SetContext]) -> list[Group]:
         entries.sort(key=lambda entry: (entry.size or 0, entry.submitter, entry.system, entry.path))
         keys = {key for entry in entries for key in entry.counts}
         reference = reference_of(members[0], keys)
-        groups.append(Group(benchmark, division, tuple(entries), reference))
+        groups.append(BenchmarkGroup(benchmark, division, tuple(entries), reference))
     return groups
 
 
@@ -102,7 +109,7 @@ def _summary(unlike: Sequence[Outlier], differing: Sequence[tuple[str, ...]]) ->
 _DIFFERING = ("Benchmark", "Division", "Submitter", "System", "Hyperparameter", "Values")
 
 
-def _differing_runs(groups: Iterable[Group]) -> Iterator[tuple[str, ...]]:
+def _differing_runs(groups: Iterable[BenchmarkGroup]) -> Iterator[tuple[str, ...]]:
     for group, entry in ((one, entry) for one in groups for entry in one.entries):
         name = (group.benchmark, group.division, entry.submitter, entry.system)
         for key, counts in sorted(entry.counts.items()):
@@ -114,7 +121,7 @@ def _differing_runs(groups: Iterable[Group]) -> Iterator[tuple[str, ...]]:
 # ---- a benchmark --------------------------------------------------------------------------
 
 
-def benchmark_table(group: Group) -> Table:
+def benchmark_table(group: BenchmarkGroup) -> Table:
     """Return the hyperparameters that differ between sets, or from the reference.
 
     Sets are rows; a few of them are columns if that makes the table narrower.
@@ -138,19 +145,21 @@ def benchmark_table(group: Group) -> Table:
     return table_of_cells(titles, rows, title=title, marked=frozenset(marked), note=note)
 
 
-def _differs(group: Group, key: str) -> bool:
+def _differs(group: BenchmarkGroup, key: str) -> bool:
     """Return whether sets have different values of a key, or one that the reference lacks."""
     texts = {entry.words(key).lower() for entry in group.entries if entry.counts}
     return len(texts) > 1 or any(_is_marked(group, entry, key) for entry in group.entries)
 
 
-def _is_marked(group: Group, entry: Entry, key: str) -> bool:
+def _is_marked(group: BenchmarkGroup, entry: LoggedHyperparameters, key: str) -> bool:
     value = entry.value(key)
     is_compared = bool(value) and key not in OF_SCALE
     return is_compared and group.reference.has(value, key, entry.size) is False
 
 
-def _lines(group: Group, keys: Sequence[str]) -> Iterator[tuple[tuple[Cell, ...], list[str]]]:
+def _lines(
+    group: BenchmarkGroup, keys: Sequence[str]
+) -> Iterator[tuple[tuple[Cell, ...], list[str]]]:
     """Yield the cells of the rules, the points and the sets, with the marked keys."""
     reference = group.reference
     if any(key in reference.rules for key in keys):
@@ -164,7 +173,7 @@ def _lines(group: Group, keys: Sequence[str]) -> Iterator[tuple[tuple[Cell, ...]
         yield (_size(entry.size), entry.submitter, entry.system, *cells), marked
 
 
-def _note(group: Group, keys: Sequence[str], rest: Sequence[str]) -> str:
+def _note(group: BenchmarkGroup, keys: Sequence[str], rest: Sequence[str]) -> str:
     """Return the hyperparameters that are equal in all sets, and the number of those not shown."""
     first = next((entry for entry in group.entries if entry.counts), None)
     if first is None:
@@ -232,7 +241,7 @@ _OF_SAMPLE = frozenset({("stable_diffusion", "opt_base_learning_rate")})
 """The hyperparameters that reference points give per sample, and logs per batch."""
 
 
-class Entry(Struct, frozen=True):
+class LoggedHyperparameters(Struct, frozen=True):
     """The hyperparameters of a result set, as logged.
 
     ``counts`` maps each key, including the batch size, to its values (JSON) with the number of
@@ -260,7 +269,7 @@ def division_of(context: SetContext) -> str:
     return context.division_by_rules or next(logged, "unknown division")
 
 
-def entry_of(context: SetContext) -> Entry:
+def entry_of(context: SetContext) -> LoggedHyperparameters:
     """Return the hyperparameters of a set, without killed runs and runs of other benchmarks."""
     name = context.files.benchmark
     runs = [run for run in context.runs if not run.killed and run.benchmark == name]
@@ -271,13 +280,13 @@ def entry_of(context: SetContext) -> Entry:
     submitter = context.submitter or next((run.text("org") for run in context.runs), "")
     system = " ".join(filter(None, (context.files.system, context.files.scaling_mode)))
     size = next(iter(ordered.get(BATCH_SIZE, ())), "")
-    return Entry(context.path, submitter, system, number(size), ordered)
+    return LoggedHyperparameters(context.path, submitter, system, number(size), ordered)
 
 
 # ---- the reference ------------------------------------------------------------------------
 
 
-class Reference(Struct, frozen=True):
+class ReferenceHyperparameters(Struct, frozen=True):
     """The hyperparameters of the reference points by batch size, named as in logs.
 
     ``fixed`` are the values that the rules require, ``rules`` the requirements in words;
@@ -351,7 +360,7 @@ def plain(value: str) -> str:
     return value.strip('"')
 
 
-def reference_of(context: SetContext, keys: Collection[str]) -> Reference:
+def reference_of(context: SetContext, keys: Collection[str]) -> ReferenceHyperparameters:
     """Return the reference for the benchmark of a set; ``keys`` are those in logs.
 
     The rules on values are those of the Closed division.
@@ -362,7 +371,7 @@ def reference_of(context: SetContext, keys: Collection[str]) -> Reference:
     is_closed = division_of(context) == "closed"
     rules = _rules(context.rules) if context.rules and is_closed else {}
     every = ((key, rule.constraints) for key, of_key in rules.items() for rule in of_key)
-    return Reference(
+    return ReferenceHyperparameters(
         {size: _as_logged(values, keys, size, benchmark) for size, values in records.items()},
         {key: in_words(limits["equals"]) for key, limits in every if "equals" in limits},
         {key: words for key, of_key in rules.items() if (words := _words(of_key))},
@@ -416,8 +425,8 @@ _OF_LENGTH = (*_IN_STEPS, "_epochs", "_samples")
 class Outlier(Struct, frozen=True):
     """A value of a hyperparameter unlike that of others, and the reason in words."""
 
-    group: Group
-    entry: Entry
+    group: BenchmarkGroup
+    entry: LoggedHyperparameters
     key: str
     reference: Sequence[str]
     why: str
@@ -440,7 +449,7 @@ _OUTLIERS = (
 _VALUE = 5  # the place of the value among the columns
 
 
-def outliers_of(groups: Iterable[Group], findings: Iterable[Finding]) -> list[Outlier]:
+def outliers_of(groups: Iterable[BenchmarkGroup], findings: Iterable[Finding]) -> list[Outlier]:
     """Return the outliers among the Closed sets of a round."""
     published: dict[tuple[str, str], str] = {}
     for finding in (finding for finding in findings if finding.code == UNPUBLISHED):
@@ -451,7 +460,7 @@ def outliers_of(groups: Iterable[Group], findings: Iterable[Finding]) -> list[Ou
     return [outlier for group in closed for outlier in outliers(group, published)]
 
 
-def outliers(group: Group, published: Mapping[tuple[str, str], str]) -> Iterator[Outlier]:
+def outliers(group: BenchmarkGroup, published: Mapping[tuple[str, str], str]) -> Iterator[Outlier]:
     """Yield the outliers of a benchmark, one for each value.
 
     Values that the reference has at the batch size are not outliers, and neither are values that
@@ -475,16 +484,18 @@ _Held = dict[tuple[float | None, str], Counter[str]]
 """The number of result sets of each submitter by batch size and value; the value may be empty."""
 
 
-def _held(key: str, entries: Iterable[Entry]) -> _Held:
+def _held(key: str, entries: Iterable[LoggedHyperparameters]) -> _Held:
     owners = by_key(((entry.size, entry.value(key)), _owner(entry)) for entry in entries)
     return {pair: Counter(names) for pair, names in owners.items()}
 
 
-def _owner(entry: Entry) -> str:
+def _owner(entry: LoggedHyperparameters) -> str:
     return letters(entry.submitter) or entry.submitter
 
 
-def _reasons(entry: Entry, key: str, reference: Reference, held: _Held) -> Iterator[str]:
+def _reasons(
+    entry: LoggedHyperparameters, key: str, reference: ReferenceHyperparameters, held: _Held
+) -> Iterator[str]:
     own = _owner(entry)
     others = {pair: owners for pair, owners in held.items() if len(owners) > (own in owners)}
     yield from _alone(entry, key, others)
@@ -495,7 +506,7 @@ def _reasons(entry: Entry, key: str, reference: Reference, held: _Held) -> Itera
         yield from _apart(entry, key, others)
 
 
-def _alone(entry: Entry, key: str, others: _Held) -> Iterator[str]:
+def _alone(entry: LoggedHyperparameters, key: str, others: _Held) -> Iterator[str]:
     """Yield a reason if nearly all others at this batch size agree on another value."""
     names: dict[str, set[str]] = {}
     for (size, value), owners in others.items():
@@ -511,7 +522,9 @@ def _alone(entry: Entry, key: str, others: _Held) -> Iterator[str]:
     yield f"{share} other submitters at this batch size have {plain(value)}"
 
 
-def _far(entry: Entry, key: str, others: _Held, reference: Reference) -> Iterator[str]:
+def _far(
+    entry: LoggedHyperparameters, key: str, others: _Held, reference: ReferenceHyperparameters
+) -> Iterator[str]:
     """Yield a reason if a value is much farther from the reference than those of all others."""
     factor = _factor(entry.value(key), key, entry.size, reference) or 0.0
     if factor < TWICE:  # which all reasons below need
@@ -531,7 +544,9 @@ def _far(entry: Entry, key: str, others: _Held, reference: Reference) -> Iterato
         yield f"{differs}, {f'which {share} others have' if most == 1 else rest}"
 
 
-def _factor(text: str, key: str, size: float | None, reference: Reference) -> float | None:
+def _factor(
+    text: str, key: str, size: float | None, reference: ReferenceHyperparameters
+) -> float | None:
     """Return the factor by which a value differs from the reference, at least 1; None: unknown."""
     value = number(text)
     range_ = limits(reference.values(key, size))
@@ -540,7 +555,7 @@ def _factor(text: str, key: str, size: float | None, reference: Reference) -> fl
     return max(range_[0] / value, value / range_[1], 1.0)
 
 
-def _apart(entry: Entry, key: str, others: _Held) -> Iterator[str]:
+def _apart(entry: LoggedHyperparameters, key: str, others: _Held) -> Iterator[str]:
     """Yield a reason if a value without a reference differs from all others by a factor of ten."""
     value, range_ = number(entry.value(key)), limits([value for _, value in others if value])
     owners = (owners for (_, value), owners in others.items() if value)

@@ -15,7 +15,13 @@ from msgspec.structs import asdict, replace
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.review import objections as filed
 from mlperf_pkg.commands.review.calendar import Calendar, by_date
-from mlperf_pkg.commands.review.round import Round, Section, column, table_of_cells, with_rows
+from mlperf_pkg.commands.review.round import (
+    ReviewedRound,
+    ReviewSection,
+    column,
+    table_of_cells,
+    with_rows,
+)
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Occurrence, in_words
 from mlperf_pkg.infra.files import refuse_within, write_together
@@ -202,7 +208,7 @@ def _state(item: filed.Judged) -> str:
     return f"{item.entry.state.value.replace('_', ' ')}{share}"
 
 
-def _doubts(outcome: filed.Outcome) -> list[str]:
+def _doubts(outcome: filed.ObjectionOutcome) -> list[str]:
     """Return why waivers do not hold, a line for each."""
     doubtful = (item for item in outcome.objections if item.doubt)
     return [f"{item.entry.id} is not waived: {item.doubt}" for item in doubtful]
@@ -214,7 +220,7 @@ def _standing(item: filed.Judged) -> str:
     return f"{item.standing or wording.NOTHING}{left}"
 
 
-def text(outcome: filed.Outcome, view: View) -> str:
+def text(outcome: filed.ObjectionOutcome, view: View) -> str:
     """Return a table of the objections, then the errors without an objection."""
     terminal = Terminal(view)
     if outcome.objections:
@@ -242,7 +248,7 @@ def text(outcome: filed.Outcome, view: View) -> str:
     return terminal.text()
 
 
-def _summary(outcome: filed.Outcome) -> str:
+def _summary(outcome: filed.ObjectionOutcome) -> str:
     number = counted(len(outcome.objections), "objection")
     standing = [item.standing for item in outcome.objections if item.standing]
     if outcome.objections and not standing:
@@ -255,7 +261,7 @@ def _summary(outcome: filed.Outcome) -> str:
     return f"{number}: {words}" if words else number
 
 
-def json(outcome: filed.Outcome, _: View) -> str:
+def json(outcome: filed.ObjectionOutcome, _: View) -> str:
     """Return JSON; ``standing`` is null if there is no tree."""
     objections = [{**asdict(item), "due": outcome.due(item.entry)} for item in outcome.objections]
     new = [
@@ -274,7 +280,7 @@ set -eu
 """
 
 
-def github(outcome: filed.Outcome, _: View) -> str:
+def github(outcome: filed.ObjectionOutcome, _: View) -> str:
     """Return a shell script that files drafted objections, and labels those to be fixed."""
     file = outcome.file.absolute()
     lines = []
@@ -282,7 +288,7 @@ def github(outcome: filed.Outcome, _: View) -> str:
     for entry in (item.entry for item in outcome.objections):
         own = {"by": entry.by, "against": entry.against}
         names = [visible(f"{word} {name}")[:_LABEL] for word, name in own.items() if name]
-        if entry.state is filed.State.DRAFTED:
+        if entry.state is filed.ObjectionState.DRAFTED:
             labels |= dict.fromkeys(names)
             issue = ["gh", "issue", "create", f"--title={visible(entry.title or entry.id)}"]
             issue += [f"--body-file={file.parent / entry.id}.md"]
@@ -290,9 +296,9 @@ def github(outcome: filed.Outcome, _: View) -> str:
             record = ["mlperf-pkg", "review", "objections", str(file), f"--id={entry.id}"]
             lines.append(f"url=$({shlex.join(issue)})")
             lines.append(f'{shlex.join(record)} --state=filed --issue="$url"')
-        elif entry.state is filed.State.FIX_REQUIRED and entry.issue:
-            labels[filed.State.FIX_REQUIRED] = None
-            label = f"--add-label={filed.State.FIX_REQUIRED}"
+        elif entry.state is filed.ObjectionState.FIX_REQUIRED and entry.issue:
+            labels[filed.ObjectionState.FIX_REQUIRED] = None
+            label = f"--add-label={filed.ObjectionState.FIX_REQUIRED}"
             lines.append(shlex.join(["gh", "issue", "edit", label, "--", entry.issue]))
     made = [shlex.join(["gh", "label", "create", "--force", "--", name]) for name in labels]
     return _SCRIPT.format(file=visible(str(file))) + "".join(f"{line}\n" for line in made + lines)
@@ -303,9 +309,9 @@ def _quoted(label: str) -> str:
     return '"{}"'.format(label.replace('"', '""')) if {*label} & {*',"'} else label
 
 
-def agenda(entries: Sequence[filed.Entry], calendar: Calendar | None) -> str:
+def agenda(entries: Sequence[filed.ObjectionEntry], calendar: Calendar | None) -> str:
     """Return the agenda of a meeting: what is open by submitter, then what was decided."""
-    outcome = filed.Outcome((), calendar=calendar)
+    outcome = filed.ObjectionOutcome((), calendar=calendar)
     days = [calendar[name] for name in ("first_decisions", "second_decisions")] if calendar else []
     dates = wording.enumerated([f"{day:%A %Y-%m-%d}" for day in days])
     groups = by_key(((not e.is_open, e.against if e.is_open else "Decided"), e) for e in entries)
@@ -321,7 +327,7 @@ def _due(due: str | None) -> str:
     return f", due {due}" if due else ""
 
 
-def _item(entry: filed.Entry, due: str | None) -> str:
+def _item(entry: filed.ObjectionEntry, due: str | None) -> str:
     state = f"{_state(filed.Judged(entry))}{_due(due)}"
     title = ": ".join(filter(None, [entry.code, entry.title]))
     title = title if entry.is_open else f"{entry.against}, {title}"
@@ -342,7 +348,7 @@ _MAY_BE_FILED = (
 )
 
 
-def section(reviewed: Round) -> Section:
+def section(reviewed: ReviewedRound) -> ReviewSection:
     """Return the objections with their states and deadlines, then those that may be filed."""
     outcome = reviewed.outcome
     judged = outcome.objections
@@ -373,15 +379,15 @@ def section(reviewed: Round) -> Section:
     until = f", until {outcome.calendar['objections']}" if outcome.calendar else ""
     text = _MAY_BE_FILED.format(until=until) if lines else _NO_ERRORS
     summary = tuple(lines) or ("no errors by the rules",)
-    return Section("objections", "Objections", (text,), with_rows(tables), summary)
+    return ReviewSection("objections", "Objections", (text,), with_rows(tables), summary)
 
 
-def calendar_section(reviewed: Round) -> Section:
+def calendar_section(reviewed: ReviewedRound) -> ReviewSection:
     """Return the dates of the review."""
     dates = by_date(reviewed.outcome.calendar or {})
     rows = [(f"{day}", f"{day:%A}", what) for _, day, what in dates]
     table = table_of_cells(("Date", "Day", "What"), rows, title="Dates")
-    return Section("calendar", "Calendar", (), with_rows({"dates": table}))
+    return ReviewSection("calendar", "Calendar", (), with_rows({"dates": table}))
 
 
 # ---- objections of a check ----------------------------------------------------------------

@@ -191,7 +191,7 @@ class Judged(Struct, frozen=True):
     and ``doubt`` why it does not hold.
     """
 
-    entry: Entry
+    entry: ObjectionEntry
     standing: Standing | None = None
     left: tuple[str, ...] = ()
     measured: float | None = None
@@ -200,12 +200,12 @@ class Judged(Struct, frozen=True):
     @property
     def is_open(self) -> bool:
         """Whether it stands, and is neither withdrawn nor rightly waived."""
-        is_waived = self.entry.state is State.WAIVED and not self.doubt
-        is_dropped = is_waived or self.entry.state is State.WITHDRAWN
+        is_waived = self.entry.state is ObjectionState.WAIVED and not self.doubt
+        is_dropped = is_waived or self.entry.state is ObjectionState.WITHDRAWN
         return self.standing is Standing.STANDS and not is_dropped
 
 
-class Outcome(Struct, frozen=True):
+class ObjectionOutcome(Struct, frozen=True):
     """All objections in the ``file``, and those to errors by the rules that it does not name."""
 
     objections: tuple[Judged, ...]
@@ -213,7 +213,7 @@ class Outcome(Struct, frozen=True):
     file: Path = Path(NAME)
     calendar: Calendar | None = None
 
-    def due(self, entry: Entry) -> str | None:
+    def due(self, entry: ObjectionEntry) -> str | None:
         """Return the date on which an objection must have its next state, if it is known."""
         dates = self.calendar
         return dates[DUE[entry.state]].isoformat() if dates and entry.is_open else None
@@ -224,7 +224,9 @@ class Outcome(Struct, frozen=True):
         return not any(item.is_open for item in self.objections)
 
 
-def judge(entries: Sequence[Entry], examined: Examined, options: Options) -> Outcome:
+def judge(
+    entries: Sequence[ObjectionEntry], examined: Examined, options: Options
+) -> ObjectionOutcome:
     """Return the standing of the objections in a checked tree, and the errors without one.
 
     The corrected rounds that waivers name are checked with the same ``options``.
@@ -239,14 +241,14 @@ def judge(entries: Sequence[Entry], examined: Examined, options: Options) -> Out
         if alone is not None and alone.name != entry.against:
             judged.append(Judged(entry))
         elif left:
-            share = _share(entry, rounds, options) if entry.state is State.WAIVED else ()
+            share = _share(entry, rounds, options) if entry.state is ObjectionState.WAIVED else ()
             judged.append(Judged(entry, Standing.STANDS, left, *share))
         else:
             is_removed = subjects.isdisjoint(entry.about)
             judged.append(Judged(entry, Standing.REMOVED if is_removed else Standing.SETTLED))
     filed = {(entry.code, path) for entry in entries for path in entry.about}
     new = find_objections(replace(examined, within=""), (ALL,), filed)
-    return Outcome(tuple(judged), tuple(new))
+    return ObjectionOutcome(tuple(judged), tuple(new))
 
 
 # ---- objections.yaml ----------------------------------------------------------------------
@@ -264,7 +266,7 @@ objections:
 """
 
 
-class State(StrEnum):
+class ObjectionState(StrEnum):
     """The state of an objection. DRAFTED: written, but not yet filed as an issue."""
 
     DRAFTED = "drafted"
@@ -276,7 +278,7 @@ class State(StrEnum):
     WAIVED = "waived"
 
 
-class Entry(Struct, frozen=True):
+class ObjectionEntry(Struct, frozen=True):
     """An objection in the file, without its text.
 
     ``scores`` are those of its result sets, in minutes by path, when it was written. ``percent`` is
@@ -286,7 +288,7 @@ class Entry(Struct, frozen=True):
     id: str
     against: str
     code: str
-    state: State
+    state: ObjectionState
     about: tuple[str, ...]
     by: str = ""
     title: str = ""
@@ -302,25 +304,25 @@ class Entry(Struct, frozen=True):
         return self.state in DUE
 
 
-_FIELDS = Entry.__struct_fields__
-_REQUIRED = _FIELDS[: -len(Entry.__struct_defaults__)]
+_FIELDS = ObjectionEntry.__struct_fields__
+_REQUIRED = _FIELDS[: -len(ObjectionEntry.__struct_defaults__)]
 DUE = {
-    State.DRAFTED: "objections",
-    State.FILED: "answers",
-    State.ACKNOWLEDGED: "final",
-    State.FIX_REQUIRED: "final",
+    ObjectionState.DRAFTED: "objections",
+    ObjectionState.FILED: "answers",
+    ObjectionState.ACKNOWLEDGED: "final",
+    ObjectionState.FIX_REQUIRED: "final",
 }
 """The dates of the calendar on which objections must have left these states."""
 
 
-def read_entries(path: Path) -> tuple[Entry, ...]:
+def read_entries(path: Path) -> tuple[ObjectionEntry, ...]:
     """Return the objections in a file.
 
     Raises:
         UserError: the file cannot be read, or an objection is not valid. The message has the line.
     """
     items = _items(path)
-    entries: dict[str, Entry] = {}
+    entries: dict[str, ObjectionEntry] = {}
     for entry in (_entry(path, node) for node in (items.value if items else ())):
         if entries.setdefault(entry.id, entry) is not entry:
             raise UserError(f"{path}: the id {entry.id!r} is repeated")
@@ -344,7 +346,7 @@ def _place(path: Path, node: yaml.Node) -> str:
     return f"{path}:{node.start_mark.line + 1}"
 
 
-def _entry(path: Path, node: yaml.Node) -> Entry:
+def _entry(path: Path, node: yaml.Node) -> ObjectionEntry:
     where = _place(path, node)
     if kind(node) != "mapping":
         raise UserError(f"{where}: expected an objection with {', '.join(_REQUIRED)}")
@@ -367,10 +369,10 @@ def _entry(path: Path, node: yaml.Node) -> Entry:
     fields["state"] = state_of(fields["state"], where)
     if "percent" in fields:
         fields["percent"] = _number(fields["percent"].removesuffix("%"), f"{where}: percent")
-    if fields["state"] is State.WAIVED:
+    if fields["state"] is ObjectionState.WAIVED:
         _require_share(fields.get("percent"), where)
     minutes = {file: _number(n, f"{where}: the score of {file}") for file, n in scores.items()}
-    return Entry(about=tuple(about), scores=minutes, **fields)
+    return ObjectionEntry(about=tuple(about), scores=minutes, **fields)
 
 
 def _number(text: Any, where: str) -> float:
@@ -380,17 +382,17 @@ def _number(text: Any, where: str) -> float:
         raise UserError(f"{where} is {text!r}; expected a number") from error
 
 
-def state_of(text: str, where: str) -> State:
+def state_of(text: str, where: str) -> ObjectionState:
     """Return a state by its name, which may have spaces or hyphens instead of underscores.
 
     Raises:
         UserError: there is no such state; the message starts with ``where``.
     """
     name = re.sub("[ -]", "_", text)
-    if name in list(State):
-        return State(name)
-    reason = f"unknown state {text!r}{did_you_mean(name, State)}"
-    raise UserError(f"{where}: {reason}; expected one of {', '.join(State)}")
+    if name in list(ObjectionState):
+        return ObjectionState(name)
+    reason = f"unknown state {text!r}{did_you_mean(name, ObjectionState)}"
+    raise UserError(f"{where}: {reason}; expected one of {', '.join(ObjectionState)}")
 
 
 def _require_share(percent: float | None, where: str) -> None:
@@ -402,7 +404,9 @@ def _require_share(percent: float | None, where: str) -> None:
         raise UserError(f"{where}: waived at {percent:g} %; {reason}")
 
 
-def _share(entry: Entry, rounds: dict[str, Examined], options: Options) -> tuple[float | None, str]:
+def _share(
+    entry: ObjectionEntry, rounds: dict[str, Examined], options: Options
+) -> tuple[float | None, str]:
     """Return the difference of a waiver as measured, and why it does not hold.
 
     ``rounds`` are those that were checked before, by path; the one under review has none.
@@ -417,7 +421,7 @@ def _share(entry: Entry, rounds: dict[str, Examined], options: Options) -> tuple
     return percent, "" if is_small else f"{percent:.3g} % as measured, not below {WAIVED_BELOW:g} %"
 
 
-def measured(entry: Entry, corrected: Examined, examined: Examined | None = None) -> float:
+def measured(entry: ObjectionEntry, corrected: Examined, examined: Examined | None = None) -> float:
     """Return by how many percent the correction of an objection changes its scores.
 
     They are as recorded with it or, if another round with the objection is ``examined``, as there.
@@ -478,7 +482,7 @@ def with_new(
     items = _items(path) if path.exists() else None
     indent = "  "
     if items is None:
-        text = _HEAD.format(states=", ".join(State))
+        text = _HEAD.format(states=", ".join(ObjectionState))
     elif items.flow_style:
         raise UserError(f"{_place(path, items)}: write every objection on lines of its own")
     else:
@@ -492,7 +496,11 @@ def with_new(
 
 def _item(objection: Objection, examined: Examined, by: str | None, indent: str) -> str:
     fields = {"id": objection.id, "against": objection.against, "by": by or ""}
-    fields |= {"code": objection.code, "title": objection.title, "state": State.DRAFTED.value}
+    fields |= {
+        "code": objection.code,
+        "title": objection.title,
+        "state": ObjectionState.DRAFTED.value,
+    }
     lines = [f"{name}: {_scalar(text)}" for name, text in fields.items() if text or name != "by"]
     lines += ["about:", *(f"  - {_scalar(path)}" for path in objection.about)]
     rows = examined.scored(objection.about).items()

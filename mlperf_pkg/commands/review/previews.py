@@ -14,7 +14,14 @@ from msgspec.structs import replace
 from mlperf_pkg.checks.copies import AVAILABLE, Performance
 from mlperf_pkg.checks.descriptions import PREVIEW, category
 from mlperf_pkg.checks.names import Likeness, are_related, are_same, likeness, words_of
-from mlperf_pkg.commands.review.round import Entry, Listing, Round, Section, Side, matched
+from mlperf_pkg.commands.review.round import (
+    ReviewedRound,
+    ReviewSection,
+    ReviewSide,
+    RoundListing,
+    SideEntry,
+    matched,
+)
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.published.model import PublishedSet, known_division
 from mlperf_pkg.render.table import Column, by_key
@@ -36,12 +43,12 @@ _BRIEF = (
 _MINUTES = Column("Minutes", 9, numbers=True, key="minutes", show=wording.minutes)
 
 
-def previews(old: Side, new: Side) -> Listing:
+def previews(old: ReviewSide, new: ReviewSide) -> RoundListing:
     """Return the Previews of the old side with their successors on the new one."""
-    order = tuple(Outcome)
+    order = tuple(PreviewOutcome)
     rows = sorted(successions(old, new), key=lambda row: order.index(row.outcome))
     sides = old.name if old is new else f"{old.name}, with successors in {new.name}"
-    return Listing(
+    return RoundListing(
         name="previews",
         title=f"Previews of {sides}",
         summary=tuple(_summary(rows)),
@@ -60,10 +67,10 @@ def _summary(rows: Sequence[Succession]) -> Iterator[str]:
         yield "no Previews"
         return
     counts = Counter(row.outcome for row in rows)
-    totals = [f"{counts[Outcome.MET]} met by a successor"]
+    totals = [f"{counts[PreviewOutcome.MET]} met by a successor"]
     details = []
     for name, is_open in (("not settled", True), ("need no successor yet", False)):
-        members = [o for o in counts if o is not Outcome.MET and o.is_open is is_open]
+        members = [o for o in counts if o is not PreviewOutcome.MET and o.is_open is is_open]
         if members:
             totals.append(f"{sum(counts[outcome] for outcome in members)} {name}")
             words = (f"{counts[outcome]} {outcome.value}" for outcome in members)
@@ -89,7 +96,9 @@ def _name(row: Succession) -> str:
 def _available(row: Succession) -> str:
     """Return the score of the successor, or the reason why there is no successor."""
     if row.successor is None:
-        due = f"due in {row.due or 'a later round'}" if row.outcome is Outcome.NOT_DUE else ""
+        due = (
+            f"due in {row.due or 'a later round'}" if row.outcome is PreviewOutcome.NOT_DUE else ""
+        )
         return row.remark or due or wording.NOTHING
     successor = row.successor.row
     mark = "~ " if _is_unsure(row) else ""
@@ -152,19 +161,19 @@ COLUMNS = (
 )
 
 
-def section(reviewed: Round) -> Section:
+def section(reviewed: ReviewedRound) -> ReviewSection:
     """Return the Previews whose successors are due in a round, and the Previews of the round."""
     old = reviewed.earlier
     new = reviewed.side
     rounds = {(entry.row.usage, entry.row.round) for entry in new.entries}
     due = (e for e in old.entries if (e.row.usage, due_round(e.row.usage, e.row.round)) in rounds)
-    return previews(Side(old.name, (*due, *new.entries)), new).section("Previews")
+    return previews(ReviewSide(old.name, (*due, *new.entries)), new).section("Previews")
 
 
 # ---- outcomes -----------------------------------------------------------------------------
 
 
-class Outcome(StrEnum):
+class PreviewOutcome(StrEnum):
     """The outcome of a Preview, the worst first.
 
     NOT_MET: the performance of the successor is lower. OTHER_SCALE: all successors are larger, or
@@ -187,7 +196,7 @@ class Outcome(StrEnum):
     @property
     def is_open(self) -> bool:
         """Whether a review asks the submitter about it."""
-        return tuple(Outcome).index(self) <= tuple(Outcome).index(Outcome.LATE)
+        return tuple(PreviewOutcome).index(self) <= tuple(PreviewOutcome).index(PreviewOutcome.LATE)
 
 
 class Role(StrEnum):
@@ -218,12 +227,12 @@ class Succession(Struct, frozen=True):
     energy: 0 for the performance of the Preview, -3 for 3 % less.
     """
 
-    preview: Entry
+    preview: SideEntry
     role: Role
     scale: Scale | None
     due: str | None
-    outcome: Outcome
-    successor: Entry | None = None
+    outcome: PreviewOutcome
+    successor: SideEntry | None = None
     likeness: Likeness | None = None
     by: str = ""
     percent: float | None = None
@@ -235,11 +244,11 @@ class Succession(Struct, frozen=True):
         return scale_of(self.successor.row) if self.successor else None
 
 
-_Candidate = tuple[Entry, Performance, Likeness]
+_Candidate = tuple[SideEntry, Performance, Likeness]
 """An Available result that may succeed a Preview."""
 
 
-def successions(old: Side, new: Side) -> list[Succession]:
+def successions(old: ReviewSide, new: ReviewSide) -> list[Succession]:
     """Return the outcome of each Preview of the old side, by the results of the new side."""
     old, new = matched(old, new)
     previews = [entry for entry in old.entries if category(entry.row.status) == PREVIEW]
@@ -267,7 +276,7 @@ def _group(row: PublishedSet) -> Hashable:
     return (*names, words_of(row.accelerator_model), known_division(row.division), row.scaling)
 
 
-def _roles(group: Sequence[Entry]) -> Iterator[tuple[Entry, Role]]:
+def _roles(group: Sequence[SideEntry]) -> Iterator[tuple[SideEntry, Role]]:
     """Yield the Previews of a group by scale, each with its role."""
     scales = [scale.number for entry in group if (scale := scale_of(entry.row))]
     smallest = min(scales, default=0)
@@ -283,23 +292,23 @@ def _roles(group: Sequence[Entry]) -> Iterator[tuple[Entry, Role]]:
 
 
 def _succession(
-    preview: Entry, role: Role, of_previews: frozenset[Hashable], new: Side
+    preview: SideEntry, role: Role, of_previews: frozenset[Hashable], new: ReviewSide
 ) -> Succession:
     row = preview.row
     scale = scale_of(preview.row)
-    bare = Succession(preview, role, scale, due_round(row.usage, row.round), Outcome.NONE)
+    bare = Succession(preview, role, scale, due_round(row.usage, row.round), PreviewOutcome.NONE)
     if role is Role.BETWEEN:
-        return replace(bare, outcome=Outcome.BETWEEN)
+        return replace(bare, outcome=PreviewOutcome.BETWEEN)
     if scale is None or not row.score_minutes:
         missing = "number of accelerators" if scale is None else "score"
-        return replace(bare, outcome=Outcome.NOT_MET, remark=f"the Preview has no {missing}")
+        return replace(bare, outcome=PreviewOutcome.NOT_MET, remark=f"the Preview has no {missing}")
     later = [e for e in new.entries if e.row.usage == row.usage and e.version > preview.version]
     in_time = [entry for entry in later if not _is_late(entry, bare.due)]
     after = [entry for entry in later if _is_late(entry, bare.due)]
     rounds = sorted({entry.row.round for entry in in_time or after}, key=version_of)
     reasons = [_changed(row, name) for name in rounds]
     if reasons and all(reasons):  # in none of the rounds can it be compared
-        return replace(bare, outcome=Outcome.CHANGED, remark=reasons[0])
+        return replace(bare, outcome=PreviewOutcome.CHANGED, remark=reasons[0])
     candidates = list(_candidates(preview, scale, in_time))
     late = _fresh(_candidates(preview, scale, after), of_previews)
     first = min((entry.version for entry, *_ in late), default=())
@@ -308,9 +317,9 @@ def _succession(
     stale = [c for c in candidates if c[0].shared(preview)] or candidates  # logs of a Preview
     if fresh or stale:
         judged = _judged(bare, scale, fresh or stale)
-        return judged if fresh else replace(judged, outcome=Outcome.OWN_LOGS)
+        return judged if fresh else replace(judged, outcome=PreviewOutcome.OWN_LOGS)
     if bare.due is None or new.newest < version_of(bare.due):
-        return replace(bare, outcome=Outcome.NOT_DUE)
+        return replace(bare, outcome=PreviewOutcome.NOT_DUE)
     return replace(bare, remark=_why_none(row, in_time))
 
 
@@ -331,7 +340,9 @@ def _benchmark_in(row: PublishedSet, round_: str) -> str | None:
     return next((n for n in names if first_name(row.usage, round_, n) == first), None)
 
 
-def _candidates(preview: Entry, scale: Scale, entries: Sequence[Entry]) -> Iterator[_Candidate]:
+def _candidates(
+    preview: SideEntry, scale: Scale, entries: Sequence[SideEntry]
+) -> Iterator[_Candidate]:
     """Yield the Available results of the submitter of a Preview on its accelerator."""
     row = preview.row
     for entry in entries:
@@ -378,16 +389,16 @@ def _judged(bare: Succession, scale: Scale, candidates: Sequence[_Candidate]) ->
 
     entry, performance, likeness = min(of_scale or candidates, key=rank)
     costs = performance.costs(previewed)
-    outcome = Outcome.LATE if _is_late(entry, bare.due) else Outcome.MET
+    outcome = PreviewOutcome.LATE if _is_late(entry, bare.due) else PreviewOutcome.MET
     if not (costs.is_matched and of_scale):
-        outcome = Outcome.NOT_MET if of_scale else Outcome.OTHER_SCALE
+        outcome = PreviewOutcome.NOT_MET if of_scale else PreviewOutcome.OTHER_SCALE
     remark = "; ".join(_remarks(bare, entry, performance, is_matched=costs.is_matched))
     fields = {"outcome": outcome, "successor": entry, "likeness": likeness, "remark": remark}
     return replace(bare, by=costs.by, percent=costs.percent, **fields)
 
 
 def _remarks(
-    bare: Succession, best: Entry, performance: Performance, *, is_matched: bool
+    bare: Succession, best: SideEntry, performance: Performance, *, is_matched: bool
 ) -> Iterator[str]:
     row = bare.preview.row
     successor = best.row
@@ -405,11 +416,11 @@ def _remarks(
             yield f"{costs.percent:+.1f} % without normalisation"
 
 
-def _is_late(entry: Entry, due: str | None) -> bool:
+def _is_late(entry: SideEntry, due: str | None) -> bool:
     return due is not None and entry.version > version_of(due)
 
 
-def _why_none(row: PublishedSet, entries: Sequence[Entry]) -> str:
+def _why_none(row: PublishedSet, entries: Sequence[SideEntry]) -> str:
     """Return the results of the submitter of a Preview other than successors, in words."""
     rows = [entry.row for entry in entries if are_related(row.submitter, entry.row.submitter)]
     if not rows:

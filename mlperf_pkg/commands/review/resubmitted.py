@@ -10,7 +10,14 @@ from msgspec import Struct
 from mlperf_pkg.checks.copies import different_fields
 from mlperf_pkg.checks.descriptions import PREVIEW, category, published_differences
 from mlperf_pkg.checks.names import are_alike
-from mlperf_pkg.commands.review.round import Entry, Listing, Round, Section, Side, matched
+from mlperf_pkg.commands.review.round import (
+    ReviewedRound,
+    ReviewSection,
+    ReviewSide,
+    RoundListing,
+    SideEntry,
+    matched,
+)
 from mlperf_pkg.findings import Verdict, in_words
 from mlperf_pkg.published.model import PublishedSet
 from mlperf_pkg.render.table import Column, by_key
@@ -37,8 +44,8 @@ class Resubmission(Struct, frozen=True):
     was compared. ``problems`` are the violations of the rules.
     """
 
-    old: Entry
-    new: Entry
+    old: SideEntry
+    new: SideEntry
     runs: int
     identical: int
     description: str
@@ -53,7 +60,7 @@ class Resubmission(Struct, frozen=True):
         return ALLOWED if self.description == _COMPLETE else UNKNOWN
 
 
-def resubmissions(old: Side, new: Side) -> list[Resubmission]:
+def resubmissions(old: ReviewSide, new: ReviewSide) -> list[Resubmission]:
     """Return the sets of the new side with runs of the old one, one for each earlier round."""
     old, new = matched(old, new)
     owners = by_key((key, i) for i, entry in enumerate(old.entries) for key in entry.all_keys)
@@ -67,12 +74,12 @@ def resubmissions(old: Side, new: Side) -> list[Resubmission]:
     return pairs
 
 
-def resubmitted(old: Side, new: Side) -> Listing:
+def resubmitted(old: ReviewSide, new: ReviewSide) -> RoundListing:
     """Return the sets of the new side that have logs of the old one."""
     rows = resubmissions(old, new)
     counts = Counter(row.outcome for row in rows)
     sides = old.name if old is new else f"{new.name}, from {old.name}"
-    return Listing(
+    return RoundListing(
         name="resubmitted",
         title=f"Resubmitted logs in {sides}",
         summary=tuple(_summary(rows, old, new)),
@@ -85,7 +92,7 @@ def resubmitted(old: Side, new: Side) -> Listing:
     )
 
 
-def _resubmission(candidates: Sequence[Entry], new: Entry) -> Resubmission:
+def _resubmission(candidates: Sequence[SideEntry], new: SideEntry) -> Resubmission:
     """Return the resubmission of the set of the same name, else of that with most of the runs."""
     old = max(candidates, key=lambda old: (old.row.name == new.row.name, new.shared(old)))
     hashes = set(old.logs)
@@ -95,7 +102,7 @@ def _resubmission(candidates: Sequence[Entry], new: Entry) -> Resubmission:
     return Resubmission(old, new, new.shared(old), identical, description, fields, problems)
 
 
-def _description(old: Entry, new: Entry) -> tuple[str, tuple[str, ...]]:
+def _description(old: SideEntry, new: SideEntry) -> tuple[str, tuple[str, ...]]:
     """Return how completely the descriptions were compared, and the fields that differ."""
     before = old.system
     after = new.system
@@ -107,7 +114,7 @@ def _description(old: Entry, new: Entry) -> tuple[str, tuple[str, ...]]:
     return _PUBLISHED, tuple(published_differences(now, old.row))
 
 
-def _problems(old: Entry, new: Entry, fields: Sequence[str]) -> Iterator[str]:
+def _problems(old: SideEntry, new: SideEntry, fields: Sequence[str]) -> Iterator[str]:
     """Yield the violations of the rules on resubmission."""
     before = old.row
     after = new.row
@@ -129,7 +136,7 @@ def _problems(old: Entry, new: Entry, fields: Sequence[str]) -> Iterator[str]:
 # ---- the list -----------------------------------------------------------------------------
 
 
-def _summary(rows: Sequence[Resubmission], old: Side, new: Side) -> Iterator[str]:
+def _summary(rows: Sequence[Resubmission], old: ReviewSide, new: ReviewSide) -> Iterator[str]:
     number = len({row.new.name for row in rows})
     total = wording.counted(len(new.entries), "result set")
     yield f"{number} of {total} {'has' if number == 1 else 'have'} logs of an earlier round"
@@ -191,6 +198,6 @@ COLUMNS = (
 )
 
 
-def section(reviewed: Round) -> Section:
+def section(reviewed: ReviewedRound) -> ReviewSection:
     """Return the sets of a round that have published logs of an earlier one."""
     return resubmitted(reviewed.earlier, reviewed.side).section("Resubmitted logs")

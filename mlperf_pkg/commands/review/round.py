@@ -55,7 +55,7 @@ class Choices(Struct, frozen=True):
     seed: int = 0
 
 
-class Round(Struct, frozen=True, dict=True):
+class ReviewedRound(Struct, frozen=True, dict=True):
     """A checked round. ``problems`` are sentences about missing or unclear parts.
 
     ``previous`` is an earlier round; without it, the published record has those. ``outcome`` are
@@ -66,8 +66,8 @@ class Round(Struct, frozen=True, dict=True):
     checked: Checked
     choices: Choices = Choices()
     problems: tuple[str, ...] = ()
-    previous: Side | None = None
-    outcome: objections.Outcome = objections.Outcome(())
+    previous: ReviewSide | None = None
+    outcome: objections.ObjectionOutcome = objections.ObjectionOutcome(())
 
     @property
     def report(self) -> Report:
@@ -125,17 +125,17 @@ class Round(Struct, frozen=True, dict=True):
         return {system.path: system for system in self.report.systems}
 
     @cached_property
-    def side(self) -> Side:
+    def side(self) -> ReviewSide:
         """The result sets with the hashes of their logs, to compare with other rounds."""
         return checked_side(self.title, self.checked)
 
     @cached_property
-    def earlier(self) -> Side:
+    def earlier(self) -> ReviewSide:
         """The previous round, else all published ones; empty if these are unreadable (CHECK103)."""
         if self.previous is not None:
             return self.previous
         entries = () if usable_results() is None else record_side(self.report.usage).entries
-        return Side("earlier rounds (published)", entries)
+        return ReviewSide("earlier rounds (published)", entries)
 
 
 def known_name(name: str, names: Iterable[str], option: str) -> str:
@@ -157,7 +157,7 @@ def read_round(
     choices: Choices,
     previous: str | None = None,
     checked: Checked | None = None,
-) -> Round:
+) -> ReviewedRound:
     """Check a round, or any folder of submissions, for its review, unless it is ``checked``.
 
     Raises:
@@ -172,7 +172,7 @@ def read_round(
     if dates is None and report.round is not None and report.usage in usages():
         dates = calendar_of(submission_date(report.usage, report.round))
     outcome = objections.judge(entries, objections.Examined(checked), options)
-    reviewed = Round(checked, choices, (), side, replace(outcome, calendar=dates))
+    reviewed = ReviewedRound(checked, choices, (), side, replace(outcome, calendar=dates))
     if side is not None:
         _require_later(side, reviewed.side)
     if not reviewed.submissions:
@@ -183,7 +183,7 @@ def read_round(
     return replace(reviewed, problems=tuple(_problems(reviewed)))
 
 
-def _problems(reviewed: Round) -> Iterator[str]:
+def _problems(reviewed: ReviewedRound) -> Iterator[str]:
     if reviewed.report.round is None:
         yield f"{reviewed.report.round_reason}; review each round by itself"
     for names in spellings(submission.name for submission in reviewed.submissions).values():
@@ -207,7 +207,7 @@ def _problems(reviewed: Round) -> Iterator[str]:
     yield from _unread(reviewed)
 
 
-def _unread(reviewed: Round) -> Iterator[str]:
+def _unread(reviewed: ReviewedRound) -> Iterator[str]:
     """Yield the files that could not be read or checked, by code."""
     findings = reviewed.report.findings
     unread = (f for f in findings if isinstance(f, Unchecked) or f.code.startswith(_UNREAD))
@@ -228,7 +228,7 @@ Cell = str | int | float | None
 """The content of a table; None is an empty cell."""
 
 
-class Section(Struct, frozen=True):
+class ReviewSection(Struct, frozen=True):
     """A part of a review. ``name`` is the stem of its files; ``text`` are paragraphs.
 
     ``tables`` are by the stem of their files, after that of the section; ``checks`` makes them
@@ -266,7 +266,7 @@ def table_of_cells(columns: Sequence[str], rows: Sequence[Sequence[Cell]], **mor
 # ---- a list across rounds -----------------------------------------------------------------
 
 
-class Listing(Struct, frozen=True):
+class RoundListing(Struct, frozen=True):
     """Results across rounds, and the numbers of them by outcome (``counts``).
 
     Text shows the rows in groups; ``group_of`` returns the title of that of a row. The rows for
@@ -291,7 +291,7 @@ class Listing(Struct, frozen=True):
         by_title = by_key((self.group_of(row), row) for row in rows)
         return [Group(f"{title} ({len(rows)})", rows) for title, rows in by_title.items()]
 
-    def section(self, title: str) -> Section:
+    def section(self, title: str) -> ReviewSection:
         """Return a section of a review, with the ``brief`` columns that are not empty."""
         rows = records(table_of(self.columns, self.rows))
         keys = [key for key in self.brief if any(row[key] is not None for row in rows)]
@@ -301,10 +301,10 @@ class Listing(Struct, frozen=True):
         cells = [[round(v, _DECIMALS) if isinstance(v, float) else v for v in row] for row in every]
         more = {"title": self.title, "note": _MARKED if marked else "", "marked": marked}
         parts = {"table": table_of_cells(titles, cells, **more)} if rows else {}
-        return Section(self.name, title, self.summary, parts, self.summary)
+        return ReviewSection(self.name, title, self.summary, parts, self.summary)
 
 
-def text(listing: Listing, view: View) -> str:
+def text(listing: RoundListing, view: View) -> str:
     """Return the list for a terminal or a pipe, its summary first."""
     terminal = Terminal(view)
     terminal.paragraph((listing.title, HEADING))
@@ -323,19 +323,19 @@ def text(listing: Listing, view: View) -> str:
     return terminal.text()
 
 
-def json(listing: Listing, _: View) -> str:
+def json(listing: RoundListing, _: View) -> str:
     """Return all rows as JSON."""
     rows = records(table_of(listing.columns, listing.rows))
     head = {"format": f"mlperf-pkg/review-{listing.name}/1", "title": listing.title}
     return tables.json_text({**head, "counts": listing.counts, listing.name: rows})
 
 
-def csv(listing: Listing, _: View) -> str:
+def csv(listing: RoundListing, _: View) -> str:
     """Return all rows as CSV."""
     return tables.csv(table_of(listing.columns, listing.rows))
 
 
-def markdown(listing: Listing, _: View) -> str:
+def markdown(listing: RoundListing, _: View) -> str:
     """Return all rows as Markdown, the summary as a list."""
     groups = [*listing.groups(are_open=True), *listing.groups(are_open=False)]
     legend = listing.legend if groups else ""
@@ -352,7 +352,7 @@ LISTING_FORMATS = {"text": text, "json": json, "markdown": markdown, "csv": csv}
 # ---- the sides of a comparison ------------------------------------------------------------
 
 
-class Entry(Struct, frozen=True, dict=True):
+class SideEntry(Struct, frozen=True, dict=True):
     """A result set of a side: its published fields, or those that would be published.
 
     ``logs`` are the hashes of its logs. Only a folder has the rest: the ``runs`` of these logs, the
@@ -382,16 +382,16 @@ class Entry(Struct, frozen=True, dict=True):
         """The keys of all its runs."""
         return frozenset[Hashable]().union(*self.keys)
 
-    def shared(self, other: Entry) -> int:
+    def shared(self, other: SideEntry) -> int:
         """Return the number of its runs that are in another set."""
         return sum(not run.isdisjoint(other.all_keys) for run in self.keys)
 
 
-class Side(Struct, frozen=True):
+class ReviewSide(Struct, frozen=True):
     """The result sets of one argument; ``name`` is its name in messages."""
 
     name: str
-    entries: tuple[Entry, ...]
+    entries: tuple[SideEntry, ...]
 
     @property
     def newest(self) -> tuple[int, ...]:
@@ -399,7 +399,7 @@ class Side(Struct, frozen=True):
         return max((entry.version for entry in self.entries), default=())
 
 
-def matched(old: Side, new: Side) -> tuple[Side, Side]:
+def matched(old: ReviewSide, new: ReviewSide) -> tuple[ReviewSide, ReviewSide]:
     """Return the sides with the keys of their runs: the same runs share one.
 
     They are the same as in ``check``, whatever was edited in their logs; runs of a folder are found
@@ -410,11 +410,11 @@ def matched(old: Side, new: Side) -> tuple[Side, Side]:
     record = None if all(entry.runs for entry in entries) else usable_results()
     keyed = [replace(entry, keys=tuple(_keys(entry, firsts, record))) for entry in entries]
     number = len(old.entries)
-    return Side(old.name, tuple(keyed[:number])), Side(new.name, tuple(keyed[number:]))
+    return ReviewSide(old.name, tuple(keyed[:number])), ReviewSide(new.name, tuple(keyed[number:]))
 
 
 def _keys(
-    entry: Entry, firsts: Iterator[int], record: PublishedResults | None
+    entry: SideEntry, firsts: Iterator[int], record: PublishedResults | None
 ) -> Iterator[frozenset[Hashable]]:
     """Yield the keys of each run: its log, the first that is the same, the sets that have it."""
     row = entry.row
@@ -433,7 +433,7 @@ def _keys(
         yield from [of_set] * (row.runs - len(entry.logs))
 
 
-def read_sides(arguments: Sequence[str], options: Options) -> tuple[Side, Side]:
+def read_sides(arguments: Sequence[str], options: Options) -> tuple[ReviewSide, ReviewSide]:
     """Return the old and the new side; without arguments, both are all published rounds.
 
     Raises:
@@ -447,12 +447,12 @@ def read_sides(arguments: Sequence[str], options: Options) -> tuple[Side, Side]:
     return old, new
 
 
-def _require_later(old: Side, new: Side) -> None:
+def _require_later(old: ReviewSide, new: ReviewSide) -> None:
     if new.newest <= min(entry.version for entry in old.entries):
         raise UserError(f"{new.name}: not later than {old.name}; expected OLD, then NEW")
 
 
-def read_side(argument: str, options: Options) -> Side:
+def read_side(argument: str, options: Options) -> ReviewSide:
     """Return the result sets of a folder or, if there is none, of a published round of that name.
 
     Raises:
@@ -468,7 +468,7 @@ def read_side(argument: str, options: Options) -> Side:
     return side
 
 
-def record_side(usage: str, round_: str | None = None) -> Side:
+def record_side(usage: str, round_: str | None = None) -> ReviewSide:
     """Return the published result sets of a round, or of all rounds.
 
     Raises:
@@ -483,14 +483,14 @@ def record_side(usage: str, round_: str | None = None) -> Side:
         raise UserError(f"{round_}: not a folder, and {reason} ({usage} {', '.join(names)})")
     hashes = published.hashes()
     entries = (
-        Entry(row, hashes[index])
+        SideEntry(row, hashes[index])
         for index, row in enumerate(published.sets)
         if row.usage == usage and round_ in (None, row.round)
     )
-    return Side(f"{round_ or 'all rounds'} (published)", tuple(entries))
+    return ReviewSide(f"{round_ or 'all rounds'} (published)", tuple(entries))
 
 
-def checked_side(name: str, checked: Checked) -> Side:
+def checked_side(name: str, checked: Checked) -> ReviewSide:
     """Return the result sets of a check."""
     sources = {path: source for c in checked.contexts for path, source in c.sources.items()}
     paths = [run.path for context in checked.contexts for run in context.runs]
@@ -500,5 +500,5 @@ def checked_side(name: str, checked: Checked) -> Side:
         row = as_published(result.row, context.runs, context.system)
         runs = tuple(run for run in context.runs if run.path in digests)
         logs = tuple(log_hash(digests[run.path]) for run in runs)
-        entries.append(Entry(row, logs, runs, context.system, result.row.verdict.official))
-    return Side(name, tuple(entries))
+        entries.append(SideEntry(row, logs, runs, context.system, result.row.verdict.official))
+    return ReviewSide(name, tuple(entries))

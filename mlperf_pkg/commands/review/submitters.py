@@ -12,7 +12,13 @@ from typing import Any, Literal, get_args
 from msgspec import Struct
 
 from mlperf_pkg.checks.descriptions import whole_number
-from mlperf_pkg.commands.review.round import Round, Section, column, known_name, table_of_cells
+from mlperf_pkg.commands.review.round import (
+    ReviewedRound,
+    ReviewSection,
+    column,
+    known_name,
+    table_of_cells,
+)
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict
 from mlperf_pkg.render.table import by_key, table_of
 from mlperf_pkg.render.text import CodeGroup, Submitters, by_code
@@ -51,7 +57,7 @@ _SUBMITTERS = tuple(
 )
 
 
-def submitters_section(reviewed: Round) -> Section:
+def submitters_section(reviewed: ReviewedRound) -> ReviewSection:
     """Return a table of all submitters, by name, also of those without a result set."""
     report = reviewed.report
     note = "Largest: accelerators of the largest system with results. With errors: result sets."
@@ -62,7 +68,7 @@ def submitters_section(reviewed: Round) -> Section:
     counts = ", ".join(wording.counted(number, noun) for noun, number in numbers.items())
     official, rules = failing(report.result_sets)
     verdicts = f"result sets that fail: {official} by the official verdict, {rules} by the rules"
-    return Section("submitters", "Submitters", (), {"table": table}, (counts, verdicts))
+    return ReviewSection("submitters", "Submitters", (), {"table": table}, (counts, verdicts))
 
 
 def failing(rows: Iterable[ResultSetRow]) -> tuple[int, int]:
@@ -78,7 +84,7 @@ def by_folder(pairs: Iterable[tuple[str, Any]]) -> dict[str, list[Any]]:
     return by_key((folder, value) for folders, value in named for folder in {*folders})
 
 
-def _submitters(reviewed: Round) -> Iterator[tuple[str | int | None, ...]]:
+def _submitters(reviewed: ReviewedRound) -> Iterator[tuple[str | int | None, ...]]:
     """Yield the results of each submitter in all spellings of its name, and the findings on it."""
     labels = {submission.name: submission.place.label for submission in reviewed.submissions}
     # The only submission of a round may have no label: all findings are about it.
@@ -111,7 +117,7 @@ _KINDS = {
 }
 
 
-def findings_section(name: str, reviewed: Round) -> Section:
+def findings_section(name: str, reviewed: ReviewedRound) -> ReviewSection:
     """Return the findings of a kind, of each code, by weight: errors by the rules first."""
     report = reviewed.report
     ranks = list(Severity)
@@ -133,7 +139,7 @@ def findings_section(name: str, reviewed: Round) -> Section:
     tables = {"table": table_of_cells(_FINDINGS, cells, title=of_table)} if rows else {}
     lines = tuple(f"{g.first.severity} {g.first.code} ({whose}): {_title(g)}" for g, whose in rows)
     text = () if rows else ("no errors or warnings",) if name == "findings" else ("none",)
-    return Section(name, title, text, tables, () if name == "others" else lines or text)
+    return ReviewSection(name, title, text, tables, () if name == "others" else lines or text)
 
 
 def _kind(finding: Finding) -> str:
@@ -163,7 +169,7 @@ class Company(Struct, frozen=True):
     scale: int
 
 
-def companies(reviewed: Round) -> tuple[Company, ...]:
+def companies(reviewed: ReviewedRound) -> tuple[Company, ...]:
     """Return all companies that are not excluded, by name.
 
     Raises:
@@ -185,7 +191,7 @@ def companies(reviewed: Round) -> tuple[Company, ...]:
     return tuple(members)
 
 
-def _scales(reviewed: Round) -> dict[str, int]:
+def _scales(reviewed: ReviewedRound) -> dict[str, int]:
     """Return the accelerators of each system, or its processors if it has none, by path."""
     scales = {path: system.accelerators or 0 for path, system in reviewed.systems.items()}
     for system in reviewed.checked.systems:
@@ -195,7 +201,7 @@ def _scales(reviewed: Round) -> dict[str, int]:
     return scales
 
 
-def joints(reviewed: Round) -> list[tuple[str, ...]]:
+def joints(reviewed: ReviewedRound) -> list[tuple[str, ...]]:
     """Return the companies that submit together: in one folder, or by ``--joint``.
 
     Raises:
@@ -214,14 +220,14 @@ def joints(reviewed: Round) -> list[tuple[str, ...]]:
 # ---- pairs down a ranking -----------------------------------------------------------------
 
 
-Group = list[int]
+ReviewGroup = list[int]
 """Two or three submitters who review each other, as indexes in a ranking."""
 
 May = Callable[[int, int], bool]
 """Return whether two submitters may review each other."""
 
 
-def groups(number: int, may: May) -> list[Group]:
+def groups(number: int, may: May) -> list[ReviewGroup]:
     """Return pairs down a ranking; if the number is odd, the last three are one group.
 
     A submitter that may not review the next one is paired with the nearest one below that it may
@@ -242,17 +248,17 @@ def groups(number: int, may: May) -> list[Group]:
     return formed
 
 
-def reviews(group: Group, may: May) -> Iterator[tuple[int, int]]:
+def reviews(group: ReviewGroup, may: May) -> Iterator[tuple[int, int]]:
     """Yield the allowed pairs of a group, reviewer first, in both directions."""
     return (pair for pair in permutations(group, 2) if may(*pair))
 
 
-def is_covered(group: Group, may: May) -> bool:
+def is_covered(group: ReviewGroup, may: May) -> bool:
     """Return whether each member of a group may review another member."""
     return {reviewer for reviewer, _ in reviews(group, may)} == {*group}
 
 
-def _swap(formed: list[Group], index: int, may: May) -> None:
+def _swap(formed: list[ReviewGroup], index: int, may: May) -> None:
     """Swap a member of a group with one of the nearest other group, such that both are covered."""
     nearest_first = sorted(range(len(formed)), key=lambda near: (abs(near - index), -near))
     for near in nearest_first[1:]:
@@ -302,7 +308,7 @@ class _Rank(Struct, frozen=True):
     def unit(self) -> str:
         return "number of results" if self.by == "results" else "scale"
 
-    def partners(self, group: Group) -> list[str]:
+    def partners(self, group: ReviewGroup) -> list[str]:
         apart = (one for one in group if not all(self.may(one, other) for other in group))
         return [self.members[index].name for index in apart]
 
@@ -322,7 +328,7 @@ _RANKS_NOTE = (
 )
 
 
-def assignments(reviewed: Round) -> tuple[Assignment, ...]:
+def assignments(reviewed: ReviewedRound) -> tuple[Assignment, ...]:
     """Return all assignments: first those by number of results, then those by scale.
 
     Raises:
@@ -339,7 +345,7 @@ def reviewers(assigned: Iterable[Assignment], folder: str) -> str:
     return "; ".join(ranks) or "nobody"
 
 
-def assignments_section(reviewed: Round) -> Section:
+def assignments_section(reviewed: ReviewedRound) -> ReviewSection:
     """Return the assignments, with their reasons."""
     ranks = _ranks(reviewed)
     note = "By: the ranking that paired them."
@@ -350,10 +356,12 @@ def assignments_section(reviewed: Round) -> Section:
     texts = (*_RULES, *_chosen(reviewed))
     summary = tuple(chain.from_iterable(map(_summary, ranks)))
     rank = table_of(_RANKS, members, title="Ranks", note=_RANKS_NOTE)
-    return Section("assignments", "Assignments", texts, {"pairs": pairs, "rank": rank}, summary)
+    return ReviewSection(
+        "assignments", "Assignments", texts, {"pairs": pairs, "rank": rank}, summary
+    )
 
 
-def _ranks(reviewed: Round) -> list[_Rank]:
+def _ranks(reviewed: ReviewedRound) -> list[_Rank]:
     members = companies(reviewed)
     seed = reviewed.choices.seed
     ranks = [_Rank(by, [c for c in members if c.results[by]], seed) for by in get_args(By)]
@@ -373,7 +381,7 @@ def _assigned(rank: _Rank) -> Iterator[Assignment]:
             yield Assignment(name, company.name, tuple(folders), rank.by, why)
 
 
-def _why(rank: _Rank, group: Group, reviewer: str | None) -> str:
+def _why(rank: _Rank, group: ReviewGroup, reviewer: str | None) -> str:
     if reviewer is None:
         alone = ("a partner of all others left in the ranking", "the only one ranked")
         return f"{alone[len(rank.members) == 1]} by {rank.unit}"
@@ -393,7 +401,7 @@ def _why(rank: _Rank, group: Group, reviewer: str | None) -> str:
     return reason
 
 
-def _chosen(reviewed: Round) -> Iterator[str]:
+def _chosen(reviewed: ReviewedRound) -> Iterator[str]:
     choices = reviewed.choices
     yield from (f"{wording.enumerated(joint)} submit together." for joint in joints(reviewed))
     if choices.excluded:
