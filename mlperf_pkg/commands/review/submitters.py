@@ -7,6 +7,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain, permutations, product
+from operator import attrgetter
 from typing import Any, Literal, get_args
 
 from msgspec import Struct
@@ -78,17 +79,21 @@ def failing(rows: Iterable[ResultSetRow]) -> tuple[int, int]:
     return official, sum(verdict.rules is Verdict.FAIL for verdict in verdicts)
 
 
-def by_folder(pairs: Iterable[tuple[str, Any]]) -> dict[str, list[Any]]:
+def by_folder(values: Iterable[Any], path_of: Callable[[Any], str]) -> dict[str, list[Any]]:
     """Return values by their paths and all folders above these: "", ``a`` and ``a/b``."""
-    named = ((["", *accumulate(path.split("/"), "{}/{}".format)], v) for path, v in pairs)
-    return by_key((folder, value) for folders, value in named for folder in {*folders})
+    by_path: dict[str, list[Any]] = {}
+    for value in values:
+        folders = accumulate(path_of(value).split("/"), "{}/{}".format)
+        for folder in {"", *folders}:
+            by_path.setdefault(folder, []).append(value)
+    return by_path
 
 
 def _submitters(reviewed: ReviewedRound) -> Iterator[tuple[str | int | None, ...]]:
     """Yield the results of each submitter in all spellings of its name, and the findings on it."""
     labels = {submission.name: submission.place.label for submission in reviewed.submissions}
     # The only submission of a round may have no label: all findings are about it.
-    by_label = by_folder((finding.about, finding) for finding in reviewed.report.findings)
+    by_label = by_folder(reviewed.report.findings, attrgetter("about"))
     for name, folders in reviewed.submitters.items():
         rows = [row for folder in folders for row in reviewed.sets[folder]]
         findings = [finding for folder in folders for finding in by_label.get(labels[folder], ())]
