@@ -5,7 +5,7 @@ Source: training_rules, Reference Convergence Points; submission_rules, Schedule
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 
 from msgspec import Struct
@@ -13,9 +13,9 @@ from msgspec import Struct
 from mlperf_pkg.commands.review.calendar import SUBMISSION, Calendar
 from mlperf_pkg.commands.review.round import Cell, ReviewedRound, ReviewSection, column, with_rows
 from mlperf_pkg.findings import Basis, Finding
-from mlperf_pkg.render.table import by_key, table_of
+from mlperf_pkg.render.table import Table, table_of
 from mlperf_pkg.results import rcp, wording
-from mlperf_pkg.results.report import ResultSetRow
+from mlperf_pkg.results.report import RcpRow, ResultSetRow
 
 PASSES = "pass"
 FAILS = "FAIL"
@@ -49,13 +49,11 @@ class RcpTest(Struct, frozen=True):
         if test is None or (test.mean is not None and math.isnan(test.mean)):
             return OPEN
         fails = finding is not None and finding.fails(Basis.RULES)
-        if test.official_pass:
-            return FAILS if fails else BYPASSED if finding else PASSES
-        if test.message.startswith((rcp.NO_BATCH_SIZE, rcp.NOT_CONVERGED)):
-            return OPEN
-        if test.message.startswith((rcp.MISSING, rcp.NO_POINTS)):
-            return MISSING
-        return BYPASSED if test.bypassed else FAILS if fails else OFFICIAL
+        if not test.official_pass:
+            return _state_of_failed(test, fails=fails)
+        if fails:
+            return FAILS
+        return BYPASSED if finding else PASSES
 
     @property
     def margin(self) -> float | None:
@@ -68,66 +66,109 @@ class RcpTest(Struct, frozen=True):
     @property
     def words(self) -> str:
         """The message of the finding on it, else of the official checker."""
-        message = self.row.rcp.message if self.row.rcp else _NO_TEST
-        if self.finding is None:
-            return message
-        return f"{self.finding.code}: {message if self.row.rcp else self.finding.text}"
+        test = self.row.rcp
+        finding = self.finding
+        if finding is None:
+            return test.message if test else _NO_TEST
+        return f"{finding.code}: {test.message if test else finding.text}"
+
+
+def _state_of_failed(test: RcpRow, *, fails: bool) -> str:
+    """Return the outcome of a test that the official checker fails."""
+    if test.message.startswith((rcp.NO_BATCH_SIZE, rcp.NOT_CONVERGED)):
+        return OPEN
+    if test.message.startswith((rcp.MISSING, rcp.NO_POINTS)):
+        return MISSING
+    if test.bypassed:
+        return BYPASSED
+    return FAILS if fails else OFFICIAL
 
 
 def tests_of(rows: Iterable[ResultSetRow], findings: Iterable[Finding]) -> list[RcpTest]:
     """Return the RCP tests of Closed sets, with the findings on them."""
-    last_first = sorted((f for f in findings if f.code in _CODES), key=lambda f: f.code)[::-1]
-    of_set = {finding.about: finding for finding in last_first}
-    closed = (row for row in rows if wording.rcp_state(row) is not None)
-    return [RcpTest(row, of_set.get(row.path)) for row in closed]
+    first_findings: dict[str, Finding] = {}  # of each set, by code
+    for finding in findings:
+        if finding.code in _CODES:
+            first = first_findings.setdefault(finding.about, finding)
+            if finding.code < first.code:
+                first_findings[finding.about] = finding
+    tests = []
+    for row in rows:
+        if wording.rcp_state(row) is not None:
+            tests.append(RcpTest(row, first_findings.get(row.path)))
+    return tests
 
 
 def section(reviewed: ReviewedRound) -> ReviewSection:
     """Return the RCP tests of all Closed sets, the smallest margin first."""
-    tests = tests_of(reviewed.report.results, reviewed.report.findings)
-    by_margin = attrgetter("row.benchmark", "row.path")
-    tests.sort(key=lambda t: (math.inf if t.margin is None else t.margin, *by_margin(t)))
-    rows = [test.row for test in tests]
-    scaled = [row for row in rows if row.scaling_factor != 1 and row.score_minutes is not None]
-    scaled.sort(key=lambda row: (-row.scaling_factor, row.path))
     dates = reviewed.outcome.calendar or {}
-    missing = list(_missing([test.row for test in tests if test.state == MISSING], dates))
-    states = [test.state for test in tests]
-    marked = frozenset((n, _TEST) for n, state in enumerate(states) if state in (FAILS, MISSING))
+    tests = tests_of(reviewed.report.results, reviewed.report.findings)
+    tests.sort(key=_by_margin)
+    missing = list(_missing(tests, dates))
+    normalised = _normalised(tests)
     tables = {
-        "sets": table_of(_SETS, tests, title="RCP tests by margin", note=_SETS_NOTE, marked=marked),
+        "sets": _sets_table(tests),
         "missing": table_of(
             _MISSING, missing, title="Missing reference points", note=_MISSING_NOTE
         ),
         "normalised": table_of(
-            _NORMALISED, scaled, title="Normalised scores", note=_NORMALISED_NOTE
+            _NORMALISED, normalised, title="Normalised scores", note=_NORMALISED_NOTE
         ),
     }
-    counts = Counter(states)
-    words = [f"{number} {word}" for word in (PASSES, *_ORDER) if (number := counts[word])]
+    counts = Counter(test.state for test in tests)
     date = dates.get(SUBMISSION, "unknown")
-    texts = tuple(text.format(date=date) for word, text in _TEXTS.items() if counts[word])
-    total = f"RCP test: {', '.join(words) or wording.NOTHING}"
-    summary = (total, *_summary(tests, missing, scaled))
-    return ReviewSection("convergence", "Convergence", texts, with_rows(tables), summary)
+    texts = [text.format(date=date) for state, text in _TEXTS.items() if counts[state]]
+    summary = (_total(counts), *_summary(tests, missing, normalised))
+    return ReviewSection("convergence", "Convergence", tuple(texts), with_rows(tables), summary)
+
+
+def _by_margin(test: RcpTest) -> tuple[float, str, str]:
+    margin = math.inf if test.margin is None else test.margin
+    return margin, test.row.benchmark, test.row.path
+
+
+def _normalised(tests: Iterable[RcpTest]) -> list[ResultSetRow]:
+    """Return the result sets whose scores are normalised, the largest factor first."""
+    rows = []
+    for test in tests:
+        if test.row.scaling_factor != 1 and test.row.score_minutes is not None:
+            rows.append(test.row)
+    return sorted(rows, key=lambda row: (-row.scaling_factor, row.path))
 
 
 # ---- tables ---------------------------------------------------------------------------------
 
 
-def _missing(rows: Sequence[ResultSetRow], dates: Calendar) -> Iterator[tuple[Cell, ...]]:
-    groups = by_key(((row.benchmark, _size(row)), row) for row in rows)
-    for benchmark, size in sorted(groups, key=lambda key: (key[0], key[1] or 0)):
-        sets = groups[benchmark, size]
-        runs = _REFERENCE_RUNS * max(row.runs_required or 0 for row in sets)
+def _sets_table(tests: Sequence[RcpTest]) -> Table:
+    marked = set[tuple[int, int]]()
+    for row, test in enumerate(tests):
+        if test.state in (FAILS, MISSING):
+            marked.add((row, _TEST))
+    return table_of(
+        _SETS, tests, title="RCP tests by margin", note=_SETS_NOTE, marked=frozenset(marked)
+    )
+
+
+def _missing(tests: Iterable[RcpTest], dates: Calendar) -> Iterator[tuple[Cell, ...]]:
+    """Yield the missing reference points, with the day on which they are due."""
+    rows_by_point: dict[tuple[str, int | float | None], list[ResultSetRow]] = {}
+    for test in tests:
+        if test.state == MISSING:
+            point = (test.row.benchmark, _size(test.row))
+            rows_by_point.setdefault(point, []).append(test.row)
+    for benchmark, size in sorted(rows_by_point, key=lambda point: (point[0], point[1] or 0)):
+        rows = rows_by_point[benchmark, size]
+        runs = _REFERENCE_RUNS * max(row.runs_required or 0 for row in rows)
         due = dates.get("early_rcps" if benchmark in _EARLY else "rcps")
-        submitters = ", ".join(sorted({row.submitter or wording.NOTHING for row in sets}))
-        yield benchmark, size, runs or None, str(due) if due else None, submitters, len(sets)
+        submitters = ", ".join(sorted({row.submitter or wording.NOTHING for row in rows}))
+        yield benchmark, size, runs or None, str(due) if due else None, submitters, len(rows)
 
 
 def _size(row: ResultSetRow) -> int | float | None:
     size = row.rcp.batch_size if row.rcp else -1
-    return None if size < 0 else int(size) if size == size // 1 else size
+    if size < 0:
+        return None
+    return int(size) if size == size // 1 else size
 
 
 def _rounded(value: float | None, digits: int = 4) -> float | None:
@@ -135,14 +176,17 @@ def _rounded(value: float | None, digits: int = 4) -> float | None:
 
 
 _NO_TEST = "no test for this benchmark"
-_NAMES = ("Submitter", "System", "Benchmark")
 _SETS = (
-    *(column(name, attrgetter(f"row.{name.lower()}")) for name in _NAMES),
+    column("Submitter", attrgetter("row.submitter")),
+    column("System", attrgetter("row.system")),
+    column("Benchmark", attrgetter("row.benchmark")),
     column("Batch size", lambda test: _size(test.row), numbers=True),
     column("Test", attrgetter("state")),
     column("Margin %", lambda test: _rounded(test.margin, 2), numbers=True),
     column("Mean", lambda test: test.row.rcp and _rounded(test.row.rcp.mean), numbers=True),
-    column("Least accepted", lambda t: t.row.rcp and _rounded(t.row.rcp.minimum), numbers=True),
+    column(
+        "Least accepted", lambda test: test.row.rcp and _rounded(test.row.rcp.minimum), numbers=True
+    ),
     column("Official checker", attrgetter("words")),
 )
 _TEST = 4  # the place of the test among the columns
@@ -160,13 +204,15 @@ _MISSING = (
 )
 _MISSING_NOTE = "Reference runs: the number expected, twice the runs of a result set."
 _NORMALISED = (
-    *(column(name, attrgetter(name.lower())) for name in _NAMES),
+    column("Submitter", attrgetter("submitter")),
+    column("System", attrgetter("system")),
+    column("Benchmark", attrgetter("benchmark")),
     column("Factor", lambda row: _rounded(row.scaling_factor), numbers=True),
     column("Unscaled", lambda row: _rounded(row.unscaled_minutes or 0.0, 3), numbers=True),
     column("Score", lambda row: _rounded(row.score_minutes, 3), numbers=True),
     column(
         "Minutes",
-        lambda r: _rounded(r.score_minutes - (r.unscaled_minutes or 0.0), 3),
+        lambda row: _rounded(row.score_minutes - (row.unscaled_minutes or 0.0), 3),
         numbers=True,
     ),
     column("Percent", lambda row: _rounded(100 * (row.scaling_factor - 1), 2), numbers=True),
@@ -191,19 +237,30 @@ _TEXTS = {
 }
 
 
+def _total(counts: Mapping[str, int]) -> str:
+    """Return the numbers of tests by state in words."""
+    words = [f"{counts[state]} {state}" for state in (PASSES, *_ORDER) if counts[state]]
+    return f"RCP test: {', '.join(words) or wording.NOTHING}"
+
+
 def _summary(
-    tests: Sequence[RcpTest], missing: Sequence[tuple[Cell, ...]], scaled: Sequence[ResultSetRow]
+    tests: Sequence[RcpTest],
+    missing: Sequence[tuple[Cell, ...]],
+    normalised: Sequence[ResultSetRow],
 ) -> Iterator[str]:
     for test in tests:
         if test.state in (FAILS, OFFICIAL, BYPASSED):
             row = test.row
-            margin = test.margin
-            shown = "" if margin is None else f", margin {rcp.margin_in_words(margin)}"
-            shown += f" ({test.finding.code})" if test.finding else ""
-            yield f"{test.state}: {row.submitter} {row.benchmark} on {row.system}{shown}"
+            line = f"{test.state}: {row.submitter} {row.benchmark} on {row.system}"
+            if test.margin is not None:
+                line += f", margin {rcp.margin_in_words(test.margin)}"
+            if test.finding:
+                line += f" ({test.finding.code})"
+            yield line
     for benchmark, size, runs, due, submitters, _ in missing:
         needed = f"{runs} reference runs due {due}"
         yield f"missing: {benchmark} at batch size {size} ({submitters}): {needed}"
-    if scaled:
-        most = 100 * (scaled[0].scaling_factor - 1)
-        yield f"normalised: {wording.counted(len(scaled), 'score')}, by up to {most:.2f} %"
+    if normalised:
+        most = 100 * (normalised[0].scaling_factor - 1)
+        scores = wording.counted(len(normalised), "score")
+        yield f"normalised: {scores}, by up to {most:.2f} %"

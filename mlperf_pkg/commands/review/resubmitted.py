@@ -1,7 +1,7 @@
 """``review compare resubmitted``: result sets with the logs of an earlier round."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from operator import attrgetter
 
 import msgspec
@@ -20,13 +20,20 @@ from mlperf_pkg.commands.review.round import (
 )
 from mlperf_pkg.findings import Verdict, in_words
 from mlperf_pkg.published.model import PublishedSet
-from mlperf_pkg.render.table import Column, by_key
+from mlperf_pkg.render.table import Column
 from mlperf_pkg.results import wording
 from mlperf_pkg.rulebook.rounds import first_name
 
 _BRIEF = (
-    *("outcome", "path", "old_round", "old_path", "problems"),
-    *("runs", "shared_runs", "identical_files", "description"),
+    "outcome",
+    "path",
+    "old_round",
+    "old_path",
+    "problems",
+    "runs",
+    "shared_runs",
+    "identical_files",
+    "description",
 )
 _MOST = 100  # sets with the same run that are compared
 ALLOWED = "allowed"
@@ -63,15 +70,28 @@ class Resubmission(Struct, frozen=True):
 def resubmissions(old: ReviewSide, new: ReviewSide) -> list[Resubmission]:
     """Return the sets of the new side with runs of the old one, one for each earlier round."""
     old, new = matched(old, new)
-    owners = by_key((key, i) for i, entry in enumerate(old.entries) for key in entry.all_keys)
+    places: dict[Hashable, list[int]] = {}  # of the old sets with a run, by its keys
+    for place, entry in enumerate(old.entries):
+        for key in entry.all_keys:
+            places.setdefault(key, []).append(place)
     pairs = []
     for entry in new.entries:
-        alike = {index for key in entry.all_keys for index in owners.get(key, ())[:_MOST]}
-        earlier = (old.entries[index] for index in sorted(alike))
-        of_usage = (e for e in earlier if e.row.usage == entry.row.usage)
-        by_round = by_key((e.row.round, e) for e in of_usage if e.version < entry.version)
-        pairs += [_resubmission(candidates, entry) for candidates in by_round.values()]
+        alike = set[int]()
+        for key in entry.all_keys:
+            alike.update(places.get(key, ())[:_MOST])
+        candidates = [old.entries[place] for place in sorted(alike)]
+        for of_round in _earlier_by_round(candidates, entry):
+            pairs.append(_resubmission(of_round, entry))
     return pairs
+
+
+def _earlier_by_round(candidates: Iterable[SideEntry], new: SideEntry) -> Iterable[list[SideEntry]]:
+    """Return the candidates of earlier rounds than a new set, a list for each round."""
+    by_round: dict[str, list[SideEntry]] = {}
+    for entry in candidates:
+        if entry.row.usage == new.row.usage and entry.version < new.version:
+            by_round.setdefault(entry.row.round, []).append(entry)
+    return by_round.values()
 
 
 def resubmitted(old: ReviewSide, new: ReviewSide) -> RoundListing:
@@ -120,13 +140,16 @@ def _problems(old: SideEntry, new: SideEntry, fields: Sequence[str]) -> Iterator
     after = new.row
     if not are_alike(before.submitter, after.submitter):
         yield f"runs of {before.submitter}"
-    names = [first_name(row.usage, row.round, row.benchmark) for row in (before, after)]
-    if names[0] != names[1]:
+    old_benchmark = first_name(before.usage, before.round, before.benchmark)
+    new_benchmark = first_name(after.usage, after.round, after.benchmark)
+    if old_benchmark != new_benchmark:
         yield f"runs of {before.benchmark}"
     was_preview = category(before.status) == PREVIEW
     if was_preview and category(after.status) != PREVIEW:
         yield "runs of a Preview, which prove nothing"
-    changed = [field for field in fields if not (field == "status" and was_preview)]
+    changed = list(fields)
+    if was_preview:
+        changed = [field for field in fields if field != "status"]
     if changed:
         yield f"the description differs in {in_words(changed, 's')}"
     if new.official is Verdict.FAIL:
@@ -141,10 +164,14 @@ def _summary(rows: Sequence[Resubmission], old: ReviewSide, new: ReviewSide) -> 
     total = wording.counted(len(new.entries), "result set")
     yield f"{number} of {total} {'has' if number == 1 else 'have'} logs of an earlier round"
     if rows:
-        pairs = f"{wording.counted(len(rows), 'pair')}: " if old is new else ""
         counts = Counter(row.outcome for row in rows)
-        yield pairs + ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
-    kinds = Counter(kind for row in rows for kind in _kinds(row))
+        line = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
+        if old is new:
+            line = f"{wording.counted(len(rows), 'pair')}: {line}"
+        yield line
+    kinds = Counter[str]()
+    for row in rows:
+        kinds.update(_kinds(row))
     for kind, count in kinds.most_common():
         yield f"{count} {kind}"
 
@@ -161,8 +188,9 @@ def _kinds(row: Resubmission) -> Iterator[str]:
 
 
 def _title(row: Resubmission) -> str:
-    problems = f"{NOT_ALLOWED}: {'; '.join(row.problems)}"
-    return problems if row.problems else f"{row.outcome}; description: {row.description}"
+    if row.problems:
+        return f"{NOT_ALLOWED}: {'; '.join(row.problems)}"
+    return f"{row.outcome}; description: {row.description}"
 
 
 def _origin(old: PublishedSet, new: PublishedSet) -> str:
@@ -179,15 +207,16 @@ def _files(row: Resubmission) -> str:
     return f"{row.identical} identical" if row.identical else "rewritten"
 
 
-_PLACE = ("round", "path")
 COLUMNS = (
     Column("Result set", of=attrgetter("new.name")),
     Column("Runs", 7, numbers=True, of=lambda row: f"{row.runs}/{row.new.row.runs}"),
     Column("From", 34, of=lambda row: _origin(row.old.row, row.new.row)),
     Column("Files", 14, of=_files),
     Column(key="outcome", of=attrgetter("outcome")),
-    *(Column(key=name, of=attrgetter(f"new.row.{name}")) for name in _PLACE),
-    *(Column(key=f"old_{name}", of=attrgetter(f"old.row.{name}")) for name in _PLACE),
+    Column(key="round", of=attrgetter("new.row.round")),
+    Column(key="path", of=attrgetter("new.row.path")),
+    Column(key="old_round", of=attrgetter("old.row.round")),
+    Column(key="old_path", of=attrgetter("old.row.path")),
     Column(key="runs", of=attrgetter("new.row.runs")),
     Column(key="shared_runs", of=attrgetter("runs")),
     Column(key="identical_files", of=attrgetter("identical")),
