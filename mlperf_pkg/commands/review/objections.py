@@ -56,8 +56,9 @@ class Objection(Struct, frozen=True):
     @property
     def title(self) -> str:
         """The message of the first finding, and the number of others."""
+        text = self.findings[0].text
         more = len(self.findings) - 1
-        return self.findings[0].text + (f" (and {counted(more, 'more finding')})" if more else "")
+        return f"{text} (and {counted(more, 'more finding')})" if more else text
 
 
 class Examined(Struct, frozen=True, dict=True):
@@ -76,15 +77,24 @@ class Examined(Struct, frozen=True, dict=True):
 
     def scored(self, about: Sequence[str]) -> dict[str, ResultSetRow]:
         """Return the result sets with a score that findings ``about`` these subjects concern."""
-        above = {path for name in about for path in accumulate(name.split("/"), "{}/{}".format)}
-        scored = ((path, row) for path, row in self.rows.items() if row.score_minutes is not None)
-        return {p: r for p, r in scored if above & {p, self.named(description_path(r))}}
+        above = set[str]()
+        for name in about:
+            above.update(accumulate(name.split("/"), "{}/{}".format))
+        scored = {}
+        for path, row in self.rows.items():
+            description = self.named(description_path(row))
+            if row.score_minutes is not None and (path in above or description in above):
+                scored[path] = row
+        return scored
 
     @cached_property
     def sources(self) -> dict[str, Source]:
         """The files on this machine by path."""
-        places = self.checked.places.values()
-        return {self.named(p.label): p.source for p in places if not p.source.stored}
+        sources = {}
+        for place in self.checked.places.values():
+            if not place.source.stored:
+                sources[self.named(place.label)] = place.source
+        return sources
 
     @property
     def subjects(self) -> set[str]:
@@ -100,13 +110,16 @@ class Examined(Struct, frozen=True, dict=True):
         submissions = self.checked.submissions
         submitters = {item.place.label or item.name: item.name for item in submissions}
         for finding in self.checked.report.findings:
-            if finding.waiver is None and not isinstance(finding, Unchecked):
-                about = self.named(finding.about)
-                submitter = submitters.get(about.partition("/")[0])
-                if submitter:
-                    places = tuple(replace(p, path=self.named(p.path)) for p in finding.occurrences)
-                    path = self.named(finding.path)
-                    yield submitter, replace(finding, path=path, subject=about, places=places)
+            if finding.waiver is not None or isinstance(finding, Unchecked):
+                continue
+            about = self.named(finding.about)
+            submitter = submitters.get(about.partition("/")[0])
+            if submitter:
+                places = [
+                    replace(place, path=self.named(place.path)) for place in finding.occurrences
+                ]
+                path = self.named(finding.path)
+                yield submitter, replace(finding, path=path, subject=about, places=tuple(places))
 
     @cached_property
     def alone(self) -> Submission | None:
@@ -127,21 +140,24 @@ def examine(path: str, options: Options) -> Examined:
     Raises:
         UserError: as ``check``, or there is no submission.
     """
-    top = path
-    within = ""
-    if not is_url(path):
-        here = Path(path).absolute()
-        for folder in (here, *here.parents):
-            if folder.name in _PARTS and all((folder.parent / n).is_dir() for n in _PARTS[:2]):
-                top = str(folder.parent)
-                within = here.relative_to(folder.parent).as_posix()
-                break
+    top, within = _submission_and_part(path)
     if within and not Path(path).exists():
         raise UserError(f"{path}: no such file or folder")
     examined = Examined(check([top], options), within)
     if not examined.checked.submissions:
         raise UserError(f"{path}: no submission; expected a round, a submission or a part of one")
     return examined
+
+
+def _submission_and_part(path: str) -> tuple[str, str]:
+    """Return the submission and the path in it, for a path in a submission; else the path."""
+    if not is_url(path):
+        here = Path(path).absolute()
+        for folder in (here, *here.parents):
+            parent = folder.parent
+            if folder.name in _PARTS and all((parent / name).is_dir() for name in _PARTS[:2]):
+                return str(parent), here.relative_to(parent).as_posix()
+    return path, ""
 
 
 def find_objections(
@@ -152,15 +168,13 @@ def find_objections(
     ``ALL`` selects all errors by the rules. Findings that are waived, unchecked, or ``filed`` by
     code and subject are left out.
     """
-    within = f"{examined.named(examined.within)}/" if examined.within else ""
     beginnings = tuple(prefixes)
     is_all = ALL in prefixes
     groups: dict[tuple[str, str], list[Finding]] = {}
     for submitter, finding in examined.findings:
-        chosen = finding.code.startswith(beginnings) or (is_all and finding.fails(Basis.RULES))
-        paths = (finding.about, *(place.path for place in finding.occurrences))
-        is_within = any(f"{path}/".startswith(within) for path in paths)
-        if chosen and is_within and (finding.code, finding.about) not in filed:
+        is_chosen = finding.code.startswith(beginnings) or (is_all and finding.fails(Basis.RULES))
+        is_filed = (finding.code, finding.about) in filed
+        if is_chosen and not is_filed and _is_within(examined, finding):
             groups.setdefault((submitter, finding.code), []).append(finding)
     objections: dict[str, Objection] = {}
     for (submitter, code), findings in sorted(groups.items()):
@@ -170,6 +184,15 @@ def find_objections(
         about = tuple(dict.fromkeys(finding.about for finding in findings))
         objections[name] = Objection(name, submitter, code, tuple(findings), about)
     return list(objections.values())
+
+
+def _is_within(examined: Examined, finding: Finding) -> bool:
+    """Return whether a finding concerns the part of the submission that is searched."""
+    if not examined.within:
+        return True
+    within = f"{examined.named(examined.within)}/"
+    paths = (finding.about, *(place.path for place in finding.occurrences))
+    return any(f"{path}/".startswith(within) for path in paths)
 
 
 # ---- what a corrected tree settles --------------------------------------------------------
@@ -215,8 +238,9 @@ class ObjectionOutcome(Struct, frozen=True):
 
     def due(self, entry: ObjectionEntry) -> str | None:
         """Return the date on which an objection must have its next state, if it is known."""
-        dates = self.calendar
-        return dates[DUE[entry.state]].isoformat() if dates and entry.is_open else None
+        if not self.calendar or not entry.is_open:
+            return None
+        return self.calendar[DUE[entry.state]].isoformat()
 
     @property
     def is_settled(self) -> bool:
@@ -231,22 +255,27 @@ def judge(
 
     The corrected rounds that waivers name are checked with the same ``options``.
     """
-    pairs = {(finding.code, finding.about) for _, finding in examined.findings}
+    found = {(finding.code, finding.about) for _, finding in examined.findings}
     subjects = examined.subjects
-    alone = examined.alone
     rounds = {"": examined}
     judged = []
+    filed = set[tuple[str, str]]()
     for entry in entries:
-        left = tuple(path for path in entry.about if (entry.code, path) in pairs)
-        if alone is not None and alone.name != entry.against:
+        subjects_of_entry = {(entry.code, path) for path in entry.about}
+        filed |= subjects_of_entry
+        left = tuple(path for path in entry.about if (entry.code, path) in found)
+        if examined.alone is not None and examined.alone.name != entry.against:
             judged.append(Judged(entry))
         elif left:
-            share = _share(entry, rounds, options) if entry.state is ObjectionState.WAIVED else ()
-            judged.append(Judged(entry, Standing.STANDS, left, *share))
+            item = Judged(entry, Standing.STANDS, left)
+            if entry.state is ObjectionState.WAIVED:
+                measured_percent, doubt = _share(entry, rounds, options)
+                item = replace(item, measured=measured_percent, doubt=doubt)
+            judged.append(item)
+        elif subjects.isdisjoint(entry.about):
+            judged.append(Judged(entry, Standing.REMOVED))
         else:
-            is_removed = subjects.isdisjoint(entry.about)
-            judged.append(Judged(entry, Standing.REMOVED if is_removed else Standing.SETTLED))
-    filed = {(entry.code, path) for entry in entries for path in entry.about}
+            judged.append(Judged(entry, Standing.SETTLED))
     new = find_objections(replace(examined, within=""), (ALL,), filed)
     return ObjectionOutcome(tuple(judged), tuple(new))
 
@@ -323,9 +352,11 @@ def read_entries(path: Path) -> tuple[ObjectionEntry, ...]:
     """
     items = _items(path)
     entries: dict[str, ObjectionEntry] = {}
-    for entry in (_entry(path, node) for node in (items.value if items else ())):
-        if entries.setdefault(entry.id, entry) is not entry:
+    for node in items.value if items else ():
+        entry = _entry(path, node)
+        if entry.id in entries:
             raise UserError(f"{path}: the id {entry.id!r} is repeated")
+        entries[entry.id] = entry
     return tuple(entries.values())
 
 
@@ -351,28 +382,34 @@ def _entry(path: Path, node: yaml.Node) -> ObjectionEntry:
     if kind(node) != "mapping":
         raise UserError(f"{where}: expected an objection with {', '.join(_REQUIRED)}")
     fields = value(node)
-    unknown = next((name for name in fields if name not in _FIELDS), None)
-    if unknown:
-        raise UserError(f"{where}: unknown key {unknown!r}{did_you_mean(unknown, _FIELDS)}")
-    missing = [name for name in _REQUIRED if not fields.get(name)]
-    if missing:
-        raise UserError(f"{where}: the objection lacks {', '.join(missing)}")
+    _require_known(fields, where)
     about = fields.pop("about")
     scores = fields.pop("scores", None) or {}
     if not isinstance(scores, dict):
         raise UserError(f"{where}: scores is not a mapping of paths to minutes")
     if not isinstance(about, list) or not all(isinstance(item, str) for item in about):
         raise UserError(f"{where}: about is not a list of paths")
-    wrong = next((name for name, text in fields.items() if not isinstance(text, str)), None)
-    if wrong:
-        raise UserError(f"{where}: {wrong} is not text")
+    for name, text in fields.items():
+        if not isinstance(text, str):
+            raise UserError(f"{where}: {name} is not text")
     fields["state"] = state_of(fields["state"], where)
     if "percent" in fields:
         fields["percent"] = _number(fields["percent"].removesuffix("%"), f"{where}: percent")
     if fields["state"] is ObjectionState.WAIVED:
         _require_share(fields.get("percent"), where)
-    minutes = {file: _number(n, f"{where}: the score of {file}") for file, n in scores.items()}
-    return ObjectionEntry(about=tuple(about), scores=minutes, **fields)
+    for file, score in scores.items():
+        scores[file] = _number(score, f"{where}: the score of {file}")
+    return ObjectionEntry(about=tuple(about), scores=scores, **fields)
+
+
+def _require_known(fields: Mapping[str, Any], where: str) -> None:
+    """Check that an objection has all fields that it needs, and no unknown ones."""
+    for name in fields:
+        if name not in _FIELDS:
+            raise UserError(f"{where}: unknown key {name!r}{did_you_mean(name, _FIELDS)}")
+    missing = [name for name in _REQUIRED if not fields.get(name)]
+    if missing:
+        raise UserError(f"{where}: the objection lacks {', '.join(missing)}")
 
 
 def _number(text: Any, where: str) -> float:
@@ -417,8 +454,9 @@ def _share(
         percent = measured(entry, rounds[entry.corrected], rounds[""])
     except UserError as error:
         return None, str(error).removeprefix(f"{entry.id}: ")
-    is_small = percent < WAIVED_BELOW
-    return percent, "" if is_small else f"{percent:.3g} % as measured, not below {WAIVED_BELOW:g} %"
+    if percent < WAIVED_BELOW:
+        return percent, ""
+    return percent, f"{percent:.3g} % as measured, not below {WAIVED_BELOW:g} %"
 
 
 def measured(entry: ObjectionEntry, corrected: Examined, examined: Examined | None = None) -> float:
@@ -433,32 +471,39 @@ def measured(entry: ObjectionEntry, corrected: Examined, examined: Examined | No
     """
     if corrected.alone is not None:
         raise UserError(f"{entry.id}: expected the round with the correction, not one submission")
-    before: Mapping[str, float | None] = entry.scores
-    if examined is not None and examined is not corrected:
-        scored = examined.scored(entry.about).items()
-        before = {path: row.score_minutes for path, row in scored}
-    left = {f.about for _, f in corrected.findings if f.code == entry.code}
+    scores = _scores_before(entry, corrected, examined)
+    if not scores:
+        raise UserError(f"{entry.id}: no score was recorded with the objection; nothing to measure")
+    most = 0.0
+    for path, before in scores.items():
+        row = corrected.rows.get(path)
+        after = row.score_minutes if row else None
+        if row is None or after is None or not before:
+            raise UserError(f"{entry.id}: {path} has no score in the corrected round")
+        for other in corrected.rows.values():
+            if _competes(row, other) and _is_between(other.score_minutes, before, after):
+                change = f"{path} takes {minutes(after)} minutes, not {minutes(before)}"
+                rival = f"{other.submitter} {other.system} takes {minutes(other.score_minutes)}"
+                raise UserError(f"{entry.id}: the order of competitors changes: {change}; {rival}")
+        most = max(most, 100 * abs(after / before - 1))
+    return most
+
+
+def _scores_before(
+    entry: ObjectionEntry, corrected: Examined, examined: Examined | None
+) -> Mapping[str, float | None]:
+    """Return the scores, by path, that those of the corrected round are compared with."""
+    left = {finding.about for _, finding in corrected.findings if finding.code == entry.code}
     if left.issuperset(entry.about):
         if not entry.code.startswith(_OF_FACTORS):
             reason = "not corrected in this round, so there is nothing to measure"
             raise UserError(f"{entry.id}: {reason}")
-        scored = corrected.scored(entry.about).items()
-        before = {path: row.unscaled_minutes for path, row in scored}
-    if not before:
-        raise UserError(f"{entry.id}: no score was recorded with the objection; nothing to measure")
-    differences = [0.0]
-    for path, old in before.items():
-        row = corrected.rows.get(path)
-        new = row.score_minutes if row else None
-        if row is None or new is None or not old:
-            raise UserError(f"{entry.id}: {path} has no score in the corrected round")
-        for other in corrected.rows.values():
-            if _competes(row, other) and _is_between(other.score_minutes, old, new):
-                own = f"{path} takes {minutes(new)} minutes, not {minutes(old)}"
-                rival = f"{other.submitter} {other.system} takes {minutes(other.score_minutes)}"
-                raise UserError(f"{entry.id}: the order of competitors changes: {own}; {rival}")
-        differences.append(100 * abs(new / old - 1))
-    return max(differences)
+        scored = corrected.scored(entry.about)
+        return {path: row.unscaled_minutes for path, row in scored.items()}
+    if examined is not None and examined is not corrected:
+        scored = examined.scored(entry.about)
+        return {path: row.score_minutes for path, row in scored.items()}
+    return entry.scores
 
 
 def _competes(row: ResultSetRow, other: ResultSetRow) -> bool:
@@ -467,8 +512,9 @@ def _competes(row: ResultSetRow, other: ResultSetRow) -> bool:
 
 
 def _is_between(value: float | None, before: float, after: float) -> bool:
-    low, high = sorted((before, after))
-    return value is not None and low <= value <= high and low < high
+    if value is None or before == after:
+        return False
+    return min(before, after) <= value <= max(before, after)
 
 
 def with_new(
@@ -495,17 +541,19 @@ def with_new(
 
 
 def _item(objection: Objection, examined: Examined, by: str | None, indent: str) -> str:
-    fields = {"id": objection.id, "against": objection.against, "by": by or ""}
-    fields |= {
-        "code": objection.code,
-        "title": objection.title,
-        "state": ObjectionState.DRAFTED.value,
-    }
-    lines = [f"{name}: {_scalar(text)}" for name, text in fields.items() if text or name != "by"]
-    lines += ["about:", *(f"  - {_scalar(path)}" for path in objection.about)]
-    rows = examined.scored(objection.about).items()
-    scores = [f"  {_scalar(path)}: {row.score_minutes:.9g}" for path, row in rows]
-    lines += ["scores:", *scores] if scores else []
+    lines = [f"id: {_scalar(objection.id)}", f"against: {_scalar(objection.against)}"]
+    if by:
+        lines.append(f"by: {_scalar(by)}")
+    lines.append(f"code: {_scalar(objection.code)}")
+    lines.append(f"title: {_scalar(objection.title)}")
+    lines.append(f"state: {ObjectionState.DRAFTED}")
+    lines.append("about:")
+    lines += [f"  - {_scalar(path)}" for path in objection.about]
+    scored = examined.scored(objection.about)
+    if scored:
+        lines.append("scores:")
+    for path, row in scored.items():
+        lines.append(f"  {_scalar(path)}: {row.score_minutes:.9g}")
     return f"{indent}- " + f"\n{indent}  ".join(lines) + "\n"
 
 
@@ -524,9 +572,9 @@ def change_states(
         UserError: an id is unknown, the change is not allowed, or the file cannot be written.
     """
     entries = {entry.id: entry for entry in read_entries(path)}
-    unknown = next((name for name in ids if name not in entries), None)
-    if unknown:
-        raise UserError(f"{path}: no objection {unknown!r}{did_you_mean(unknown, entries)}")
+    for name in ids:
+        if name not in entries:
+            raise UserError(f"{path}: no objection {name!r}{did_you_mean(name, entries)}")
     new = dict.fromkeys(ids, fields)
     if corrected is not None:
         for name in ids:
@@ -546,20 +594,35 @@ def _edited(path: Path, text: str, node: Any, fields: Mapping[str, str]) -> str:
     """Replace the values of fields in the node; add missing fields below its state."""
     if node.flow_style:
         raise UserError(f"{_place(path, node)}: write every field of the objection on its own line")
-    pairs = {key(name): (name, item) for name, item in node.value}
-    state = pairs["state"][0]
-    end = text.find("\n", state.start_mark.index)
-    end = len(text) if end < 0 else end
-    start = f"\n{' ' * state.start_mark.column}"
-    new = [f"{start}{n}: {_scalar(t)}" for n, t in fields.items() if n not in pairs]
-    edits = [(end, end, "".join(new))]
-    for name in fields.keys() & pairs.keys():
-        item = pairs[name][1]
+    names = {}
+    items = {}
+    for name, item in node.value:
+        names[key(name)] = name
+        items[key(name)] = item
+    edits = [_added(text, names["state"], fields, items)]
+    for field in fields.keys() & items.keys():
+        item = items[field]
         if item.style in ("|", ">"):
-            raise UserError(f"{_place(path, item)}: write {name} on one line, in quotation marks")
-        first = item.start_mark.index
-        stop = item.end_mark.index
-        edits.append((first, stop, " " * (first == stop) + _scalar(fields[name])))
-    for first, stop, words in sorted(edits, reverse=True):
-        text = text[:first] + words + text[stop:]
+            raise UserError(f"{_place(path, item)}: write {field} on one line, in quotation marks")
+        start = item.start_mark.index
+        end = item.end_mark.index
+        space = " " if start == end else ""  # after the colon of an empty value
+        edits.append((start, end, space + _scalar(fields[field])))
+    for start, end, words in sorted(edits, reverse=True):
+        text = text[:start] + words + text[end:]
     return text
+
+
+def _added(
+    text: str, state: Any, fields: Mapping[str, str], items: Mapping[str, Any]
+) -> tuple[int, int, str]:
+    """Return the edit that adds the fields without an item, as start, end and new text."""
+    end = text.find("\n", state.start_mark.index)
+    if end < 0:
+        end = len(text)
+    indent = " " * state.start_mark.column
+    words = ""
+    for field, content in fields.items():
+        if field not in items:
+            words += f"\n{indent}{field}: {_scalar(content)}"
+    return end, end, words
