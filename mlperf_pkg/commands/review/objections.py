@@ -115,9 +115,9 @@ class Examined(Struct, frozen=True, dict=True):
             about = self.named(finding.about)
             submitter = submitters.get(about.partition("/")[0])
             if submitter:
-                places = [
-                    replace(place, path=self.named(place.path)) for place in finding.occurrences
-                ]
+                places = []
+                for place in finding.occurrences:
+                    places.append(replace(place, path=self.named(place.path)))
                 path = self.named(finding.path)
                 yield submitter, replace(finding, path=path, subject=about, places=tuple(places))
 
@@ -168,25 +168,28 @@ def find_objections(
     ``ALL`` selects all errors by the rules. Findings that are waived, unchecked, or ``filed`` by
     code and subject are left out.
     """
-    beginnings = tuple(prefixes)
-    is_all = ALL in prefixes
     groups: dict[tuple[str, str], list[Finding]] = {}
     for submitter, finding in examined.findings:
-        is_chosen = finding.code.startswith(beginnings) or (is_all and finding.fails(Basis.RULES))
         is_filed = (finding.code, finding.about) in filed
-        if is_chosen and not is_filed and _is_within(examined, finding):
+        if _is_chosen(finding, prefixes) and _is_within(finding, examined) and not is_filed:
             groups.setdefault((submitter, finding.code), []).append(finding)
     objections: dict[str, Objection] = {}
     for (submitter, code), findings in sorted(groups.items()):
         text = f"{submitter}-{code}-{examined.within}".lower()
         stem = re.sub(r"[^a-z0-9]+", "-", text).strip("-")[:_LONGEST] or "objection"
         name = unused(stem, objections)  # also the stem of a file
-        about = tuple(dict.fromkeys(finding.about for finding in findings))
-        objections[name] = Objection(name, submitter, code, tuple(findings), about)
+        about = dict.fromkeys(finding.about for finding in findings)
+        objections[name] = Objection(name, submitter, code, tuple(findings), tuple(about))
     return list(objections.values())
 
 
-def _is_within(examined: Examined, finding: Finding) -> bool:
+def _is_chosen(finding: Finding, prefixes: Sequence[str]) -> bool:
+    if finding.code.startswith(tuple(prefixes)):
+        return True
+    return ALL in prefixes and finding.fails(Basis.RULES)
+
+
+def _is_within(finding: Finding, examined: Examined) -> bool:
     """Return whether a finding concerns the part of the submission that is searched."""
     if not examined.within:
         return True
@@ -261,17 +264,14 @@ def judge(
     judged = []
     filed = set[tuple[str, str]]()
     for entry in entries:
-        subjects_of_entry = {(entry.code, path) for path in entry.about}
-        filed |= subjects_of_entry
+        filed.update((entry.code, path) for path in entry.about)
         left = tuple(path for path in entry.about if (entry.code, path) in found)
         if examined.alone is not None and examined.alone.name != entry.against:
             judged.append(Judged(entry))
         elif left:
             item = Judged(entry, Standing.STANDS, left)
-            if entry.state is ObjectionState.WAIVED:
-                measured_percent, doubt = _share(entry, rounds, options)
-                item = replace(item, measured=measured_percent, doubt=doubt)
-            judged.append(item)
+            is_waived = entry.state is ObjectionState.WAIVED
+            judged.append(_with_share(item, rounds, options) if is_waived else item)
         elif subjects.isdisjoint(entry.about):
             judged.append(Judged(entry, Standing.REMOVED))
         else:
@@ -397,16 +397,17 @@ def _entry(path: Path, node: yaml.Node) -> ObjectionEntry:
         fields["percent"] = _number(fields["percent"].removesuffix("%"), f"{where}: percent")
     if fields["state"] is ObjectionState.WAIVED:
         _require_share(fields.get("percent"), where)
+    numbers = {}
     for file, score in scores.items():
-        scores[file] = _number(score, f"{where}: the score of {file}")
-    return ObjectionEntry(about=tuple(about), scores=scores, **fields)
+        numbers[file] = _number(score, f"{where}: the score of {file}")
+    return ObjectionEntry(about=tuple(about), scores=numbers, **fields)
 
 
 def _require_known(fields: Mapping[str, Any], where: str) -> None:
     """Check that an objection has all fields that it needs, and no unknown ones."""
-    for name in fields:
-        if name not in _FIELDS:
-            raise UserError(f"{where}: unknown key {name!r}{did_you_mean(name, _FIELDS)}")
+    unknown = next((name for name in fields if name not in _FIELDS), None)
+    if unknown:
+        raise UserError(f"{where}: unknown key {unknown!r}{did_you_mean(unknown, _FIELDS)}")
     missing = [name for name in _REQUIRED if not fields.get(name)]
     if missing:
         raise UserError(f"{where}: the objection lacks {', '.join(missing)}")
@@ -441,22 +442,21 @@ def _require_share(percent: float | None, where: str) -> None:
         raise UserError(f"{where}: waived at {percent:g} %; {reason}")
 
 
-def _share(
-    entry: ObjectionEntry, rounds: dict[str, Examined], options: Options
-) -> tuple[float | None, str]:
-    """Return the difference of a waiver as measured, and why it does not hold.
+def _with_share(item: Judged, rounds: dict[str, Examined], options: Options) -> Judged:
+    """Return a waiver with its difference as measured, and why it does not hold.
 
     ``rounds`` are those that were checked before, by path; the one under review has none.
     """
+    entry = item.entry
     try:
         if entry.corrected not in rounds:
             rounds[entry.corrected] = examine(entry.corrected, options)
         percent = measured(entry, rounds[entry.corrected], rounds[""])
     except UserError as error:
-        return None, str(error).removeprefix(f"{entry.id}: ")
-    if percent < WAIVED_BELOW:
-        return percent, ""
-    return percent, f"{percent:.3g} % as measured, not below {WAIVED_BELOW:g} %"
+        return replace(item, doubt=str(error).removeprefix(f"{entry.id}: "))
+    is_small = percent < WAIVED_BELOW
+    doubt = "" if is_small else f"{percent:.3g} % as measured, not below {WAIVED_BELOW:g} %"
+    return replace(item, measured=percent, doubt=doubt)
 
 
 def measured(entry: ObjectionEntry, corrected: Examined, examined: Examined | None = None) -> float:
@@ -512,9 +512,8 @@ def _competes(row: ResultSetRow, other: ResultSetRow) -> bool:
 
 
 def _is_between(value: float | None, before: float, after: float) -> bool:
-    if value is None or before == after:
-        return False
-    return min(before, after) <= value <= max(before, after)
+    low, high = sorted((before, after))
+    return value is not None and low <= value <= high and low < high
 
 
 def with_new(
@@ -572,9 +571,9 @@ def change_states(
         UserError: an id is unknown, the change is not allowed, or the file cannot be written.
     """
     entries = {entry.id: entry for entry in read_entries(path)}
-    for name in ids:
-        if name not in entries:
-            raise UserError(f"{path}: no objection {name!r}{did_you_mean(name, entries)}")
+    unknown = next((name for name in ids if name not in entries), None)
+    if unknown:
+        raise UserError(f"{path}: no objection {unknown!r}{did_you_mean(unknown, entries)}")
     new = dict.fromkeys(ids, fields)
     if corrected is not None:
         for name in ids:
