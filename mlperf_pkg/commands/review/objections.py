@@ -270,8 +270,9 @@ def judge(
             judged.append(Judged(entry))
         elif left:
             item = Judged(entry, Standing.STANDS, left)
-            is_waived = entry.state is ObjectionState.WAIVED
-            judged.append(_with_share(item, rounds, options) if is_waived else item)
+            if entry.state is ObjectionState.WAIVED:
+                item = _with_share(item, rounds, options)
+            judged.append(item)
         elif subjects.isdisjoint(entry.about):
             judged.append(Judged(entry, Standing.REMOVED))
         else:
