@@ -58,7 +58,7 @@ class Item(Struct, frozen=True):
     urgent: int
 
 
-_COLUMNS = (column("Topic", attrgetter("topic")), column("Look at", attrgetter("text")))
+_COLUMNS = (column("Topic", "topic"), column("Look at", "text"))
 
 
 def section(reviewed: ReviewedRound) -> ReviewSection:
@@ -140,7 +140,9 @@ def _topic(code: str, rule: Rule | None) -> str:
             return _RUNS
         if rule.key in KEYS:
             return _EVALUATIONS
-        return _HYPERPARAMETERS if is_hyperparameter(rule.key) else _RULES
+        if is_hyperparameter(rule.key):
+            return _HYPERPARAMETERS
+        return _RULES
     topics: dict[str, str] = {}
     for topic, (prefixes, _) in _TOPICS.items():
         topics |= dict.fromkeys(prefixes, topic)
@@ -245,7 +247,9 @@ def _previous(
         version = version_of(row.round)
         if row.usage == round_.usage and version < round_.version:
             by_version.setdefault(version, []).append(row)
-    return by_version[max(by_version)] if by_version else ()
+    if by_version:
+        return by_version[max(by_version)]
+    return ()
 
 
 def short(path: str) -> str:
@@ -254,7 +258,9 @@ def short(path: str) -> str:
     if kind:
         return rest
     _, kind, rest = path.partition("/systems/")
-    return rest.removesuffix(".json") if kind else path.rpartition("/")[2]
+    if kind:
+        return rest.removesuffix(".json")
+    return path.rpartition("/")[2]
 
 
 def listed(names: Iterable[str], most: int = _MOST_NAMES, separator: str = ", ") -> str:
@@ -308,7 +314,9 @@ def software(subject: Subject) -> Iterator[str]:
 
 def _text(system: SystemFile, field: str) -> str:
     value = (system.contents or {}).get(field)
-    return _plain(value) if isinstance(value, str) else ""
+    if isinstance(value, str):
+        return _plain(value)
+    return ""
 
 
 def _differing_stack(systems: Iterable[SystemFile]) -> Iterator[str]:
@@ -340,7 +348,9 @@ def _versions_by_part(systems: Iterable[SystemFile]) -> dict[str, list[tuple[str
 def _in_all_unnamed(stacks: Iterable[Mapping[str, list[str]]]) -> set[str]:
     """Return the versions that are in all stacks of one string."""
     unnamed = [set(stack[_UNNAMED]) for stack in stacks if _UNNAMED in stack]
-    return set.intersection(*unnamed) if unnamed else set()
+    if unnamed:
+        return set.intersection(*unnamed)
+    return set()
 
 
 def _stack(system: SystemFile) -> Mapping[str, list[str]]:

@@ -6,7 +6,6 @@ Source: training_rules, Reference Convergence Points; submission_rules, Schedule
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from operator import attrgetter
 
 from msgspec import Struct
 
@@ -53,7 +52,9 @@ class RcpTest(Struct, frozen=True):
             return _state_of_failed(test, fails=fails)
         if fails:
             return FAILS
-        return BYPASSED if finding else PASSES
+        if finding:
+            return BYPASSED
+        return PASSES
 
     @property
     def margin(self) -> float | None:
@@ -61,16 +62,19 @@ class RcpTest(Struct, frozen=True):
         finding = self.finding
         if finding is not None and finding.code == _ALLOWED_ONCE:
             return 100 * float(finding.found / finding.expected - 1)
-        return self.row.rcp.margin_percent if self.row.rcp else None
+        if self.row.rcp:
+            return self.row.rcp.margin_percent
+        return None
 
     @property
     def words(self) -> str:
-        """The message of the finding on it, else of the official checker."""
+        """The code of the finding on it, if any, and the message of the official checker."""
         test = self.row.rcp
         finding = self.finding
         if finding is None:
             return test.message if test else _NO_TEST
-        return f"{finding.code}: {test.message if test else finding.text}"
+        message = test.message if test else finding.text
+        return f"{finding.code}: {message}"
 
 
 def _state_of_failed(test: RcpRow, *, fails: bool) -> str:
@@ -81,7 +85,9 @@ def _state_of_failed(test: RcpRow, *, fails: bool) -> str:
         return MISSING
     if test.bypassed:
         return BYPASSED
-    return FAILS if fails else OFFICIAL
+    if fails:
+        return FAILS
+    return OFFICIAL
 
 
 def tests_of(rows: Iterable[ResultSetRow], findings: Iterable[Finding]) -> list[RcpTest]:
@@ -111,9 +117,7 @@ def section(reviewed: ReviewedRound) -> ReviewSection:
         "missing": table_of(
             _MISSING, missing, title="Missing reference points", note=_MISSING_NOTE
         ),
-        "normalised": table_of(
-            _NORMALISED, normalised, title="Normalised scores", note=_NORMALISED_NOTE
-        ),
+        "normalised": _normalised_table(normalised),
     }
     counts = Counter(test.state for test in tests)
     date = dates.get(SUBMISSION, "unknown")
@@ -140,13 +144,51 @@ def _normalised(tests: Iterable[RcpTest]) -> list[ResultSetRow]:
 
 
 def _sets_table(tests: Sequence[RcpTest]) -> Table:
+    rows = []
     marked = set[tuple[int, int]]()
-    for row, test in enumerate(tests):
+    for number, test in enumerate(tests):
+        row = test.row
+        mean = row.rcp.mean if row.rcp else None
+        minimum = row.rcp.minimum if row.rcp else None
+        rows.append(
+            (
+                row.submitter,
+                row.system,
+                row.benchmark,
+                _size(row),
+                test.state,
+                _rounded(test.margin, 2),
+                _rounded(mean),
+                _rounded(minimum),
+                test.words,
+            )
+        )
         if test.state in (FAILS, MISSING):
-            marked.add((row, _TEST))
+            marked.add((number, _TEST))
     return table_of(
-        _SETS, tests, title="RCP tests by margin", note=_SETS_NOTE, marked=frozenset(marked)
+        _SETS, rows, title="RCP tests by margin", note=_SETS_NOTE, marked=frozenset(marked)
     )
+
+
+def _normalised_table(rows: Iterable[ResultSetRow]) -> Table:
+    cells = []
+    for row in rows:
+        score = row.score_minutes or 0.0
+        unscaled = row.unscaled_minutes or 0.0
+        increase = 100 * (row.scaling_factor - 1)
+        cells.append(
+            (
+                row.submitter,
+                row.system,
+                row.benchmark,
+                _rounded(row.scaling_factor),
+                _rounded(unscaled, 3),
+                _rounded(score, 3),
+                _rounded(score - unscaled, 3),
+                _rounded(increase, 2),
+            )
+        )
+    return table_of(_NORMALISED, cells, title="Normalised scores", note=_NORMALISED_NOTE)
 
 
 def _missing(tests: Iterable[RcpTest], dates: Calendar) -> Iterator[tuple[Cell, ...]]:
@@ -161,33 +203,36 @@ def _missing(tests: Iterable[RcpTest], dates: Calendar) -> Iterator[tuple[Cell, 
         runs = _REFERENCE_RUNS * max(row.runs_required or 0 for row in rows)
         due = dates.get("early_rcps" if benchmark in _EARLY else "rcps")
         submitters = ", ".join(sorted({row.submitter or wording.NOTHING for row in rows}))
-        yield benchmark, size, runs or None, str(due) if due else None, submitters, len(rows)
+        day = str(due) if due else None
+        yield benchmark, size, runs or None, day, submitters, len(rows)
 
 
 def _size(row: ResultSetRow) -> int | float | None:
     size = row.rcp.batch_size if row.rcp else -1
     if size < 0:
         return None
-    return int(size) if size == size // 1 else size
+    if size == size // 1:
+        return int(size)
+    return size
 
 
 def _rounded(value: float | None, digits: int = 4) -> float | None:
-    return value if value is None or not math.isfinite(value) else round(value, digits)
+    if value is None or not math.isfinite(value):
+        return value
+    return round(value, digits)
 
 
 _NO_TEST = "no test for this benchmark"
 _SETS = (
-    column("Submitter", attrgetter("row.submitter")),
-    column("System", attrgetter("row.system")),
-    column("Benchmark", attrgetter("row.benchmark")),
-    column("Batch size", lambda test: _size(test.row), numbers=True),
-    column("Test", attrgetter("state")),
-    column("Margin %", lambda test: _rounded(test.margin, 2), numbers=True),
-    column("Mean", lambda test: test.row.rcp and _rounded(test.row.rcp.mean), numbers=True),
-    column(
-        "Least accepted", lambda test: test.row.rcp and _rounded(test.row.rcp.minimum), numbers=True
-    ),
-    column("Official checker", attrgetter("words")),
+    column("Submitter"),
+    column("System"),
+    column("Benchmark"),
+    column("Batch size", numbers=True),
+    column("Test"),
+    column("Margin %", numbers=True),
+    column("Mean", numbers=True),
+    column("Least accepted", numbers=True),
+    column("Official checker"),
 )
 _TEST = 4  # the place of the test among the columns
 _SETS_NOTE = (
@@ -204,18 +249,14 @@ _MISSING = (
 )
 _MISSING_NOTE = "Reference runs: the number expected, twice the runs of a result set."
 _NORMALISED = (
-    column("Submitter", attrgetter("submitter")),
-    column("System", attrgetter("system")),
-    column("Benchmark", attrgetter("benchmark")),
-    column("Factor", lambda row: _rounded(row.scaling_factor), numbers=True),
-    column("Unscaled", lambda row: _rounded(row.unscaled_minutes or 0.0, 3), numbers=True),
-    column("Score", lambda row: _rounded(row.score_minutes, 3), numbers=True),
-    column(
-        "Minutes",
-        lambda row: _rounded(row.score_minutes - (row.unscaled_minutes or 0.0), 3),
-        numbers=True,
-    ),
-    column("Percent", lambda row: _rounded(100 * (row.scaling_factor - 1), 2), numbers=True),
+    column("Submitter"),
+    column("System"),
+    column("Benchmark"),
+    column("Factor", numbers=True),
+    column("Unscaled", numbers=True),
+    column("Score", numbers=True),
+    column("Minutes", numbers=True),
+    column("Percent", numbers=True),
 )
 _NORMALISED_NOTE = "Minutes and percent: the increase of the time-to-train by the factor."
 

@@ -311,7 +311,9 @@ def _summarized(title: str, texts: Iterable[str], file_: str) -> list[str]:
     if len(lines) > most:
         more = len(lines) - most + 1
         lines[most - 1 :] = [f"  ... {more} more lines: see {file_}"]
-    return ["", title, *lines] if lines else []
+    if lines:
+        return ["", title, *lines]
+    return []
 
 
 # ---- the page -----------------------------------------------------------------------------
@@ -420,7 +422,9 @@ def _document(folder: Path) -> Any:
         is_one = document["format"] == FORMAT and not folder.is_symlink()
     except (OSError, ValueError, TypeError, LookupError, RecursionError):
         return None
-    return document if is_one else None
+    if is_one:
+        return document
+    return None
 
 
 # ---- a package for each submitter ---------------------------------------------------------
@@ -503,7 +507,9 @@ class _Names(Struct, frozen=True):
         table = section.tables[name]
         if section.checks:  # the checklist of a submission
             is_whole = name in self.own or name in self.reviews
-            return table if is_whole else replace(table, groups=[])
+            if is_whole:
+                return table
+            return replace(table, groups=[])
         rows: list[list[Any]] = []
         marked = set[tuple[int, int]]()
         for number, row in enumerate(table.rows):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from operator import attrgetter
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -184,7 +183,9 @@ def benchmark_table(group: BenchmarkGroup) -> Table:
 
 
 def _place_in_table(line: _Line) -> int:
-    return line.size if isinstance(line.size, int) else 0
+    if isinstance(line.size, int):
+        return line.size
+    return 0
 
 
 def _sets_as_rows(lines: Sequence[_Line], keys: Sequence[str]) -> Table:
@@ -304,7 +305,9 @@ def _cell(value: str) -> Cell:
 
 
 def _size(value: float | None) -> Cell:
-    return int(value) if value is not None and value == int(value) else value
+    if value is not None and value == int(value):
+        return int(value)
+    return value
 
 
 # ---- the hyperparameters of a set ---------------------------------------------------------
@@ -427,7 +430,9 @@ class ReferenceHyperparameters(Struct, frozen=True):
         values = self._values(key, near if is_within else self.points)
         if values and (is_within or len(values) == 1):
             return values
-        return [self.fixed[key]] if key in self.fixed else []
+        if key in self.fixed:
+            return [self.fixed[key]]
+        return []
 
     def has(self, value: str, key: str, size: float | None) -> bool | None:
         """Return whether the reference has a value, or values on both sides of it.
@@ -465,7 +470,9 @@ def limits(values: Sequence[str]) -> tuple[float, float] | None:
         if parsed is None:
             return None
         numbers.append(parsed)
-    return (min(numbers), max(numbers)) if numbers else None
+    if numbers:
+        return (min(numbers), max(numbers))
+    return None
 
 
 def number(value: str) -> float | None:
@@ -573,14 +580,14 @@ class Outlier(Struct, frozen=True):
 
 
 _OUTLIERS = (
-    column("Benchmark", attrgetter("group.benchmark")),
+    column("Benchmark", "group.benchmark"),
     column("Batch size", lambda outlier: _size(outlier.entry.size), numbers=True),
-    column("Submitter", attrgetter("entry.submitter")),
-    column("System", attrgetter("entry.system")),
-    column("Hyperparameter", attrgetter("key")),
-    column("Value", attrgetter("value")),
+    column("Submitter", "entry.submitter"),
+    column("System", "entry.system"),
+    column("Hyperparameter", "key"),
+    column("Value", "value"),
     column("Reference", lambda outlier: " to ".join(map(plain, outlier.reference))),
-    column("Why", attrgetter("why")),
+    column("Why", "why"),
 )
 _VALUE = 5  # the place of the value among the columns
 

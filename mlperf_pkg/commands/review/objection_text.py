@@ -254,7 +254,9 @@ _LABEL = 50  # characters of a label at GitHub
 
 def _state(entry: filed.ObjectionEntry) -> str:
     state = entry.state.value.replace("_", " ")
-    return state if entry.percent is None else f"{state} ({entry.percent:g} %)"
+    if entry.percent is None:
+        return state
+    return f"{state} ({entry.percent:g} %)"
 
 
 def _doubts(outcome: filed.ObjectionOutcome) -> list[str]:
@@ -312,7 +314,9 @@ def _summary(outcome: filed.ObjectionOutcome) -> str:
         counts["not in the tree"] = len(judged) - len(standings)
         counts["new"] = len(outcome.new)
     words = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
-    return f"{number}: {words}" if words else number
+    if words:
+        return f"{number}: {words}"
+    return number
 
 
 def json(outcome: filed.ObjectionOutcome, _: View) -> str:
@@ -408,7 +412,9 @@ def agenda(entries: Sequence[filed.ObjectionEntry], calendar: Calendar | None) -
 
 
 def _due(due: str | None) -> str:
-    return f", due {due}" if due else ""
+    if due:
+        return f", due {due}"
+    return ""
 
 
 def _item(entry: filed.ObjectionEntry, due: str | None) -> str:
@@ -456,16 +462,16 @@ def section(reviewed: ReviewedRound) -> ReviewSection:
 
 def _states_table(outcome: filed.ObjectionOutcome) -> Table:
     columns = (
-        column("objection", attrgetter("entry.id")),
-        column("against", attrgetter("entry.against")),
+        column("objection", "entry.id"),
+        column("against", "entry.against"),
         column("by", lambda item: item.entry.by or None),
-        column("code", attrgetter("entry.code")),
+        column("code", "entry.code"),
         column("state", lambda item: _state(item.entry)),
         column("due", lambda item: outcome.due(item.entry)),
         column("in the tree", _standing),
-        column("measured %", attrgetter("measured"), numbers=True),
+        column("measured %", "measured", numbers=True),
         column("not waived", lambda item: item.doubt or None),
-        column("found", attrgetter("entry.title")),
+        column("found", "entry.title"),
     )
     return table_of(columns, outcome.objections, title="Objections and their states")
 

@@ -58,7 +58,9 @@ class Objection(Struct, frozen=True):
         """The message of the first finding, and the number of others."""
         text = self.findings[0].text
         more = len(self.findings) - 1
-        return f"{text} (and {counted(more, 'more finding')})" if more else text
+        if more:
+            return f"{text} (and {counted(more, 'more finding')})"
+        return text
 
 
 class Examined(Struct, frozen=True, dict=True):
@@ -131,7 +133,9 @@ class Examined(Struct, frozen=True, dict=True):
         alone = self.alone
         if alone is None:
             return path
-        return alone.name if path in ("", ".") else f"{alone.name}/{path}"
+        if path in ("", "."):
+            return alone.name
+        return f"{alone.name}/{path}"
 
 
 def examine(path: str, options: Options) -> Examined:
@@ -371,7 +375,9 @@ def _items(path: Path) -> yaml.SequenceNode | None:
     items: yaml.SequenceNode = root.value[0][1]
     if kind(items) != "sequence" and items.value:
         raise UserError(f"{_place(path, items)}: objections is not a list")
-    return items if items.value else None
+    if items.value:
+        return items
+    return None
 
 
 def _place(path: Path, node: yaml.Node) -> str:
@@ -558,7 +564,9 @@ def _item(objection: Objection, examined: Examined, by: str | None, indent: str)
 
 
 def _scalar(text: str) -> str:
-    return text if _PLAIN.fullmatch(text) else json.dumps(visible(text), ensure_ascii=False)
+    if _PLAIN.fullmatch(text):
+        return text
+    return json.dumps(visible(text), ensure_ascii=False)
 
 
 def change_states(

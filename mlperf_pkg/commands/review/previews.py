@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence, Set
 from enum import StrEnum
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,6 +20,7 @@ from mlperf_pkg.commands.review.round import (
     ReviewSide,
     RoundListing,
     SideEntry,
+    data_column,
     matched,
 )
 from mlperf_pkg.infra.text import letters
@@ -107,7 +108,9 @@ def _name(row: Succession) -> str:
     preview = row.preview.row
     name = f"{preview.round} {preview.submitter} {preview.benchmark}"
     division = preview.division.lower()
-    return name if division == "closed" else f"{name} ({division or 'no division'})"
+    if division == "closed":
+        return name
+    return f"{name} ({division or 'no division'})"
 
 
 def _available(row: Succession) -> str:
@@ -128,7 +131,9 @@ def _available(row: Succession) -> str:
 def _scale(scale: Scale | None) -> str:
     if scale is None:
         return wording.NOTHING
-    return str(scale.number) if scale.unit == "accelerator" else str(scale)
+    if scale.unit == "accelerator":
+        return str(scale.number)
+    return str(scale)
 
 
 def _change(row: Succession) -> str:
@@ -139,49 +144,38 @@ def _change(row: Succession) -> str:
     return f"{row.percent:+.{decimals}f} %{mark}"
 
 
-def _data(key: str, path: str) -> Column:
-    """Return a column of data: the value at a path of attributes, None if one of them is None."""
-
-    def value(row: Any) -> Any:
-        for name in path.split("."):
-            row = None if row is None else getattr(row, name)
-        return row
-
-    return Column(key=key, of=value)
-
-
 COLUMNS = (
     Column("Preview", of=_name),
-    _data("outcome", "outcome.value"),
-    _data("round", "preview.row.round"),
-    _data("submitter", "preview.row.submitter"),
-    _data("system", "preview.row.system"),
-    _data("accelerator", "preview.row.accelerator_model"),
-    _data("benchmark", "preview.row.benchmark"),
-    _data("division", "preview.row.division"),
-    _data("role", "role.value"),
+    data_column("outcome", "outcome.value"),
+    data_column("round", "preview.row.round"),
+    data_column("submitter", "preview.row.submitter"),
+    data_column("system", "preview.row.system"),
+    data_column("accelerator", "preview.row.accelerator_model"),
+    data_column("benchmark", "preview.row.benchmark"),
+    data_column("division", "preview.row.division"),
+    data_column("role", "role.value"),
     Column("On", 8, numbers=True, of=lambda row: _scale(row.scale)),
-    _data("scale", "scale.number"),
-    _data("unit", "scale.unit"),
+    data_column("scale", "scale.number"),
+    data_column("unit", "scale.unit"),
     replace(_MINUTES, of=attrgetter("preview.row.score_minutes")),
-    _data("energy_joules", "preview.row.energy_joules"),
+    data_column("energy_joules", "preview.row.energy_joules"),
     Column("Available", 28, of=_available),
     Column("Change", 8, numbers=True, of=_change),
-    _data("due", "due"),
-    _data("new_round", "successor.row.round"),
-    _data("new_submitter", "successor.row.submitter"),
-    _data("new_system", "successor.row.system"),
-    _data("new_accelerator", "successor.row.accelerator_model"),
-    _data("new_benchmark", "successor.row.benchmark"),
-    _data("new_scale", "successor_scale.number"),
-    _data("new_minutes", "successor.row.score_minutes"),
-    _data("new_energy_joules", "successor.row.energy_joules"),
+    data_column("due", "due"),
+    data_column("new_round", "successor.row.round"),
+    data_column("new_submitter", "successor.row.submitter"),
+    data_column("new_system", "successor.row.system"),
+    data_column("new_accelerator", "successor.row.accelerator_model"),
+    data_column("new_benchmark", "successor.row.benchmark"),
+    data_column("new_scale", "successor_scale.number"),
+    data_column("new_minutes", "successor.row.score_minutes"),
+    data_column("new_energy_joules", "successor.row.energy_joules"),
     Column(key="compared_by", of=lambda row: row.by or None),
-    _data("performance_percent", "percent"),
-    _data("match", "likeness.value"),
+    data_column("performance_percent", "percent"),
+    data_column("match", "likeness.value"),
     Column(key="remark", of=lambda row: row.remark or None),
-    _data("path", "preview.row.path"),
-    _data("new_path", "successor.row.path"),
+    data_column("path", "preview.row.path"),
+    data_column("new_path", "successor.row.path"),
 )
 
 
@@ -270,7 +264,9 @@ class Succession(Struct, frozen=True):
     @property
     def successor_scale(self) -> Scale | None:
         """The scale of the successor."""
-        return scale_of(self.successor.row) if self.successor else None
+        if self.successor:
+            return scale_of(self.successor.row)
+        return None
 
 
 class _Candidate(Struct, frozen=True):
@@ -382,7 +378,9 @@ def _change_in_all(row: PublishedSet, entries: Iterable[SideEntry]) -> str:
     """Return the change of a benchmark in the first of the rounds, if all have changed it."""
     rounds = sorted({entry.row.round for entry in entries}, key=version_of)
     changes = [_changed(row, round_) for round_ in rounds]
-    return changes[0] if changes and all(changes) else ""
+    if changes and all(changes):
+        return changes[0]
+    return ""
 
 
 def _of_its_logs(preview: SideEntry, candidates: Iterable[_Candidate]) -> list[_Candidate]:
@@ -402,7 +400,9 @@ def _changed(row: PublishedSet, round_: str) -> str:
         return f"not in {round_}"
     old = load_benchmark(row.usage, row.round, row.benchmark)
     new = load_benchmark(row.usage, round_, name)
-    return "" if old and new and old.target == new.target else f"another target in {round_}"
+    if old and new and old.target == new.target:
+        return ""
+    return f"another target in {round_}"
 
 
 def _benchmark_in(row: PublishedSet, round_: str) -> str | None:

@@ -16,6 +16,7 @@ from mlperf_pkg.commands.review.round import (
     ReviewSide,
     RoundListing,
     SideEntry,
+    data_column,
     matched,
 )
 from mlperf_pkg.findings import Verdict, in_words
@@ -64,7 +65,9 @@ class Resubmission(Struct, frozen=True):
         """Whether the rules allow it; the record lacks most of a description, such as libraries."""
         if self.problems:
             return NOT_ALLOWED
-        return ALLOWED if self.description == _COMPLETE else UNKNOWN
+        if self.description == _COMPLETE:
+            return ALLOWED
+        return UNKNOWN
 
 
 def resubmissions(old: ReviewSide, new: ReviewSide) -> list[Resubmission]:
@@ -204,7 +207,9 @@ def _origin(old: PublishedSet, new: PublishedSet) -> str:
 def _files(row: Resubmission) -> str:
     if row.identical == row.new.row.runs:
         return "identical"
-    return f"{row.identical} identical" if row.identical else "rewritten"
+    if row.identical:
+        return f"{row.identical} identical"
+    return "rewritten"
 
 
 COLUMNS = (
@@ -212,17 +217,17 @@ COLUMNS = (
     Column("Runs", 7, numbers=True, of=lambda row: f"{row.runs}/{row.new.row.runs}"),
     Column("From", 34, of=lambda row: _origin(row.old.row, row.new.row)),
     Column("Files", 14, of=_files),
-    Column(key="outcome", of=attrgetter("outcome")),
-    Column(key="round", of=attrgetter("new.row.round")),
-    Column(key="path", of=attrgetter("new.row.path")),
-    Column(key="old_round", of=attrgetter("old.row.round")),
-    Column(key="old_path", of=attrgetter("old.row.path")),
-    Column(key="runs", of=attrgetter("new.row.runs")),
-    Column(key="shared_runs", of=attrgetter("runs")),
-    Column(key="identical_files", of=attrgetter("identical")),
+    data_column("outcome", "outcome"),
+    data_column("round", "new.row.round"),
+    data_column("path", "new.row.path"),
+    data_column("old_round", "old.row.round"),
+    data_column("old_path", "old.row.path"),
+    data_column("runs", "new.row.runs"),
+    data_column("shared_runs", "runs"),
+    data_column("identical_files", "identical"),
     Column(key="description", of=lambda row: "different" if row.fields else row.description),
     Column(key="different_fields", of=lambda row: ", ".join(row.fields) or None),
-    Column(key="official", of=lambda row: row.new.official and row.new.official.value),
+    data_column("official", "new.official.value"),
     Column(key="problems", of=lambda row: "; ".join(row.problems) or None),
 )
 

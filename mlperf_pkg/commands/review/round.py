@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -158,7 +159,9 @@ def known_name(name: str, names: Iterable[str], option: str) -> str:
     """
     alike = [spelling for spelling in names if letters(spelling) == letters(name)]
     if alike:
-        return name if name in alike else alike[0]
+        if name in alike:
+            return name
+        return alike[0]
     suggestion = did_you_mean(name, names) or f"; expected one of {', '.join(sorted(names))}"
     raise UserError(f"{option}: {name.strip()!r} is not a submitter of the round{suggestion}")
 
@@ -275,9 +278,29 @@ def with_rows(tables: Mapping[str, Table]) -> dict[str, Table]:
     return {name: table for name, table in tables.items() if table.rows}
 
 
-def column(title: str, of: Callable[[Any], Any] | None = None, *, numbers: bool = False) -> Column:
-    """Return a column that has its title in data, too."""
-    return Column(title, key=title, of=of, numbers=numbers)
+def column(
+    title: str, of: str | Callable[[Any], Any] | None = None, *, numbers: bool = False
+) -> Column:
+    """Return a column that has its title in data, too.
+
+    ``of`` is the path of an attribute of the rows, or a function of a row.
+    """
+    getter = attrgetter(of) if isinstance(of, str) else of
+    return Column(title, key=title, of=getter, numbers=numbers)
+
+
+def data_column(key: str, path: str) -> Column:
+    """Return a column of data: the value at a path of attributes, None if one of them is None."""
+
+    def value(row: Any) -> Any:
+        content = row
+        for name in path.split("."):
+            if content is None:
+                return None
+            content = getattr(content, name)
+        return content
+
+    return Column(key=key, of=value)
 
 
 def table_of_cells(columns: Sequence[str], rows: Sequence[Sequence[Cell]], **more: Any) -> Table:
@@ -338,7 +361,9 @@ class RoundListing(Struct, frozen=True):
 
 
 def _rounded(value: Any) -> Any:
-    return round(value, _DECIMALS) if isinstance(value, float) else value
+    if isinstance(value, float):
+        return round(value, _DECIMALS)
+    return value
 
 
 def text(listing: RoundListing, view: View) -> str:

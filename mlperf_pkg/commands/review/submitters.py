@@ -200,14 +200,18 @@ def _kind(finding: Finding) -> str | None:
         return None
     if finding.severity is not Severity.NOTE:
         return "findings"
-    return "noted" if finding.code.startswith(NOTED) else "others"
+    if finding.code.startswith(NOTED):
+        return "noted"
+    return "others"
 
 
 def _title(group: CodeGroup) -> str:
     code = codes().get(group.first.code)
     text = group.text
     is_long = len(group.subjects) > 1 or len(text) > _LONGEST
-    return code.title if code and is_long else text
+    if code and is_long:
+        return code.title
+    return text
 
 
 # ---- companies ----------------------------------------------------------------------------
@@ -375,7 +379,9 @@ class _Rank(Struct, frozen=True):
         return self.members[second].name not in self.members[first].partners
 
     def value(self, company: Company) -> int:
-        return len(company.results["results"]) if self.by == "results" else company.scale
+        if self.by == "results":
+            return len(company.results["results"])
+        return company.scale
 
     def key(self, company: Company) -> tuple[int, bytes]:
         text = f"{self.seed} {company.name}".encode("utf-8", "backslashreplace")
@@ -383,7 +389,9 @@ class _Rank(Struct, frozen=True):
 
     @property
     def unit(self) -> str:
-        return "number of results" if self.by == "results" else "scale"
+        if self.by == "results":
+            return "number of results"
+        return "scale"
 
     def names(self, indexes: Iterable[int]) -> list[str]:
         return [self.members[index].name for index in indexes]
@@ -399,12 +407,12 @@ class _Rank(Struct, frozen=True):
 
 _ASSIGNMENTS = ("Reviewer", "Reviews", "Folders", "By", "Why")
 _RANKS = (
-    column("By", lambda row: row[0]),
-    column("Rank", lambda row: row[1], numbers=True),
-    column("Submitter", lambda row: row[2].name),
-    column("Results", lambda row: len(row[2].results["results"]), numbers=True),
-    column("Large results", lambda row: len(row[2].results["scale"]), numbers=True),
-    column("Largest", lambda row: row[2].scale or None, numbers=True),
+    column("By"),
+    column("Rank", numbers=True),
+    column("Submitter"),
+    column("Results", numbers=True),
+    column("Large results", numbers=True),
+    column("Largest", numbers=True),
 )
 _RANKS_NOTE = (
     f"Large results: on systems with {LARGE} or more accelerators (processors in systems without"
@@ -433,23 +441,31 @@ def reviewers(assigned: Iterable[Assignment], folder: str) -> str:
 
 def assignments_section(reviewed: ReviewedRound) -> ReviewSection:
     """Return the assignments, with their reasons."""
-    rows = []
+    pairs = []
     for assignment in assignments(reviewed):
         reviewer = assignment.reviewer or CHAIRS
         folders = ", ".join(assignment.folders)
-        rows.append((reviewer, assignment.submitter, folders, assignment.by, assignment.why))
-    members = []
+        pairs.append((reviewer, assignment.submitter, folders, assignment.by, assignment.why))
+    members: list[tuple[str | int | None, ...]] = []
     summary: list[str] = []
     for rank in _ranks(reviewed):
-        members += [(rank.by, place, company) for place, company in enumerate(rank.members, 1)]
+        members += _members(rank)
         summary += _summary(rank)
     note = "By: the ranking that paired them."
     tables = {
-        "pairs": table_of_cells(_ASSIGNMENTS, rows, title="Assignments", note=note),
+        "pairs": table_of_cells(_ASSIGNMENTS, pairs, title="Assignments", note=note),
         "rank": table_of(_RANKS, members, title="Ranks", note=_RANKS_NOTE),
     }
     texts = (*_RULES, *_chosen(reviewed))
     return ReviewSection("assignments", "Assignments", texts, tables, tuple(summary))
+
+
+def _members(rank: _Rank) -> Iterator[tuple[str | int | None, ...]]:
+    for place, company in enumerate(rank.members, 1):
+        results = len(company.results["results"])
+        large_results = len(company.results["scale"])
+        largest = company.scale or None
+        yield rank.by, place, company.name, results, large_results, largest
 
 
 def _ranks(reviewed: ReviewedRound) -> list[_Rank]:
