@@ -105,10 +105,14 @@ def review_of(reviewed: ReviewedRound, sections: Sequence[ReviewSection]) -> Rev
     """Return the review of a round with these sections."""
     report = reviewed.report
     outcome = reviewed.outcome
+    with_errors = 0
+    for row in report.results:
+        if row.id in reviewed.with_errors:
+            with_errors += 1
     counts = {
         "submitters": reviewed.number,
         "result_sets": len(report.results),
-        "with_errors": sum(row.id in reviewed.with_errors for row in report.results),
+        "with_errors": with_errors,
         "objections": len(outcome.objections) + len(outcome.new),
     }
     choices = {**asdict(reviewed.choices), "one_spelling": True}
@@ -196,9 +200,12 @@ def _headed(section: ReviewSection, table: Table) -> Table:
 
 def json(review: Review) -> str:
     """Return everything as JSON."""
-    submitters = [{"name": name, "folders": folders} for name, folders in review.submitters.items()]
+    submitters = []
+    for name, folders in review.submitters.items():
+        submitters.append({"name": name, "folders": folders})
+    files = review.names
+    sections = [_section_json(section, files) for section in review.sections]
     document = {"format": FORMAT, "title": review.title, **review.head, "submitters": submitters}
-    sections = [_section_json(section, review.names) for section in review.sections]
     return json_text({**document, "problems": review.problems, "sections": sections})
 
 
@@ -296,7 +303,9 @@ def read_review(folder: Path) -> Review:
 
 def summary(review: Review) -> str:
     """Return the text that the command prints: the counts, and a few lines of each section."""
-    parts = [_summarized(s.title.lower(), s.summary, f"{s.name}.md") for s in review.sections]
+    parts = []
+    for section in review.sections:
+        parts.append(_summarized(section.title.lower(), section.summary, f"{section.name}.md"))
     parts.insert(_FIRST, _summarized("missing or unclear", review.problems, README))
     lines = [review.title, review.counts, *chain.from_iterable(parts)]
     return "\n".join(lines) + "\n"
@@ -324,14 +333,14 @@ _OPEN_ROWS = 40  # a table with more rows is folded
 def page(review: Review) -> str:
     """Return the page."""
     title = f"{review.title}: review"
+    files = review.names
     links = []
     parts = []
     for section in review.sections:
         links.append(f'<a href="#{section.name}">{escape_html(section.title)}</a>')
-        parts.append(_section(section, review.names))
+        parts.append(_section(section, files))
     if review.problems:
-        items = "\n".join(f"<li>{escape_html(text)}</li>" for text in review.problems)
-        parts.insert(_FIRST, f'<h2>Missing or unclear</h2>\n<ul class="problems">\n{items}\n</ul>')
+        parts.insert(_FIRST, _problems(review.problems))
     tool = review.head["tool"]
     reason = review.head["round_reason"]
     if review.head["round"]:
@@ -349,6 +358,13 @@ def page(review: Review) -> str:
     )
 
 
+def _problems(problems: Iterable[str]) -> str:
+    lines = ["<h2>Missing or unclear</h2>", '<ul class="problems">']
+    lines += [f"<li>{escape_html(text)}</li>" for text in problems]
+    lines.append("</ul>")
+    return "\n".join(lines)
+
+
 def _section(section: ReviewSection, files: Mapping[str, str]) -> str:
     parts = [f'<h2 id="{section.name}" tabindex="-1">{escape_html(section.title)}</h2>']
     parts += [f"<p>{escape_html(text)}</p>" for text in section.text]
@@ -359,15 +375,18 @@ def _section(section: ReviewSection, files: Mapping[str, str]) -> str:
 
 
 def _table(section: ReviewSection, table: Table, csv: str) -> str:
+    title = escape_html(table.title)
     label = escape_html(f"{section.title}: {table.title}")
+    number = wording.counted(len(table.rows), "row")
     remark = f'{escape_html(table.note)} <a href="{escape_html(csv)}">CSV</a>'.strip()
-    folded = "" if len(table.rows) > _OPEN_ROWS or section.checks else " open"
-    about = f'<span class="about">{wording.counted(len(table.rows), "row")}</span>'
+    is_folded = len(table.rows) > _OPEN_ROWS or section.checks
+    opened = "" if is_folded else " open"
+    content = tables.html(_headed(section, table), headed=True, checks=section.checks)
+    heading = f'<h3>{title}</h3> <span class="about">{number}</span>'
     return (
-        f"<details{folded}>\n<summary><h3>{escape_html(table.title)}</h3> {about}</summary>\n"
+        f"<details{opened}>\n<summary>{heading}</summary>\n"
         f'<div class="scroll" role="region" aria-label="{label}" tabindex="0">\n'
-        f"{tables.html(_headed(section, table), headed=True, checks=section.checks)}\n</div>\n"
-        f'<p class="remark">{remark}</p>\n</details>'
+        f'{content}\n</div>\n<p class="remark">{remark}</p>\n</details>'
     )
 
 
@@ -450,14 +469,19 @@ def packages_of(review: Review) -> dict[str, str]:
 def _package(review: Review, submitter: str) -> Review:
     """Return the review without what concerns other submitters alone."""
     names = _names_of(review, submitter)
-    kept = [section for section in review.sections if section.name not in _LEFT_OUT]
-    sections = [names.section(section) for section in kept]
+    sections = []
+    for section in review.sections:
+        if section.name in _LEFT_OUT:
+            continue
+        kept = names.section(section)
+        if kept.tables:
+            sections.append(kept)
     package = replace(
         review,
         title=f"{review.title}: {submitter}",
         problems=[text for text in review.problems if _has_name(text, names.own)],
         submitters={submitter: review.submitters[submitter]},
-        sections=[section for section in sections if section.tables],
+        sections=sections,
     )
     row = next(iter(_rows(package, "submitters", "table")), {})
     states = _rows(package, "objections", "states")
@@ -506,8 +530,7 @@ class _Names(Struct, frozen=True):
     def _table(self, section: ReviewSection, name: str) -> Table:
         table = section.tables[name]
         if section.checks:  # the checklist of a submission
-            is_whole = name in self.own or name in self.reviews
-            if is_whole:
+            if name in self.own or name in self.reviews:
                 return table
             return replace(table, groups=[])
         rows: list[list[Any]] = []
@@ -519,7 +542,9 @@ class _Names(Struct, frozen=True):
                     marked.add((len(rows), place))
                 rows.append(list(map(self._own_part, cells)))
         titles = [column.heading for _, column in table.keyed]
-        note = "" if _has_name(table.note, self.others) else table.note
+        note = table.note
+        if _has_name(note, self.others):
+            note = ""
         return table_of_cells(titles, rows, title=table.title, marked=frozenset(marked), note=note)
 
     def _concerns(self, cell: Any) -> bool:

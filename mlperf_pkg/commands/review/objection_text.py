@@ -56,9 +56,12 @@ _BASES = {
 
 def objection_text(objection: filed.Objection, examined: filed.Examined, by: str | None) -> str:
     """Return the text of an objection ``by`` an organisation; None writes a placeholder."""
+    title = escape_markdown(f"{objection.against}: {objection.title}")
+    by_label = _code(by or "<org>")
+    against_label = _code(objection.against)
     return document(
-        f"# {escape_markdown(f'{objection.against}: {objection.title}')}",
-        f"Labels: `by {_code(by or '<org>')}`, `against {_code(objection.against)}`",
+        f"# {title}",
+        f"Labels: `by {by_label}`, `against {against_label}`",
         _rule(objection.findings[0]),
         *_subjects(objection, examined),
         *_reference(objection, examined),
@@ -226,7 +229,8 @@ def _points(code: str, keys: Sequence[str], usage: str, row: ResultSetRow) -> It
     file = f"rcp_checker/{usage}_{ruleset}/rcps_{row.benchmark}.json of mlperf-logging"
     if code.startswith("RCP") and points and row.rcp:
         batch_size = row.rcp.batch_size
-        yield f"{file} has batch sizes {', '.join(f'{size:g}' for size in sorted(points))}"
+        sizes = ", ".join(f"{size:g}" for size in sorted(points))
+        yield f"{file} has batch sizes {sizes}"
         nearest = min(points, key=lambda size: abs(size - batch_size))
         yield f"batch size {nearest:g}: {_values(points[nearest])}"
     for size, point in sorted(points.items())[:_POINTS]:
@@ -241,7 +245,8 @@ def _is_of(spelling: str, keys: Iterable[str]) -> bool:
 
 
 def _values(values: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {in_words([value])}" for name, value in values.items())
+    texts = [f"{spelling} {in_words([value])}" for spelling, value in values.items()]
+    return ", ".join(texts)
 
 
 # ---- the states of objections -------------------------------------------------------------
@@ -253,24 +258,28 @@ _LABEL = 50  # characters of a label at GitHub
 
 
 def _state(entry: filed.ObjectionEntry) -> str:
-    state = entry.state.value.replace("_", " ")
     if entry.percent is None:
-        return state
-    return f"{state} ({entry.percent:g} %)"
+        return entry.state.words
+    return f"{entry.state.words} ({entry.percent:g} %)"
 
 
 def _doubts(outcome: filed.ObjectionOutcome) -> list[str]:
     """Return why waivers do not hold, a line for each."""
-    doubtful = (item for item in outcome.objections if item.doubt)
-    return [f"{item.entry.id} is not waived: {item.doubt}" for item in doubtful]
+    doubts = []
+    for item in outcome.objections:
+        if item.doubt:
+            doubts.append(f"{item.entry.id} is not waived: {item.doubt}")
+    return doubts
 
 
 def _standing(item: filed.Judged) -> str:
     if item.standing is None:
         return wording.NOTHING
     number = len(item.entry.about)
-    left = f" in {len(item.left)} of {number}" if item.left and number > 1 else ""
-    return f"{item.standing}{left}"
+    standing = str(item.standing)
+    if item.left and number > 1:
+        standing += f" in {len(item.left)} of {number}"
+    return standing
 
 
 def text(outcome: filed.ObjectionOutcome, view: View) -> str:
@@ -285,7 +294,9 @@ def text(outcome: filed.ObjectionOutcome, view: View) -> str:
             columns.append(Column("Due", 10, of=lambda item: outcome.due(item.entry)))
         columns.append(Column("In the tree", 30, of=_standing))
         terminal.table(table_of(columns, outcome.objections))
-    shown = outcome.new if view.verbose else outcome.new[:_ERRORS]
+    shown = outcome.new
+    if not view.verbose:
+        shown = shown[:_ERRORS]
     if shown:
         terminal.line(("Errors without an objection", PLAIN))
         for error in shown:
@@ -306,16 +317,17 @@ def _summary(outcome: filed.ObjectionOutcome) -> str:
     number = counted(len(judged), "objection")
     standings = [item.standing for item in judged if item.standing]
     if judged and not standings:
-        counts = Counter(item.entry.state.value.replace("_", " ") for item in judged)
+        counts = Counter(item.entry.state.words for item in judged)
     else:
         counts = Counter()
         for standing in standings:
-            counts["standing" if standing is _STANDS else standing.value] += 1
+            word = "standing" if standing is _STANDS else standing.value
+            counts[word] += 1
         counts["not in the tree"] = len(judged) - len(standings)
         counts["new"] = len(outcome.new)
-    words = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
-    if words:
-        return f"{number}: {words}"
+    numbers = [f"{count} {word}" for word, count in counts.items() if count]
+    if numbers:
+        return f"{number}: {', '.join(numbers)}"
     return number
 
 
@@ -366,8 +378,12 @@ def github(outcome: filed.ObjectionOutcome, _: View) -> str:
 
 
 def _labels(entry: filed.ObjectionEntry) -> list[str]:
-    roles = {"by": entry.by, "against": entry.against}
-    return [visible(f"{role} {company}")[:_LABEL] for role, company in roles.items() if company]
+    labels = []
+    if entry.by:
+        labels.append(f"by {entry.by}")
+    if entry.against:
+        labels.append(f"against {entry.against}")
+    return [visible(label)[:_LABEL] for label in labels]
 
 
 def _filing(entry: filed.ObjectionEntry, file: Path, labels: Iterable[str]) -> Iterator[str]:
@@ -393,9 +409,9 @@ def agenda(entries: Sequence[filed.ObjectionEntry], calendar: Calendar | None) -
     outcome = filed.ObjectionOutcome((), calendar=calendar)
     parts = ["# Agenda of the review"]
     if calendar:
-        days = [calendar[name] for name in ("first_decisions", "second_decisions")]
-        dates = wording.enumerated([f"{day:%A %Y-%m-%d}" for day in days])
-        parts.append(f"The committee decides on {dates}.")
+        first = f"{calendar['first_decisions']:%A %Y-%m-%d}"
+        second = f"{calendar['second_decisions']:%A %Y-%m-%d}"
+        parts.append(f"The committee decides on {first} and {second}.")
     open_entries = [entry for entry in entries if entry.is_open]
     groups = sorted(
         by_key((entry.against, entry) for entry in open_entries).items(), key=itemgetter(0)
@@ -455,7 +471,8 @@ def section(reviewed: ReviewedRound) -> ReviewSection:
     text = _NO_ERRORS
     if lines:
         dates = outcome.calendar
-        text = _MAY_BE_FILED.format(until=f", until {dates['objections']}" if dates else "")
+        until = f", until {dates['objections']}" if dates else ""
+        text = _MAY_BE_FILED.format(until=until)
     summary = tuple(lines) or ("no errors by the rules",)
     return ReviewSection("objections", "Objections", (text,), with_rows(tables), summary)
 
@@ -487,8 +504,9 @@ def _errors_table(outcome: filed.ObjectionOutcome) -> Table:
 
 def calendar_section(reviewed: ReviewedRound) -> ReviewSection:
     """Return the dates of the review."""
-    dates = by_date(reviewed.outcome.calendar or {})
-    rows = [(f"{day}", f"{day:%A}", what) for _, day, what in dates]
+    rows = []
+    for _, day, what in by_date(reviewed.outcome.calendar or {}):
+        rows.append((f"{day}", f"{day:%A}", what))
     table = table_of_cells(("Date", "Day", "What"), rows, title="Dates")
     return ReviewSection("calendar", "Calendar", (), with_rows({"dates": table}))
 
@@ -508,7 +526,8 @@ def texts(path: str, options: Options, wanted: Sequence[str], by: str | None) ->
     if len(objections) > _PRINTED:
         needed = f"expected at most {_PRINTED}, or -o FOLDER, which writes a file for each"
         raise UserError(f"{counted(len(objections), 'objection')}; {needed}")
-    return "\n---\n\n".join(objection_text(item, examined, by) for item in objections)
+    parts = [objection_text(objection, examined, by) for objection in objections]
+    return "\n---\n\n".join(parts)
 
 
 def write(
@@ -557,5 +576,7 @@ def _objections(
     if objections:
         return examined, objections
     codes = sorted({finding.code for _, finding in examined.findings})
-    others = f"; its findings have {', '.join(codes)}" if codes else ""
-    raise UserError(f"{path}: nothing to object to for {', '.join(wanted)}{others}")
+    reason = f"nothing to object to for {', '.join(wanted)}"
+    if codes:
+        reason += f"; its findings have {', '.join(codes)}"
+    raise UserError(f"{path}: {reason}")

@@ -311,6 +311,11 @@ class ObjectionState(StrEnum):
     WITHDRAWN = "withdrawn"
     WAIVED = "waived"
 
+    @property
+    def words(self) -> str:
+        """The state in words: ``fix required``."""
+        return self.value.replace("_", " ")
+
 
 class ObjectionEntry(Struct, frozen=True):
     """An objection in the file, without its text.

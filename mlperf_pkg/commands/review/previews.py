@@ -408,8 +408,10 @@ def _changed(row: PublishedSet, round_: str) -> str:
 def _benchmark_in(row: PublishedSet, round_: str) -> str | None:
     """Return the name that the benchmark of a set has in another round."""
     first = first_name(row.usage, row.round, row.benchmark)
-    names = benchmarks_of(row.usage, round_)
-    return next((n for n in names if first_name(row.usage, round_, n) == first), None)
+    for name in benchmarks_of(row.usage, round_):
+        if first_name(row.usage, round_, name) == first:
+            return name
+    return None
 
 
 def _candidates(
@@ -534,7 +536,10 @@ def _why_none(row: PublishedSet, entries: Iterable[SideEntry]) -> str:
     results = [result for result in results if likeness(row, result)]
     if not results:
         return "no results on this accelerator"
-    statuses = {category(o.status) or o.status for o in results if _is_of(row, o)}
+    statuses = set[str]()
+    for result in results:
+        if _is_of(row, result):
+            statuses.add(category(result.status) or result.status)
     if statuses:
         return f"only as {', '.join(sorted(statuses))}"
     benchmarks = {result.benchmark for result in results}
