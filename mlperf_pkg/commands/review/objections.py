@@ -262,14 +262,14 @@ def judge(
 
     The corrected rounds that waivers name are checked with the same ``options``.
     """
-    found = {(finding.code, finding.about) for _, finding in examined.findings}
+    finding_keys = {(finding.code, finding.about) for _, finding in examined.findings}
     subjects = examined.subjects
     rounds = {"": examined}
     judged = []
     filed = set[tuple[str, str]]()
     for entry in entries:
         filed.update((entry.code, path) for path in entry.about)
-        left = tuple(path for path in entry.about if (entry.code, path) in found)
+        left = tuple(path for path in entry.about if (entry.code, path) in finding_keys)
         if examined.alone is not None and examined.alone.name != entry.against:
             judged.append(Judged(entry))
         elif left:

@@ -458,9 +458,9 @@ def _fresh(candidates: Iterable[_Candidate], run_keys: Set[Hashable]) -> list[_C
 def _judged(bare: Succession, scale: Scale, candidates: Sequence[_Candidate]) -> Succession:
     """Return the succession by the best candidate, if possible of the required scale."""
     previewed = _performance(bare.preview.row, scale)
-    candidates = [item for item in candidates if item.likeness.is_sure] or candidates
-    of_scale = [item for item in candidates if _covers(item.performance, bare.role, scale)]
-    best = min(of_scale or candidates, key=lambda item: _rank(item.performance, previewed))
+    compared = [item for item in candidates if item.likeness.is_sure] or candidates
+    of_scale = [item for item in compared if _covers(item.performance, bare.role, scale)]
+    best = min(of_scale or compared, key=lambda item: _rank(item.performance, previewed))
     costs = best.performance.costs(previewed)
     if not of_scale:
         outcome = PreviewOutcome.OTHER_SCALE
