@@ -233,20 +233,20 @@ def objections(
     if not state and not (issue is None and note_ is None):
         raise click.UsageError("--issue and --note need --id and --state")
     new = states.state_of(state, "--state") if state else None
-    if new is states.State.WAIVED and tree is None:
+    if new is states.ObjectionState.WAIVED and tree is None:
         raise click.UsageError("the state waived needs TREE, the round with the correction")
     target.refuse_early(tuple(filter(None, [tree])))
     calendar = dates.calendar_here()
     entries = states.read_entries(file)
     examined = states.examine(tree, check_options) if tree else None
     if new:
-        is_waived = new is states.State.WAIVED
+        is_waived = new is states.ObjectionState.WAIVED
         corrected = tree if is_waived else None
         fields = {"state": new.value, "issue": issue, "note": note_, "corrected": corrected}
         texts = {name: text for name, text in fields.items() if text is not None}
         states.change_states(file, ids, texts, examined if is_waived else None)
         entries = states.read_entries(file)
-    outcome = states.Outcome(tuple(map(states.Judged, entries)))
+    outcome = states.ObjectionOutcome(tuple(map(states.Judged, entries)))
     outcome = outcome if examined is None else states.judge(entries, examined, check_options)
     target.show(replace(outcome, file=file, calendar=calendar))
     return int(not outcome.is_settled)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from mlperf_pkg.commands.review.previews import Outcome
+from mlperf_pkg.commands.review.previews import PreviewOutcome
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.published import results
 from tests.helpers.program import call
@@ -190,7 +190,9 @@ def test_folders_in_all_formats(sides: list[str]) -> None:
 
 def test_all_published_rounds() -> None:
     counts = listing("previews")["counts"]
-    assert list(counts) == [outcome.value for outcome in Outcome if outcome is not Outcome.NOT_DUE]
+    assert list(counts) == [
+        outcome.value for outcome in PreviewOutcome if outcome is not PreviewOutcome.NOT_DUE
+    ]
     assert list(counts.values()) == [3, 3, 6, 9, 3, 9, 6, 33]
     for usage, pairs in (("training", 250), ("hpc", 16)):
         assert sum(listing("resubmitted", "--usage", usage)["counts"].values()) == pairs

@@ -18,7 +18,7 @@ from mlperf_pkg.commands.page import html
 from mlperf_pkg.commands.page.content import Content
 from mlperf_pkg.commands.page.history import history_html
 from mlperf_pkg.commands.review.files import files_of, review_of, sections
-from mlperf_pkg.commands.review.round import Section
+from mlperf_pkg.commands.review.round import ReviewSection
 from mlperf_pkg.render.table import Column, table_of
 from tests.commands.page.test_content import section as section_of
 from tests.commands.page.test_history import entry, of
@@ -136,7 +136,7 @@ def write_review(file: Path) -> None:
     rows = [a_set(name, f"b{n}", rcp=fast) for name in names for n in range(6)]
     reviewed = a_round(names, rows, map(a_system, names))
     table = table_of([Column("Topic")], [("Rules",)], title=f"{LONG}, reviewed by nobody")
-    parts = [*sections(reviewed), Section("named", "Named", (LONG,), {"one": table})]
+    parts = [*sections(reviewed), ReviewSection("named", "Named", (LONG,), {"one": table})]
     file.write_text(files_of(review_of(reviewed, parts))["review.html"], "utf-8")
 
 

@@ -24,7 +24,12 @@ from mlperf_pkg.commands.export.formats import FORMATS as EXPORTS
 from mlperf_pkg.commands.export.formats import Destination
 from mlperf_pkg.commands.export.rows import in_order
 from mlperf_pkg.commands.review.calendar import ics, read_calendar
-from mlperf_pkg.commands.review.objections import State, change_states, read_entries, with_new
+from mlperf_pkg.commands.review.objections import (
+    ObjectionState,
+    change_states,
+    read_entries,
+    with_new,
+)
 from mlperf_pkg.config import read_config_file
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.resources import data_folder
@@ -163,7 +168,7 @@ def objections(rng: Random) -> None:
     """A file of objections is read and extended, or refused with a message."""
     with _spoiled_file("objections.yaml", OBJECTIONS, rng) as path:
         with_new(path, (), mock.Mock(), "ACME")  # examined are only what is appended
-        change_states(path, ["1"], {"state": State.WITHDRAWN.value})
+        change_states(path, ["1"], {"state": ObjectionState.WITHDRAWN.value})
         read_entries(path)
 
 

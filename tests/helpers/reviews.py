@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from mlperf_pkg.checker.values import Checked
-from mlperf_pkg.commands.review.round import Choices, Round
+from mlperf_pkg.commands.review.round import Choices, ReviewedRound
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.render.table import Table
 from mlperf_pkg.results.report import ResultSetRow, SystemRow
@@ -41,16 +41,16 @@ def a_round(
     systems: Iterable[SystemRow] = (),
     findings: Iterable[Finding] = (),
     **choices: Any,
-) -> Round:
+) -> ReviewedRound:
     """A round of submitters by name, and its rows."""
     parts = {"result_sets": tuple(rows), "systems": tuple(systems), "findings": tuple(findings)}
     made = report(runs=(), **parts)
     submissions = tuple(Submission(Place(name, name), name, (), ()) for name in names)
     checked = Checked(made, (Input(submissions=submissions),), (), (), (), ())
-    return Round(checked, Choices(**choices))
+    return ReviewedRound(checked, Choices(**choices))
 
 
-def of_sizes(results: Mapping[str, int], **choices: Any) -> Round:
+def of_sizes(results: Mapping[str, int], **choices: Any) -> ReviewedRound:
     """A round of submitters and their numbers of results, on systems of 8 accelerators."""
     pairs = ((name, number) for name, count in results.items() for number in range(count))
     rows = [a_set(name, f"benchmark{number}") for name, number in pairs]

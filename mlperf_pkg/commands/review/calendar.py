@@ -4,7 +4,7 @@ Source: submission_rules, Schedule; training_rules, Handling RCP Failures.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import MAXYEAR, MINYEAR, date, timedelta
 from operator import itemgetter
 from pathlib import Path
@@ -25,7 +25,8 @@ Calendar: TypeAlias = Mapping[str, date]
 
 SUBMISSION = "submission"
 FRIDAY = 4
-_DAY, _MONDAY = range(2)
+_DAY = 0
+_MONDAY = 1
 EVENTS: Mapping[str, tuple[str, int, int]] = {
     "early_rcps": ("missing reference points of gpt3 and llama31_405b are due", _DAY, -35),
     SUBMISSION: ("submissions are due at 13:00 Pacific, with a grace of 60 minutes", _DAY, 0),
@@ -51,8 +52,12 @@ def calendar_of(submission: date) -> dict[str, date]:
     """
     if not MINYEAR < submission.year < MAXYEAR:
         raise UserError(f"{submission}: no review can be in that year")
-    starts = (submission, submission - timedelta(submission.weekday()))
-    return {name: starts[start] + timedelta(days) for name, (_, start, days) in EVENTS.items()}
+    monday = submission - timedelta(submission.weekday())
+    dates = {}
+    for name, (_, start, days) in EVENTS.items():
+        first = monday if start == _MONDAY else submission
+        dates[name] = first + timedelta(days)
+    return dates
 
 
 def calendar_here() -> dict[str, date] | None:
@@ -62,7 +67,9 @@ def calendar_here() -> dict[str, date] | None:
         UserError: as ``read_calendar``.
     """
     path = Path(NAME)
-    return read_calendar(path) if path.exists() else None
+    if path.exists():
+        return read_calendar(path)
+    return None
 
 
 def read_calendar(path: Path) -> dict[str, date]:
@@ -75,15 +82,15 @@ def read_calendar(path: Path) -> dict[str, date]:
     if root is None or kind(root) != "mapping":
         raise UserError(f"{path}:1: expected dates by name, such as {SUBMISSION}: 2026-10-16")
     dates = {}
-    for name, node in root.value:
-        where = f"{path}:{name.start_mark.line + 1}"
-        text = node.value
-        if key(name) not in EVENTS:
-            raise UserError(f"{where}: unknown date {key(name)!r}{did_you_mean(key(name), EVENTS)}")
+    for key_node, node in root.value:
+        where = f"{path}:{key_node.start_mark.line + 1}"
+        name = key(key_node)
+        if name not in EVENTS:
+            raise UserError(f"{where}: unknown date {name!r}{did_you_mean(name, EVENTS)}")
         try:
-            dates[key(name)] = date.fromisoformat(text)
+            dates[name] = date.fromisoformat(node.value)
         except (TypeError, ValueError) as error:
-            reason = f"{key(name)} is not a date; expected one such as 2026-10-16"
+            reason = f"{name} is not a date; expected one such as 2026-10-16"
             raise UserError(f"{where}: {reason}") from error
     if SUBMISSION not in dates:
         raise UserError(f"{path}: no date of {SUBMISSION}; the other dates are counted from it")
@@ -108,44 +115,50 @@ def text(calendar: Calendar, view: View) -> str:
 
 def yaml(calendar: Calendar, _: View) -> str:
     """Return the dates as a file that ``read_calendar`` reads."""
-    return _HEAD + "".join(f"{name}: {day}  # {what}\n" for name, day, what in by_date(calendar))
+    lines = [f"{name}: {day}  # {what}\n" for name, day, what in by_date(calendar)]
+    return _HEAD + "".join(lines)
 
 
 def json(calendar: Calendar, _: View) -> str:
     """Return the dates as JSON."""
-    dates = by_date(calendar)
-    events = [{"name": name, "date": f"{day}", "title": what} for name, day, what in dates]
+    events = []
+    for name, day, what in by_date(calendar):
+        events.append({"name": name, "date": f"{day}", "title": what})
     return json_text({"format": FORMAT, "events": events})
 
 
 def ics(calendar: Calendar, _: View) -> str:
     """Return the dates as days of iCalendar (RFC 5545), the same bytes for the same dates."""
-    start = f"{calendar[SUBMISSION]:%Y%m%d}"
+    submission = f"{calendar[SUBMISSION]:%Y%m%d}"
     lines = ["BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//mlperf-pkg//review//EN"]
     for name, day, what in by_date(calendar):
         lines += [
             "BEGIN:VEVENT",
-            f"UID:{start}-{name.replace('_', '-')}@mlperf-pkg",
-            f"DTSTAMP:{start}T000000Z",
+            f"UID:{submission}-{name.replace('_', '-')}@mlperf-pkg",
+            f"DTSTAMP:{submission}T000000Z",
             f"DTSTART;VALUE=DATE:{day:%Y%m%d}",
             f"SUMMARY:MLPerf review: {re.sub(_SPECIAL, _ESCAPED, what)}",
             "TRANSP:TRANSPARENT",
             "END:VEVENT",
         ]
-    return "".join(part for line in (*lines, "END:VCALENDAR") for part in _folded(line))
+    lines.append("END:VCALENDAR")
+    return "".join(map(_folded, lines))
 
 
 def by_date(calendar: Calendar) -> list[tuple[str, date, str]]:
     """Return the name, date and description of all that is due, by date."""
-    dates = ((name, day, EVENTS[name][0]) for name, day in calendar.items())
+    dates = []
+    for name, day in calendar.items():
+        dates.append((name, day, EVENTS[name][0]))
     return sorted(dates, key=itemgetter(1))
 
 
-def _folded(line: str) -> Iterator[str]:
-    """Yield a line of ASCII in pieces, each with its end; all but the first begin with a space."""
-    yield f"{line[:_LINE]}\r\n"
+def _folded(line: str) -> str:
+    """Return a line of ASCII in pieces, each with its end; all but the first begin with a space."""
+    folded = f"{line[:_LINE]}\r\n"
     for start in range(_LINE, len(line), _LINE - 1):
-        yield f" {line[start : start + _LINE - 1]}\r\n"
+        folded += f" {line[start : start + _LINE - 1]}\r\n"
+    return folded
 
 
 CALENDAR_FORMATS = {"text": text, "yaml": yaml, "ics": ics, "json": json}

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from operator import attrgetter, itemgetter
 from statistics import median
+from typing import Any
 
 from msgspec import Struct
 
@@ -15,7 +16,7 @@ from mlperf_pkg.checks.copies import AVAILABLE
 from mlperf_pkg.checks.descriptions import PREVIEW, SystemFile, category
 from mlperf_pkg.commands.review.convergence import MISSING, tests_of
 from mlperf_pkg.commands.review.hyperparameters import UNPUBLISHED, Outlier, groups_of, outliers_of
-from mlperf_pkg.commands.review.round import Round, Section, column
+from mlperf_pkg.commands.review.round import ReviewedRound, ReviewSection, column
 from mlperf_pkg.commands.review.submitters import NOTED, assignments, by_folder, failing, reviewers
 from mlperf_pkg.findings import Finding, Severity, word
 from mlperf_pkg.infra.text import letters
@@ -57,10 +58,10 @@ class Item(Struct, frozen=True):
     urgent: int
 
 
-_COLUMNS = (column("Topic", attrgetter("topic")), column("Look at", attrgetter("text")))
+_COLUMNS = (column("Topic", "topic"), column("Look at", "text"))
 
 
-def section(reviewed: Round) -> Section:
+def section(reviewed: ReviewedRound) -> ReviewSection:
     """Return a checklist of each submission, with the names of its reviewers."""
     assigned = assignments(reviewed)
     tables = {}
@@ -71,7 +72,7 @@ def section(reviewed: Round) -> Section:
         tables[subject.name] = table_of(_COLUMNS, rows, title=title, note=note)
     total = sum(len(table.rows) for table in tables.values())
     summary = f"{counted(total, 'item')} for {counted(len(tables), 'submission')}"
-    return Section("checklist", "Checklist", _TEXT, tables, (summary,), checks=True)
+    return ReviewSection("checklist", "Checklist", _TEXT, tables, (summary,), checks=True)
 
 
 def _note(subject: Subject) -> str:
@@ -84,8 +85,10 @@ def _note(subject: Subject) -> str:
 
 def items(subject: Subject) -> list[Item]:
     """Return the points to look at in a submission, by topic."""
-    topics = ((topic, facts) for topic, (_, facts) in _TOPICS.items() if facts)
-    points = [Item(topic, text, 1) for topic, facts in topics for text in facts(subject)]
+    points = []
+    for topic, (_, facts) in _TOPICS.items():
+        if facts:
+            points += [Item(topic, text, 1) for text in facts(subject)]
     points += _of_findings(subject)
     points.sort(key=attrgetter("urgent"))
     more = len(points[MOST_ITEMS:])
@@ -102,11 +105,12 @@ def items(subject: Subject) -> list[Item]:
 def _of_findings(subject: Subject) -> Iterator[Item]:
     """Yield the findings of each code as one item."""
     rules = _rules(subject)
-    stopped = {f.about for f in subject.findings if f.code == _NOT_CONVERGED}
+    stopped = {finding.about for finding in subject.findings if finding.code == _NOT_CONVERGED}
     by_code: dict[str, list[Finding]] = {}
     for finding in subject.findings:
         rule = rules.get(finding.code)
-        is_repeated = rule and rule.reaches and finding.about in stopped and not finding.is_error
+        is_of_stopped = rule and rule.reaches and finding.about in stopped
+        is_repeated = is_of_stopped and not finding.is_error
         is_note = finding.severity is Severity.NOTE and not finding.code.startswith(NOTED)
         if not (is_repeated or is_note or finding.code in _IN_FACTS):
             by_code.setdefault(finding.code, []).append(finding)
@@ -119,27 +123,44 @@ def _of_findings(subject: Subject) -> Iterator[Item]:
 def _words(worst: Finding, findings: Sequence[Finding]) -> str:
     """Return ``error RCP101 in 2 result sets (a, b): a title``; the text of a single finding."""
     names = list(dict.fromkeys(short(finding.about) for finding in findings))
-    title = codes()[worst.code].title if worst.code in codes() else worst.text
-    text = worst.text if len(names) == 1 else title
-    text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
-    where = names[0] if len(names) == 1 else f"{len(names)} places ({listed(names)})"
+    if len(names) == 1:
+        where = names[0]
+        text = worst.text
+    else:
+        where = f"{len(names)} places ({listed(names)})"
+        text = codes()[worst.code].title if worst.code in codes() else worst.text
+    if len(text) > _LONGEST:
+        text = f"{text[: _LONGEST - 3]}..."
     return f"{severity(worst)} {worst.code}, {where}: {text}"
 
 
 def _topic(code: str, rule: Rule | None) -> str:
     if rule is not None:
-        of_key = _HYPERPARAMETERS if is_hyperparameter(rule.key) else _RULES
-        return _RUNS if rule.reaches else _EVALUATIONS if rule.key in KEYS else of_key
-    beginnings = {prefix: topic for topic, (prefixes, _) in _TOPICS.items() for prefix in prefixes}
-    return beginnings[max(filter(code.startswith, beginnings), key=len)]
+        if rule.reaches:
+            return _RUNS
+        if rule.key in KEYS:
+            return _EVALUATIONS
+        if is_hyperparameter(rule.key):
+            return _HYPERPARAMETERS
+        return _RULES
+    topics: dict[str, str] = {}
+    for topic, (prefixes, _) in _TOPICS.items():
+        topics |= dict.fromkeys(prefixes, topic)
+    longest = max(filter(code.startswith, topics), key=len)
+    return topics[longest]
 
 
 def _rules(subject: Subject) -> dict[str, Rule]:
     """Return the rules of the submission's benchmarks by code."""
-    benchmarks = {item.row.benchmark: item.context.rules for item in subject.sets}.values()
-    layers = (layer for rules in benchmarks if rules for layer in benchmark_layers(rules))
-    rules_by_key = chain.from_iterable(layer.rules.values() for layer in layers)
-    return {rule.code: rule for rules in rules_by_key for rule in rules}
+    benchmarks = {item.row.benchmark: item.context.rules for item in subject.sets}
+    by_code = {}
+    for benchmark in benchmarks.values():
+        if benchmark is None:
+            continue
+        for layer in benchmark_layers(benchmark):
+            for rule in chain.from_iterable(layer.rules.values()):
+                by_code[rule.code] = rule
+    return by_code
 
 
 # ---- submissions --------------------------------------------------------------------------
@@ -174,38 +195,61 @@ class Subject(Struct, frozen=True):
     previous: Sequence[PublishedSet]
 
 
-def subjects(reviewed: Round) -> Iterator[Subject]:
+def subjects(reviewed: ReviewedRound) -> Iterator[Subject]:
     """Yield the submissions of a round by name."""
     checked = reviewed.checked
     report = reviewed.report
     tested = map(Tested, report.result_sets, checked.contexts)
-    sets = by_folder((item.row.path, item) for item in tested)
-    findings = by_folder((finding.about, finding) for finding in report.findings)
+    sets = by_folder(tested, attrgetter("row.path"))
+    findings = by_folder(report.findings, attrgetter("about"))
     unlike = outliers_of(groups_of(checked.contexts), report.findings)
-    outliers = by_folder((outlier.entry.path, outlier) for outlier in unlike)
-    systems = {system.path: system for system in checked.systems}
-    rows = (entry.row for entry in reviewed.earlier.entries)
-    published = by_key((letters(r.submitter), r) for r in rows if is_round_name(r.round))
+    outliers = by_folder(unlike, attrgetter("entry.path"))
+    published = _published_by_submitter(reviewed)
     for submission in reviewed.submissions:
-        name = submission.name
         label = submission.place.label
-        own = sets.get(label, [])
-        paths = dict.fromkeys(description_path(item.row) for item in own)
-        described = [systems[path] for path in paths if path in systems]
-        before = _previous(own, published.get(letters(name), ()))
+        submitted = sets.get(label, [])
         yield Subject(
-            name, own, described, findings.get(label, ()), outliers.get(label, ()), before
+            name=submission.name,
+            sets=submitted,
+            systems=_described(submitted, checked.systems),
+            findings=findings.get(label, ()),
+            outliers=outliers.get(label, ()),
+            previous=_previous(submitted, published.get(letters(submission.name), ())),
         )
 
 
-def _previous(own: Sequence[Tested], published: Iterable[PublishedSet]) -> list[PublishedSet]:
-    """Return the sets of the last published round before that of a submission's own sets."""
-    if not own:
-        return []
-    round_ = own[0].context.round
-    of_usage = (row for row in published if row.usage == round_.usage)
-    by_version = by_key((version_of(row.round), row) for row in of_usage)
-    return by_version.get(max((v for v in by_version if v < round_.version), default=()), [])
+def _published_by_submitter(reviewed: ReviewedRound) -> dict[str, list[PublishedSet]]:
+    """Return the sets of earlier rounds by the letters of their submitters."""
+    published: dict[str, list[PublishedSet]] = {}
+    for entry in reviewed.earlier.entries:
+        row = entry.row
+        if is_round_name(row.round):
+            published.setdefault(letters(row.submitter), []).append(row)
+    return published
+
+
+def _described(submitted: Iterable[Tested], systems: Iterable[SystemFile]) -> list[SystemFile]:
+    """Return the descriptions of the systems of these sets, in the order of the sets."""
+    by_path = {system.path: system for system in systems}
+    paths = dict.fromkeys(description_path(item.row) for item in submitted)
+    return [by_path[path] for path in paths if path in by_path]
+
+
+def _previous(
+    submitted: Sequence[Tested], published: Iterable[PublishedSet]
+) -> Sequence[PublishedSet]:
+    """Return the sets of the last published round before that of the ``submitted`` sets."""
+    if not submitted:
+        return ()
+    round_ = submitted[0].context.round
+    by_version: dict[tuple[int, ...], list[PublishedSet]] = {}
+    for row in published:
+        version = version_of(row.round)
+        if row.usage == round_.usage and version < round_.version:
+            by_version.setdefault(version, []).append(row)
+    if by_version:
+        return by_version[max(by_version)]
+    return ()
 
 
 def short(path: str) -> str:
@@ -214,14 +258,19 @@ def short(path: str) -> str:
     if kind:
         return rest
     _, kind, rest = path.partition("/systems/")
-    return rest.removesuffix(".json") if kind else path.rpartition("/")[2]
+    if kind:
+        return rest.removesuffix(".json")
+    return path.rpartition("/")[2]
 
 
 def listed(names: Iterable[str], most: int = _MOST_NAMES, separator: str = ", ") -> str:
     """Return at most ``most`` different names, and the number of others."""
     different = list(dict.fromkeys(names))
+    shown = different[:most]
     rest = len(different) - most
-    return separator.join([*different[:most], *([f"{rest} more"] if rest > 0 else [])])
+    if rest > 0:
+        shown.append(f"{rest} more")
+    return separator.join(shown)
 
 
 def grouped(pairs: Sequence[tuple[str, str]]) -> str:
@@ -229,11 +278,11 @@ def grouped(pairs: Sequence[tuple[str, str]]) -> str:
 
     ``pairs`` are values and the names of their systems.
     """
-    ordered = sorted(by_key(pairs).items(), key=lambda item: -len(item[1]))
-    return listed(
-        f"{value} ({names[0] if len(names) == 1 else counted(len(names), 'system')})"
-        for value, names in ordered
-    )
+    texts = []
+    for value, names in sorted(by_key(pairs).items(), key=lambda item: -len(item[1])):
+        systems = names[0] if len(names) == 1 else counted(len(names), "system")
+        texts.append(f"{value} ({systems})")
+    return listed(texts)
 
 
 # ---- software -----------------------------------------------------------------------------
@@ -256,29 +305,52 @@ def software(subject: Subject) -> Iterator[str]:
     before = _newest(row.framework for row in subject.previous)  # published in the round before
     now = _newest(_text(system, "framework") for system in subject.systems)
     for name, (version, text) in now.items():
-        if name in before and version < before[name][0]:
-            yield f"older than in {subject.previous[0].round}: {text}; before {before[name][1]}"
+        if name not in before:
+            continue
+        old_version, old_text = before[name]
+        if version < old_version:
+            yield f"older than in {subject.previous[0].round}: {text}; before {old_text}"
 
 
 def _text(system: SystemFile, field: str) -> str:
     value = (system.contents or {}).get(field)
-    return " ".join(value.split())[:_MOST_TEXT] if isinstance(value, str) else ""
+    if isinstance(value, str):
+        return _plain(value)
+    return ""
 
 
 def _differing_stack(systems: Iterable[SystemFile]) -> Iterator[str]:
     """Yield the parts of the software stack that have several versions, in one line."""
-    stacks = {system.id: _stack(system) for system in systems}
-    texts = [set(stack[_UNNAMED]) for stack in stacks.values() if _UNNAMED in stack]
-    common = set.intersection(*texts) if texts else set()
-    by_part = by_key(
-        (part, (", ".join(v for v in versions if v not in common) or "none of these", name))
-        for name, stack in stacks.items()
-        for part, versions in stack.items()
-    )
-    differing_parts = {part: pairs for part, pairs in by_part.items() if len(dict(pairs)) > 1}
-    differing = [f"{part} {grouped(pairs)}".strip() for part, pairs in differing_parts.items()]
+    differing = []
+    for part, pairs in _versions_by_part(systems).items():
+        if len(dict(pairs)) > 1:
+            differing.append(f"{part} {grouped(pairs)}".strip())
     if differing:
         yield f"differs between systems: {listed(differing, _MOST_KEYS, '; ')}"
+
+
+def _versions_by_part(systems: Iterable[SystemFile]) -> dict[str, list[tuple[str, str]]]:
+    """Return the versions of each part, with the names of the systems that have the part.
+
+    Versions that all stacks of one string have are left out.
+    """
+    stacks = {system.id: _stack(system) for system in systems}
+    common = _in_all_unnamed(stacks.values())
+    by_part: dict[str, list[tuple[str, str]]] = {}
+    for name, stack in stacks.items():
+        for part, versions in stack.items():
+            special = [version for version in versions if version not in common]
+            text = ", ".join(special) or "none of these"
+            by_part.setdefault(part, []).append((text, name))
+    return by_part
+
+
+def _in_all_unnamed(stacks: Iterable[Mapping[str, list[str]]]) -> set[str]:
+    """Return the versions that are in all stacks of one string."""
+    unnamed = [set(stack[_UNNAMED]) for stack in stacks if _UNNAMED in stack]
+    if unnamed:
+        return set.intersection(*unnamed)
+    return set()
 
 
 def _stack(system: SystemFile) -> Mapping[str, list[str]]:
@@ -286,13 +358,19 @@ def _stack(system: SystemFile) -> Mapping[str, list[str]]:
     stack = (system.contents or {}).get("other_software_stack")
     versions: dict[str, list[str]] = {}
     for item in stack if isinstance(stack, list) else [stack]:
-        for name, value in item.items() if isinstance(item, dict) else [(_UNNAMED, item)]:
-            text = " ".join((value if isinstance(value, str) else word(value)).split())
-            if value and isinstance(item, dict):
-                versions[str(name)] = [text[:_MOST_TEXT]]
-            elif value:
-                versions.setdefault(_UNNAMED, []).extend(text[:_MOST_TEXT].split(", "))
+        if isinstance(item, dict):
+            for name, value in item.items():
+                if value:
+                    versions[str(name)] = [_plain(value)]
+        elif item:
+            versions.setdefault(_UNNAMED, []).extend(_plain(item).split(", "))
     return versions
+
+
+def _plain(value: Any) -> str:
+    """Return the beginning of a value of a description in one line."""
+    text = value if isinstance(value, str) else word(value)
+    return " ".join(text.split())[:_MOST_TEXT]
 
 
 def _newest(texts: Iterable[str]) -> dict[str, tuple[tuple[int, ...], str]]:
@@ -300,9 +378,10 @@ def _newest(texts: Iterable[str]) -> dict[str, tuple[tuple[int, ...], str]]:
     newest: dict[str, tuple[tuple[int, ...], str]] = {}
     for text in dict.fromkeys(texts):
         for match in _VERSION.finditer(text):
+            name = letters(match[1])
             version = version_of(match[2])
-            if version > newest.get(letters(match[1]), ((), ""))[0]:
-                newest[letters(match[1])] = (version, match[0])
+            if version > newest.get(name, ((), ""))[0]:
+                newest[name] = (version, match[0])
     return newest
 
 
@@ -328,21 +407,31 @@ def code(subject: Subject) -> Iterator[str]:
 
 
 def _has_configuration(item: Tested) -> bool:
+    """Return whether a file of a set's code is named after its system or is a configuration.
+
+    True if there is no code for its benchmark.
+    """
     contents = (item.context.code or {}).get(item.context.files.benchmark)
-    names = [path.rpartition("/")[2].lower() for path in contents.files] if contents else []
+    if not contents:
+        return True
     system = letters(item.row.system or "")
-    return not contents or any(n.startswith("config") or system in letters(n) for n in names)
+    for path in contents.files:
+        name = path.rpartition("/")[2].lower()
+        if name.startswith("config") or system in letters(name):
+            return True
+    return False
 
 
 def statuses(subject: Subject) -> Iterator[str]:
     """Yield the availabilities of the systems, and the Previews."""
     if not subject.systems:
         return
-    pairs = [(system.status or "none", system.id) for system in subject.systems]
+    statuses = [(system.status or "none", system.id) for system in subject.systems]
     kinds = {system.id: category(system.status or "") for system in subject.systems}
-    is_available = any(kind in AVAILABLE for kind in kinds.values())
-    question = ": can customers get the available systems now?" if is_available else ""
-    yield f"{grouped(pairs)}{question}"
+    line = grouped(statuses)
+    if any(kind in AVAILABLE for kind in kinds.values()):
+        line += ": can customers get the available systems now?"
+    yield line
     previews = [name for name, kind in kinds.items() if kind == PREVIEW]
     if previews:
         yield f"Previews, which require Available successors with new logs: {listed(previews)}"
@@ -350,11 +439,14 @@ def statuses(subject: Subject) -> Iterator[str]:
 
 def convergence(subject: Subject) -> Iterator[str]:
     """Yield the sets that are close to the limit of the RCP test, or lack a reference point."""
-    rcps = ((item.row.rcp.margin_percent, item.name) for item in subject.sets if item.row.rcp)
-    close = [(margin, name) for margin, name in rcps if margin is not None and 0 <= margin < _CLOSE]
+    close = []
+    for item in subject.sets:
+        margin = item.row.rcp.margin_percent if item.row.rcp else None
+        if margin is not None and 0 <= margin < _CLOSE:
+            close.append((margin, item.name))
     if close:
         close.sort(key=itemgetter(0))
-        words = (f"{name} {margin_in_words(margin)}" for margin, name in close)
+        words = [f"{name} {margin_in_words(margin)}" for margin, name in close]
         yield f"RCP margin below {_CLOSE:g} %: {listed(words)}"
     tests = tests_of((item.row for item in subject.sets), subject.findings)
     missing = [short(test.row.path) for test in tests if test.state == MISSING]
@@ -364,16 +456,20 @@ def convergence(subject: Subject) -> Iterator[str]:
 
 def hyperparameters(subject: Subject) -> Iterator[str]:
     """Yield the outliers of each set."""
-    by_set = by_key((short(o.entry.path), f"{o.key} {o.value}") for o in subject.outliers)
-    yield from (f"outliers of {name}: {listed(values)}" for name, values in by_set.items())
+    values_by_set: dict[str, list[str]] = {}
+    for outlier in subject.outliers:
+        values = values_by_set.setdefault(short(outlier.entry.path), [])
+        values.append(f"{outlier.key} {outlier.value}")
+    for name, values in values_by_set.items():
+        yield f"outliers of {name}: {listed(values)}"
 
 
 def seeds(subject: Subject) -> Iterator[str]:
     """Yield the sets whose runs all have the same seed."""
     same = []
     for item in subject.sets:
-        values = [{seed.value for seed in run.seeds} for run in item.context.runs]
-        if len(values) > 1 and all(values) and len(set().union(*values)) == 1:
+        seeds_of_runs = [{seed.value for seed in run.seeds} for run in item.context.runs]
+        if len(seeds_of_runs) > 1 and all(seeds_of_runs) and len(set().union(*seeds_of_runs)) == 1:
             same.append(item.name)
     if same:
         yield f"the same seed in all runs: {_sets(same)}"
@@ -383,12 +479,14 @@ def runs(subject: Subject) -> Iterator[str]:
     """Yield the runs that take far more or less time than others of their set."""
     outlying = []
     for item in subject.sets:
-        runs = (run for run in item.context.runs if run.converged)
-        times = {run.path: run.minutes for run in runs if run.minutes}
-        if len(times) < _FEWEST:
+        minutes_by_path = {}
+        for run in item.context.runs:
+            if run.converged and run.minutes:
+                minutes_by_path[run.path] = run.minutes
+        if len(minutes_by_path) < _FEWEST:
             continue
-        usual = median(times.values())
-        for path, minutes in times.items():
+        usual = median(minutes_by_path.values())
+        for path, minutes in minutes_by_path.items():
             ratio = minutes / usual
             if not 1 / _FAR < ratio < _FAR:
                 shown = f"{ratio:.2f}" if ratio < _WHOLE else f"{ratio:,.0f}"

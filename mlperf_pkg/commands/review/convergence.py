@@ -5,17 +5,16 @@ Source: training_rules, Reference Convergence Points; submission_rules, Schedule
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from operator import attrgetter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
 from mlperf_pkg.commands.review.calendar import SUBMISSION, Calendar
-from mlperf_pkg.commands.review.round import Cell, Round, Section, column, with_rows
+from mlperf_pkg.commands.review.round import Cell, ReviewedRound, ReviewSection, column, with_rows
 from mlperf_pkg.findings import Basis, Finding
-from mlperf_pkg.render.table import by_key, table_of
+from mlperf_pkg.render.table import Table, table_of
 from mlperf_pkg.results import rcp, wording
-from mlperf_pkg.results.report import ResultSetRow
+from mlperf_pkg.results.report import RcpRow, ResultSetRow
 
 PASSES = "pass"
 FAILS = "FAIL"
@@ -49,13 +48,13 @@ class RcpTest(Struct, frozen=True):
         if test is None or (test.mean is not None and math.isnan(test.mean)):
             return OPEN
         fails = finding is not None and finding.fails(Basis.RULES)
-        if test.official_pass:
-            return FAILS if fails else BYPASSED if finding else PASSES
-        if test.message.startswith((rcp.NO_BATCH_SIZE, rcp.NOT_CONVERGED)):
-            return OPEN
-        if test.message.startswith((rcp.MISSING, rcp.NO_POINTS)):
-            return MISSING
-        return BYPASSED if test.bypassed else FAILS if fails else OFFICIAL
+        if not test.official_pass:
+            return _state_of_failed(test, fails=fails)
+        if fails:
+            return FAILS
+        if finding:
+            return BYPASSED
+        return PASSES
 
     @property
     def margin(self) -> float | None:
@@ -63,87 +62,177 @@ class RcpTest(Struct, frozen=True):
         finding = self.finding
         if finding is not None and finding.code == _ALLOWED_ONCE:
             return 100 * float(finding.found / finding.expected - 1)
-        return self.row.rcp.margin_percent if self.row.rcp else None
+        if self.row.rcp:
+            return self.row.rcp.margin_percent
+        return None
 
     @property
     def words(self) -> str:
-        """The message of the finding on it, else of the official checker."""
-        message = self.row.rcp.message if self.row.rcp else _NO_TEST
-        if self.finding is None:
-            return message
-        return f"{self.finding.code}: {message if self.row.rcp else self.finding.text}"
+        """The code of the finding on it, if any, and the message of the official checker."""
+        test = self.row.rcp
+        finding = self.finding
+        if finding is None:
+            return test.message if test else _NO_TEST
+        message = test.message if test else finding.text
+        return f"{finding.code}: {message}"
+
+
+def _state_of_failed(test: RcpRow, *, fails: bool) -> str:
+    """Return the outcome of a test that the official checker fails."""
+    if test.message.startswith((rcp.NO_BATCH_SIZE, rcp.NOT_CONVERGED)):
+        return OPEN
+    if test.message.startswith((rcp.MISSING, rcp.NO_POINTS)):
+        return MISSING
+    if test.bypassed:
+        return BYPASSED
+    if fails:
+        return FAILS
+    return OFFICIAL
 
 
 def tests_of(rows: Iterable[ResultSetRow], findings: Iterable[Finding]) -> list[RcpTest]:
     """Return the RCP tests of Closed sets, with the findings on them."""
-    last_first = sorted((f for f in findings if f.code in _CODES), key=lambda f: f.code)[::-1]
-    of_set = {finding.about: finding for finding in last_first}
-    closed = (row for row in rows if wording.rcp_state(row) is not None)
-    return [RcpTest(row, of_set.get(row.path)) for row in closed]
+    first_findings: dict[str, Finding] = {}  # of each set, by code
+    for finding in findings:
+        if finding.code in _CODES:
+            first = first_findings.setdefault(finding.about, finding)
+            if finding.code < first.code:
+                first_findings[finding.about] = finding
+    tests = []
+    for row in rows:
+        if wording.rcp_state(row) is not None:
+            tests.append(RcpTest(row, first_findings.get(row.path)))
+    return tests
 
 
-def section(reviewed: Round) -> Section:
+def section(reviewed: ReviewedRound) -> ReviewSection:
     """Return the RCP tests of all Closed sets, the smallest margin first."""
-    tests = tests_of(reviewed.report.results, reviewed.report.findings)
-    by_margin = attrgetter("row.benchmark", "row.path")
-    tests.sort(key=lambda t: (math.inf if t.margin is None else t.margin, *by_margin(t)))
-    rows = [test.row for test in tests]
-    scaled = [row for row in rows if row.scaling_factor != 1 and row.score_minutes is not None]
-    scaled.sort(key=lambda row: (-row.scaling_factor, row.path))
     dates = reviewed.outcome.calendar or {}
-    missing = list(_missing([test.row for test in tests if test.state == MISSING], dates))
-    states = [test.state for test in tests]
-    marked = frozenset((n, _TEST) for n, state in enumerate(states) if state in (FAILS, MISSING))
+    tests = tests_of(reviewed.report.results, reviewed.report.findings)
+    tests.sort(key=_by_margin)
+    missing = list(_missing(tests, dates))
+    normalised = _normalised(tests)
     tables = {
-        "sets": table_of(_SETS, tests, title="RCP tests by margin", note=_SETS_NOTE, marked=marked),
+        "sets": _sets_table(tests),
         "missing": table_of(
             _MISSING, missing, title="Missing reference points", note=_MISSING_NOTE
         ),
-        "normalised": table_of(
-            _NORMALISED, scaled, title="Normalised scores", note=_NORMALISED_NOTE
-        ),
+        "normalised": _normalised_table(normalised),
     }
-    counts = Counter(states)
-    words = [f"{number} {word}" for word in (PASSES, *_ORDER) if (number := counts[word])]
+    counts = Counter(test.state for test in tests)
     date = dates.get(SUBMISSION, "unknown")
-    texts = tuple(text.format(date=date) for word, text in _TEXTS.items() if counts[word])
-    total = f"RCP test: {', '.join(words) or wording.NOTHING}"
-    summary = (total, *_summary(tests, missing, scaled))
-    return Section("convergence", "Convergence", texts, with_rows(tables), summary)
+    texts = [text.format(date=date) for state, text in _TEXTS.items() if counts[state]]
+    summary = (_total(counts), *_summary(tests, missing, normalised))
+    return ReviewSection("convergence", "Convergence", tuple(texts), with_rows(tables), summary)
+
+
+def _by_margin(test: RcpTest) -> tuple[float, str, str]:
+    margin = math.inf if test.margin is None else test.margin
+    return margin, test.row.benchmark, test.row.path
+
+
+def _normalised(tests: Iterable[RcpTest]) -> list[ResultSetRow]:
+    """Return the result sets whose scores are normalised, the largest factor first."""
+    rows = []
+    for test in tests:
+        if test.row.scaling_factor != 1 and test.row.score_minutes is not None:
+            rows.append(test.row)
+    return sorted(rows, key=lambda row: (-row.scaling_factor, row.path))
 
 
 # ---- tables ---------------------------------------------------------------------------------
 
 
-def _missing(rows: Sequence[ResultSetRow], dates: Calendar) -> Iterator[tuple[Cell, ...]]:
-    groups = by_key(((row.benchmark, _size(row)), row) for row in rows)
-    for benchmark, size in sorted(groups, key=lambda key: (key[0], key[1] or 0)):
-        sets = groups[benchmark, size]
-        runs = _REFERENCE_RUNS * max(row.runs_required or 0 for row in sets)
+def _sets_table(tests: Sequence[RcpTest]) -> Table:
+    rows = []
+    marked = set[tuple[int, int]]()
+    for number, test in enumerate(tests):
+        row = test.row
+        mean = row.rcp.mean if row.rcp else None
+        minimum = row.rcp.minimum if row.rcp else None
+        rows.append(
+            (
+                row.submitter,
+                row.system,
+                row.benchmark,
+                _size(row),
+                test.state,
+                _rounded(test.margin, 2),
+                _rounded(mean),
+                _rounded(minimum),
+                test.words,
+            )
+        )
+        if test.state in (FAILS, MISSING):
+            marked.add((number, _TEST))
+    return table_of(
+        _SETS, rows, title="RCP tests by margin", note=_SETS_NOTE, marked=frozenset(marked)
+    )
+
+
+def _normalised_table(rows: Iterable[ResultSetRow]) -> Table:
+    cells = []
+    for row in rows:
+        score = row.score_minutes or 0.0
+        unscaled = row.unscaled_minutes or 0.0
+        increase = 100 * (row.scaling_factor - 1)
+        cells.append(
+            (
+                row.submitter,
+                row.system,
+                row.benchmark,
+                _rounded(row.scaling_factor),
+                _rounded(unscaled, 3),
+                _rounded(score, 3),
+                _rounded(score - unscaled, 3),
+                _rounded(increase, 2),
+            )
+        )
+    return table_of(_NORMALISED, cells, title="Normalised scores", note=_NORMALISED_NOTE)
+
+
+def _missing(tests: Iterable[RcpTest], dates: Calendar) -> Iterator[tuple[Cell, ...]]:
+    """Yield the missing reference points, with the day on which they are due."""
+    rows_by_point: dict[tuple[str, int | float | None], list[ResultSetRow]] = {}
+    for test in tests:
+        if test.state == MISSING:
+            point = (test.row.benchmark, _size(test.row))
+            rows_by_point.setdefault(point, []).append(test.row)
+    for benchmark, size in sorted(rows_by_point, key=lambda point: (point[0], point[1] or 0)):
+        rows = rows_by_point[benchmark, size]
+        runs = _REFERENCE_RUNS * max(row.runs_required or 0 for row in rows)
         due = dates.get("early_rcps" if benchmark in _EARLY else "rcps")
-        submitters = ", ".join(sorted({row.submitter or wording.NOTHING for row in sets}))
-        yield benchmark, size, runs or None, str(due) if due else None, submitters, len(sets)
+        submitters = ", ".join(sorted({row.submitter or wording.NOTHING for row in rows}))
+        day = str(due) if due else None
+        yield benchmark, size, runs or None, day, submitters, len(rows)
 
 
 def _size(row: ResultSetRow) -> int | float | None:
     size = row.rcp.batch_size if row.rcp else -1
-    return None if size < 0 else int(size) if size == size // 1 else size
+    if size < 0:
+        return None
+    if size == size // 1:
+        return int(size)
+    return size
 
 
 def _rounded(value: float | None, digits: int = 4) -> float | None:
-    return value if value is None or not math.isfinite(value) else round(value, digits)
+    if value is None or not math.isfinite(value):
+        return value
+    return round(value, digits)
 
 
 _NO_TEST = "no test for this benchmark"
-_NAMES = ("Submitter", "System", "Benchmark")
 _SETS = (
-    *(column(name, attrgetter(f"row.{name.lower()}")) for name in _NAMES),
-    column("Batch size", lambda test: _size(test.row), numbers=True),
-    column("Test", attrgetter("state")),
-    column("Margin %", lambda test: _rounded(test.margin, 2), numbers=True),
-    column("Mean", lambda test: test.row.rcp and _rounded(test.row.rcp.mean), numbers=True),
-    column("Least accepted", lambda t: t.row.rcp and _rounded(t.row.rcp.minimum), numbers=True),
-    column("Official checker", attrgetter("words")),
+    column("Submitter"),
+    column("System"),
+    column("Benchmark"),
+    column("Batch size", numbers=True),
+    column("Test"),
+    column("Margin %", numbers=True),
+    column("Mean", numbers=True),
+    column("Least accepted", numbers=True),
+    column("Official checker"),
 )
 _TEST = 4  # the place of the test among the columns
 _SETS_NOTE = (
@@ -160,16 +249,14 @@ _MISSING = (
 )
 _MISSING_NOTE = "Reference runs: the number expected, twice the runs of a result set."
 _NORMALISED = (
-    *(column(name, attrgetter(name.lower())) for name in _NAMES),
-    column("Factor", lambda row: _rounded(row.scaling_factor), numbers=True),
-    column("Unscaled", lambda row: _rounded(row.unscaled_minutes or 0.0, 3), numbers=True),
-    column("Score", lambda row: _rounded(row.score_minutes, 3), numbers=True),
-    column(
-        "Minutes",
-        lambda r: _rounded(r.score_minutes - (r.unscaled_minutes or 0.0), 3),
-        numbers=True,
-    ),
-    column("Percent", lambda row: _rounded(100 * (row.scaling_factor - 1), 2), numbers=True),
+    column("Submitter"),
+    column("System"),
+    column("Benchmark"),
+    column("Factor", numbers=True),
+    column("Unscaled", numbers=True),
+    column("Score", numbers=True),
+    column("Minutes", numbers=True),
+    column("Percent", numbers=True),
 )
 _NORMALISED_NOTE = "Minutes and percent: the increase of the time-to-train by the factor."
 
@@ -191,19 +278,30 @@ _TEXTS = {
 }
 
 
+def _total(counts: Mapping[str, int]) -> str:
+    """Return the numbers of tests by state in words."""
+    words = [f"{counts[state]} {state}" for state in (PASSES, *_ORDER) if counts[state]]
+    return f"RCP test: {', '.join(words) or wording.NOTHING}"
+
+
 def _summary(
-    tests: Sequence[RcpTest], missing: Sequence[tuple[Cell, ...]], scaled: Sequence[ResultSetRow]
+    tests: Sequence[RcpTest],
+    missing: Sequence[tuple[Cell, ...]],
+    normalised: Sequence[ResultSetRow],
 ) -> Iterator[str]:
     for test in tests:
         if test.state in (FAILS, OFFICIAL, BYPASSED):
             row = test.row
-            margin = test.margin
-            shown = "" if margin is None else f", margin {rcp.margin_in_words(margin)}"
-            shown += f" ({test.finding.code})" if test.finding else ""
-            yield f"{test.state}: {row.submitter} {row.benchmark} on {row.system}{shown}"
+            line = f"{test.state}: {row.submitter} {row.benchmark} on {row.system}"
+            if test.margin is not None:
+                line += f", margin {rcp.margin_in_words(test.margin)}"
+            if test.finding:
+                line += f" ({test.finding.code})"
+            yield line
     for benchmark, size, runs, due, submitters, _ in missing:
         needed = f"{runs} reference runs due {due}"
         yield f"missing: {benchmark} at batch size {size} ({submitters}): {needed}"
-    if scaled:
-        most = 100 * (scaled[0].scaling_factor - 1)
-        yield f"normalised: {wording.counted(len(scaled), 'score')}, by up to {most:.2f} %"
+    if normalised:
+        most = 100 * (normalised[0].scaling_factor - 1)
+        scores = wording.counted(len(normalised), "score")
+        yield f"normalised: {scores}, by up to {most:.2f} %"

@@ -7,6 +7,7 @@ import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -24,14 +25,14 @@ from mlperf_pkg.commands.review import (
     resubmitted,
     submitters,
 )
-from mlperf_pkg.commands.review.round import Round, Section, table_of_cells
+from mlperf_pkg.commands.review.round import ReviewedRound, ReviewSection, table_of_cells
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Unchecked
 from mlperf_pkg.infra.files import refuse_within, write_together
 from mlperf_pkg.infra.paths import read_file, walk
 from mlperf_pkg.infra.text import escape_html, escape_markdown, unused, visible
 from mlperf_pkg.render import table as tables
-from mlperf_pkg.render.table import HEAD, Column, Table, json_text, records
+from mlperf_pkg.render.table import HEAD, Table, json_text, records
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import as_json
 
@@ -46,7 +47,7 @@ _WRAPPER = textwrap.TextWrapper(80, "  ", "    ", break_on_hyphens=False)
 _MOST_LINES = 8  # of a section in the summary
 _MOST_OF = {"objections": 16, "findings": 16}
 
-_Part: TypeAlias = Callable[[Round], Section]
+_Part: TypeAlias = Callable[[ReviewedRound], ReviewSection]
 
 PARTS: tuple[tuple[str, _Part], ...] = (
     ("objections", objection_text.section),
@@ -77,38 +78,41 @@ class Review(Struct, frozen=True):
     head: Mapping[str, Any]
     problems: Sequence[str]
     submitters: Mapping[str, Sequence[str]]
-    sections: Sequence[Section]
+    sections: Sequence[ReviewSection]
 
     @property
     def counts(self) -> str:
         """The first line: ``19 submitters, 184 result sets, 21 with errors, 9 objections``."""
         counts = self.head["counts"]
-        counted = wording.counted
-        first = (
-            counted(counts["submitters"], "submitter"),
-            counted(counts["result_sets"], "result set"),
-        )
-        last = f"{counts['with_errors']} with errors", counted(counts["objections"], "objection")
-        return ", ".join((*first, *last))
+        submitters = wording.counted(counts["submitters"], "submitter")
+        result_sets = wording.counted(counts["result_sets"], "result set")
+        objections = wording.counted(counts["objections"], "objection")
+        return f"{submitters}, {result_sets}, {counts['with_errors']} with errors, {objections}"
 
     @property
     def names(self) -> dict[str, str]:
         """The names of the CSV files by section and table, safe for every file system."""
         stems: dict[str, str] = {}
-        for path in (f"{s.name}/{name}" for s in self.sections for name in s.tables):
-            stem = re.sub(r"[^a-z0-9_.]+", "-", path.lower())[:_LONGEST]
-            stems[path] = unused(stem, stems.values())
+        for section in self.sections:
+            for name in section.tables:
+                path = f"{section.name}/{name}"
+                stem = re.sub(r"[^a-z0-9_.]+", "-", path.lower())[:_LONGEST]
+                stems[path] = unused(stem, stems.values())
         return {path: f"{stem}.csv" for path, stem in stems.items()}
 
 
-def review_of(reviewed: Round, sections: Sequence[Section]) -> Review:
+def review_of(reviewed: ReviewedRound, sections: Sequence[ReviewSection]) -> Review:
     """Return the review of a round with these sections."""
     report = reviewed.report
     outcome = reviewed.outcome
+    with_errors = 0
+    for row in report.results:
+        if row.id in reviewed.with_errors:
+            with_errors += 1
     counts = {
         "submitters": reviewed.number,
         "result_sets": len(report.results),
-        "with_errors": sum(row.id in reviewed.with_errors for row in report.results),
+        "with_errors": with_errors,
         "objections": len(outcome.objections) + len(outcome.new),
     }
     choices = {**asdict(reviewed.choices), "one_spelling": True}
@@ -117,32 +121,37 @@ def review_of(reviewed: Round, sections: Sequence[Section]) -> Review:
     return Review(reviewed.title, head, reviewed.problems, reviewed.submitters, sections)
 
 
-def sections(reviewed: Round, parts: Iterable[tuple[str, _Part]] = PARTS) -> Iterator[Section]:
+def sections(
+    reviewed: ReviewedRound, parts: Iterable[tuple[str, _Part]] = PARTS
+) -> Iterator[ReviewSection]:
     """Yield all sections; a section that fails has only the reason, and does not affect others."""
     for name, part in parts:
         doing = f"writing the section {name}"
         section = guarded(".", doing, part, reviewed)
         if isinstance(section, Unchecked):
             why = (section.text,)
-            section = Section(name, name.capitalize(), why, summary=why)
+            section = ReviewSection(name, name.capitalize(), why, summary=why)
         yield section
 
 
 def files_of(review: Review) -> dict[str, str]:
     """Return the files of a review by name."""
     files = {README: _readme(review), PAGE: page(review), DATA: json(review)}
+    names = review.names
     for section in review.sections:
         files[f"{section.name}.md"] = markdown(section)
         for name, table in section.tables.items():
-            files[review.names[f"{section.name}/{name}"]] = tables.csv(table)
+            files[names[f"{section.name}/{name}"]] = tables.csv(table)
     return dict(sorted(files.items()))
 
 
 def _readme(review: Review) -> str:
     lines = [f"# {escape_markdown(review.title)}: review", "", review.counts, ""]
     for section in review.sections:
-        link = f"[{escape_markdown(section.title)}]({section.name}.md)"
-        lines.append(": ".join([f"- {link}", *map(escape_markdown, section.summary[:1])]))
+        line = f"- [{escape_markdown(section.title)}]({section.name}.md)"
+        if section.summary:
+            line += f": {escape_markdown(section.summary[0])}"
+        lines.append(line)
     lines += ["", f"All sections: [one page]({PAGE}), [JSON]({DATA})."]
     if review.problems:
         lines += ["", "## Missing or unclear", ""]
@@ -153,60 +162,78 @@ def _readme(review: Review) -> str:
 # ---- formats ------------------------------------------------------------------------------
 
 
-def markdown(section: Section) -> str:
+def markdown(section: ReviewSection) -> str:
     """Return a section as a document of Markdown; marked cells are bold."""
     parts = [f"# {escape_markdown(section.title)}", *map(escape_markdown, section.text)]
     for table in section.tables.values():
         parts.append(f"## {escape_markdown(table.title)}")
         if section.checks:
-            items = ([escape_markdown(text) for text, _ in table.spans(row)] for row in table.rows)
-            parts.append("\n".join(f"- [ ] {': '.join(item)}" for item in items))
+            parts.append(_checkboxes(table))
             parts.append(escape_markdown(table.note))
         else:
             parts.append(tables.markdown(_headed(section, table)))
     return tables.document(*parts)
 
 
-def _headed(section: Section, table: Table) -> Table:
+def _checkboxes(table: Table) -> str:
+    lines = []
+    for row in table.rows:
+        cells = [escape_markdown(text) for text, _ in table.spans(row)]
+        lines.append(f"- [ ] {': '.join(cells)}")
+    return "\n".join(lines)
+
+
+def _headed(section: ReviewSection, table: Table) -> Table:
     """Return a table with capitals in its headings; its data keep the keys of the columns.
 
     Names of hyperparameters and submitters, which are headings too, stay as they are.
     """
-
-    def headed(column: Column) -> Column:
-        is_name = section.name == "hyperparameters" and column.title != "rules"
-        title = column.heading
-        return column if is_name else replace(column, title=f"{title[:1].upper()}{title[1:]}")
-
-    return replace(table, columns=list(map(headed, table.columns)))
+    columns = []
+    for column in table.columns:
+        if section.name == "hyperparameters" and column.title != "rules":
+            columns.append(column)
+        else:
+            heading = column.heading
+            columns.append(replace(column, title=f"{heading[:1].upper()}{heading[1:]}"))
+    return replace(table, columns=columns)
 
 
 def json(review: Review) -> str:
     """Return everything as JSON."""
-    submitters = [{"name": name, "folders": folders} for name, folders in review.submitters.items()]
+    submitters = []
+    for name, folders in review.submitters.items():
+        submitters.append({"name": name, "folders": folders})
+    files = review.names
+    sections = [_section_json(section, files) for section in review.sections]
     document = {"format": FORMAT, "title": review.title, **review.head, "submitters": submitters}
-    sections = [_section_json(section, review.names) for section in review.sections]
     return json_text({**document, "problems": review.problems, "sections": sections})
 
 
-def _section_json(section: Section, files: Mapping[str, str]) -> dict[str, Any]:
-    rows = [
-        {
-            "name": name,
-            "title": table.title,
-            "file": files[f"{section.name}/{name}"],
-            "columns": [column.key for _, column in table.keyed],
-            "rows": [as_json(table.values(row)) for row in table.rows],
-            "marked": sorted(table.marked),
-            "note": table.note,
-        }
-        for name, table in section.tables.items()
-    ]
-    names = ("name", "title", "text", "summary", "checks")
-    return {**{name: getattr(section, name) for name in names}, "tables": rows}
+def _section_json(section: ReviewSection, files: Mapping[str, str]) -> dict[str, Any]:
+    rows = []
+    for name, table in section.tables.items():
+        rows.append(
+            {
+                "name": name,
+                "title": table.title,
+                "file": files[f"{section.name}/{name}"],
+                "columns": [column.key for _, column in table.keyed],
+                "rows": [as_json(table.values(row)) for row in table.rows],
+                "marked": sorted(table.marked),
+                "note": table.note,
+            }
+        )
+    return {
+        "name": section.name,
+        "title": section.title,
+        "text": section.text,
+        "summary": section.summary,
+        "checks": section.checks,
+        "tables": rows,
+    }
 
 
-class _Table(Struct):
+class _TableJson(Struct):
     name: str
     title: str
     columns: list[str]
@@ -215,26 +242,29 @@ class _Table(Struct):
     note: str
 
 
-class _Section(Struct):
+class _SectionJson(Struct):
     name: Annotated[str, Meta(pattern="^[a-z]+$")]  # the stem of a file
     title: str
     text: tuple[str, ...]
     summary: tuple[str, ...]
     checks: bool
-    tables: list[_Table]
+    tables: list[_TableJson]
 
-    def section(self) -> Section:
-        fields = [asdict(table) for table in self.tables]
-        made = {table.pop("name"): table_of_cells(**table) for table in fields}
-        return Section(**{**asdict(self), "tables": made})
+    def section(self) -> ReviewSection:
+        made = {}
+        for table in self.tables:
+            made[table.name] = table_of_cells(
+                table.columns, table.rows, title=table.title, marked=table.marked, note=table.note
+            )
+        return ReviewSection(self.name, self.title, self.text, made, self.summary, self.checks)
 
 
-class _Submitter(Struct):
+class _SubmitterJson(Struct):
     name: str
     folders: list[str]
 
 
-class _File(Struct):
+class _ReviewJson(Struct):
     title: str
     tool: dict[str, str]
     usage: str
@@ -243,8 +273,8 @@ class _File(Struct):
     choices: dict[str, Any]
     counts: dict[str, int]
     problems: list[str]
-    submitters: list[_Submitter]
-    sections: list[_Section]
+    submitters: list[_SubmitterJson]
+    sections: list[_SectionJson]
 
 
 def read_review(folder: Path) -> Review:
@@ -257,11 +287,11 @@ def read_review(folder: Path) -> Review:
     if document is None:
         raise UserError(f"{folder}: not a review; expected a folder that 'review' wrote")
     try:
-        file_ = convert(document, _File)
-        parts = [section.section() for section in file_.sections]
-        submitters = {item.name: item.folders for item in file_.submitters}
+        read = convert(document, _ReviewJson)
+        parts = [section.section() for section in read.sections]
+        submitters = {item.name: item.folders for item in read.submitters}
         head = {name: document[name] for name in (*HEAD, "choices", "counts")}
-        review = Review(file_.title, head, file_.problems, submitters, parts)
+        review = Review(read.title, head, read.problems, submitters, parts)
         files_of(review)
     except (ValidationError, LookupError) as error:
         raise UserError(f"{folder / DATA}: not valid, or of another version: {error}") from error
@@ -273,17 +303,26 @@ def read_review(folder: Path) -> Review:
 
 def summary(review: Review) -> str:
     """Return the text that the command prints: the counts, and a few lines of each section."""
-    parts = [(s.title.lower(), s.summary, f"{s.name}.md") for s in review.sections]
-    parts.insert(_FIRST, ("missing or unclear", tuple(review.problems), README))
-    lines = [review.title, review.counts]
-    for title, texts, file_ in parts:
-        wrapped = [line for text in texts for line in _WRAPPER.wrap(visible(text))]
-        most = _MOST_OF.get(title, _MOST_LINES)
-        more = len(wrapped[most:])
-        if more:
-            wrapped[most - 1 :] = [f"  ... {more + 1} more lines: see {file_}"]
-        lines += ["", title, *wrapped] if wrapped else []
+    parts = []
+    for section in review.sections:
+        parts.append(_summarized(section.title.lower(), section.summary, f"{section.name}.md"))
+    parts.insert(_FIRST, _summarized("missing or unclear", review.problems, README))
+    lines = [review.title, review.counts, *chain.from_iterable(parts)]
     return "\n".join(lines) + "\n"
+
+
+def _summarized(title: str, texts: Iterable[str], file_: str) -> list[str]:
+    """Return the lines of a section, of which the file has more; none for an empty section."""
+    lines = []
+    for text in texts:
+        lines += _WRAPPER.wrap(visible(text))
+    most = _MOST_OF.get(title, _MOST_LINES)
+    if len(lines) > most:
+        more = len(lines) - most + 1
+        lines[most - 1 :] = [f"  ... {more} more lines: see {file_}"]
+    if lines:
+        return ["", title, *lines]
+    return []
 
 
 # ---- the page -----------------------------------------------------------------------------
@@ -294,16 +333,21 @@ _OPEN_ROWS = 40  # a table with more rows is folded
 def page(review: Review) -> str:
     """Return the page."""
     title = f"{review.title}: review"
-    links = (f'<a href="#{s.name}">{escape_html(s.title)}</a>' for s in review.sections)
-    parts = [_section(section, review.names) for section in review.sections]
+    files = review.names
+    links = []
+    parts = []
+    for section in review.sections:
+        links.append(f'<a href="#{section.name}">{escape_html(section.title)}</a>')
+        parts.append(_section(section, files))
     if review.problems:
-        items = "\n".join(f"<li>{escape_html(text)}</li>" for text in review.problems)
-        parts.insert(_FIRST, f'<h2>Missing or unclear</h2>\n<ul class="problems">\n{items}\n</ul>')
+        parts.insert(_FIRST, _problems(review.problems))
     tool = review.head["tool"]
-    round_ = review.head["round"]
-    reason = f"round {round_}: " * bool(round_) + review.head["round_reason"]
+    reason = review.head["round_reason"]
+    if review.head["round"]:
+        reason = f"round {review.head['round']}: {reason}"
+    styles = "\n".join([file("page.css"), file("review.css")])
     return file("review.html").format(
-        head=page_head(title, "\n".join(map(file, ("page.css", "review.css")))),
+        head=page_head(title, styles),
         title=escape_html(title),
         counts=escape_html(review.counts),
         reason=escape_html(reason),
@@ -314,25 +358,35 @@ def page(review: Review) -> str:
     )
 
 
-def _section(section: Section, files: Mapping[str, str]) -> str:
-    heading = f'<h2 id="{section.name}" tabindex="-1">{escape_html(section.title)}</h2>'
-    paragraphs = (f"<p>{escape_html(text)}</p>" for text in section.text)
-    tables_by_file = ((files[f"{section.name}/{n}"], table) for n, table in section.tables.items())
-    parts = (_table(section, table, file_) for file_, table in tables_by_file)
-    body = "\n".join([heading, *paragraphs, *parts])
+def _problems(problems: Iterable[str]) -> str:
+    lines = ["<h2>Missing or unclear</h2>", '<ul class="problems">']
+    lines += [f"<li>{escape_html(text)}</li>" for text in problems]
+    lines.append("</ul>")
+    return "\n".join(lines)
+
+
+def _section(section: ReviewSection, files: Mapping[str, str]) -> str:
+    parts = [f'<h2 id="{section.name}" tabindex="-1">{escape_html(section.title)}</h2>']
+    parts += [f"<p>{escape_html(text)}</p>" for text in section.text]
+    for name, table in section.tables.items():
+        parts.append(_table(section, table, files[f"{section.name}/{name}"]))
+    body = "\n".join(parts)
     return f'<section aria-labelledby="{section.name}">\n{body}\n</section>'
 
 
-def _table(section: Section, table: Table, csv: str) -> str:
+def _table(section: ReviewSection, table: Table, csv: str) -> str:
+    title = escape_html(table.title)
     label = escape_html(f"{section.title}: {table.title}")
+    number = wording.counted(len(table.rows), "row")
     remark = f'{escape_html(table.note)} <a href="{escape_html(csv)}">CSV</a>'.strip()
-    folded = "" if len(table.rows) > _OPEN_ROWS or section.checks else " open"
-    about = f'<span class="about">{wording.counted(len(table.rows), "row")}</span>'
+    is_folded = len(table.rows) > _OPEN_ROWS or section.checks
+    opened = "" if is_folded else " open"
+    content = tables.html(_headed(section, table), headed=True, checks=section.checks)
+    heading = f'<h3>{title}</h3> <span class="about">{number}</span>'
     return (
-        f"<details{folded}>\n<summary><h3>{escape_html(table.title)}</h3> {about}</summary>\n"
+        f"<details{opened}>\n<summary>{heading}</summary>\n"
         f'<div class="scroll" role="region" aria-label="{label}" tabindex="0">\n'
-        f"{tables.html(_headed(section, table), headed=True, checks=section.checks)}\n</div>\n"
-        f'<p class="remark">{remark}</p>\n</details>'
+        f'{content}\n</div>\n<p class="remark">{remark}</p>\n</details>'
     )
 
 
@@ -370,12 +424,14 @@ def write_review(folder: Path, files: Mapping[str, str], *, force: bool) -> None
 
 def _written(folder: Path) -> set[str] | None:
     """Return the files that an earlier review lists; None if the folder is not a review."""
+    written = {README, PAGE, DATA}
     try:
-        sections = (_document(folder) or {})["sections"]
-        data = {table["file"] for section in sections for table in section["tables"]}
-        return {README, PAGE, DATA, *data, *(f"{section['name']}.md" for section in sections)}
+        for section in (_document(folder) or {})["sections"]:
+            written.add(f"{section['name']}.md")
+            written.update(table["file"] for table in section["tables"])
     except (TypeError, LookupError):
         return None
+    return written
 
 
 def _document(folder: Path) -> Any:
@@ -385,7 +441,9 @@ def _document(folder: Path) -> Any:
         is_one = document["format"] == FORMAT and not folder.is_symlink()
     except (OSError, ValueError, TypeError, LookupError, RecursionError):
         return None
-    return document if is_one else None
+    if is_one:
+        return document
+    return None
 
 
 # ---- a package for each submitter ---------------------------------------------------------
@@ -397,37 +455,56 @@ _TABLES = {"hyperparameters": ("outliers", "differing-runs")}  # the others comp
 
 def packages_of(review: Review) -> dict[str, str]:
     """Return the files of all packages, each in a folder that is named after its submitter."""
-    packages: dict[str, dict[str, str]] = {}
+    folders = set[str]()
+    files = {}
     for submitter in review.submitters:
         stem = re.sub(r"[^\w+-]+", "-", submitter).strip("-") or "submitter"
-        packages[unused(stem, packages)] = files_of(_package(review, submitter))
-    every = ((folder, item) for folder, files in packages.items() for item in files.items())
-    return {f"{folder}/{name}": text for folder, (name, text) in every}
+        folder = unused(stem, folders)
+        folders.add(folder)
+        for name, text in files_of(_package(review, submitter)).items():
+            files[f"{folder}/{name}"] = text
+    return files
 
 
 def _package(review: Review, submitter: str) -> Review:
     """Return the review without what concerns other submitters alone."""
-    own = {submitter, *review.submitters[submitter]}
-    others = {n for name, folders in review.submitters.items() for n in (name, *folders)} - own
-    pairs = (r for r in _rows(review, "assignments", "pairs") if r["Reviewer"] == submitter)
-    reviews = {folder for row in pairs for folder in str(row["Folders"]).split(", ")}
-    names = _Names(own, others, reviews)
-    sections = [names.section(s) for s in review.sections if s.name not in _LEFT_OUT]
+    names = _names_of(review, submitter)
+    sections = []
+    for section in review.sections:
+        if section.name in _LEFT_OUT:
+            continue
+        kept = names.section(section)
+        if kept.tables:
+            sections.append(kept)
     package = replace(
         review,
         title=f"{review.title}: {submitter}",
-        problems=[text for text in review.problems if _names(text, own)],
+        problems=[text for text in review.problems if _has_name(text, names.own)],
         submitters={submitter: review.submitters[submitter]},
-        sections=[section for section in sections if section.tables],
+        sections=sections,
     )
     row = next(iter(_rows(package, "submitters", "table")), {})
+    states = _rows(package, "objections", "states")
+    errors = _rows(package, "objections", "errors")
     counts = {
         "submitters": 1,
         "result_sets": row.get("Results", 0),
         "with_errors": row.get("With errors", 0),
-        "objections": sum(len(_rows(package, "objections", n)) for n in ("states", "errors")),
+        "objections": len(states) + len(errors),
     }
     return replace(package, head={**review.head, "counts": counts})
+
+
+def _names_of(review: Review, submitter: str) -> _Names:
+    own = {submitter, *review.submitters[submitter]}
+    others = set[str]()
+    for name, folders in review.submitters.items():
+        others.update((name, *folders))
+    reviews = set[str]()
+    for row in _rows(review, "assignments", "pairs"):
+        if row["Reviewer"] == submitter:
+            reviews.update(str(row["Folders"]).split(", "))
+    return _Names(own, others - own, reviews)
 
 
 class _Names(Struct, frozen=True):
@@ -437,43 +514,66 @@ class _Names(Struct, frozen=True):
     others: set[str]
     reviews: set[str]
 
-    def section(self, section: Section) -> Section:
+    def section(self, section: ReviewSection) -> ReviewSection:
+        """Return a section without what concerns others alone."""
         if section.name in _WHOLE:
             return section
-        names = _TABLES.get(section.name, tuple(section.tables))
-        made = {name: self._table(section, name) for name in names if name in section.tables}
-        text = tuple(text for text in section.text if not _names(text, self.others))
-        tables = {name: table for name, table in made.items() if table.rows}
-        return replace(section, text=text, tables=tables, summary=())
+        kept = {}
+        for name in _TABLES.get(section.name, tuple(section.tables)):
+            if name in section.tables:
+                table = self._table(section, name)
+                if table.rows:
+                    kept[name] = table
+        text = tuple(text for text in section.text if not _has_name(text, self.others))
+        return replace(section, text=text, tables=kept, summary=())
 
-    def _table(self, section: Section, name: str) -> Table:
+    def _table(self, section: ReviewSection, name: str) -> Table:
         table = section.tables[name]
         if section.checks:  # the checklist of a submission
-            return table if name in self.own | self.reviews else replace(table, groups=[])
-        cells = [table.values(row) for row in table.rows]
-        kept = [number for number, row in enumerate(cells) if any(map(self._concerns, row))]
-        marked = frozenset((kept.index(row), place) for row, place in table.marked if row in kept)
+            if name in self.own or name in self.reviews:
+                return table
+            return replace(table, groups=[])
+        rows: list[list[Any]] = []
+        marked = set[tuple[int, int]]()
+        for number, row in enumerate(table.rows):
+            cells = table.values(row)
+            if any(map(self._concerns, cells)):
+                for place in _marked_places(table, number):
+                    marked.add((len(rows), place))
+                rows.append(list(map(self._own_part, cells)))
         titles = [column.heading for _, column in table.keyed]
-        rows = [[self._own_part(cell) for cell in cells[number]] for number in kept]
-        note = "" if _names(table.note, self.others) else table.note
-        return table_of_cells(titles, rows, title=table.title, marked=marked, note=note)
+        note = table.note
+        if _has_name(note, self.others):
+            note = ""
+        return table_of_cells(titles, rows, title=table.title, marked=frozenset(marked), note=note)
 
     def _concerns(self, cell: Any) -> bool:
         """Return whether a cell is a name of the submitter, a list with one, or a path below it."""
-        parts = cell.split(", ") if isinstance(cell, str) else []
+        if not isinstance(cell, str):
+            return False
+        parts = cell.split(", ")
         return any(part in self.own or part.split("/")[0] in self.own for part in parts)
 
     def _own_part(self, cell: Any) -> Any:
         """Return a cell without the other names of a list."""
-        parts = cell.split(", ") if isinstance(cell, str) else []
-        return ", ".join(filter(self.own.__contains__, parts)) or cell
+        if not isinstance(cell, str):
+            return cell
+        return ", ".join(filter(self.own.__contains__, cell.split(", "))) or cell
 
 
-def _names(text: str, names: Iterable[str]) -> bool:
+def _marked_places(table: Table, number: int) -> list[int]:
+    """Return the columns of the marked cells of a row."""
+    return [place for row, place in table.marked if row == number]
+
+
+def _has_name(text: str, names: Iterable[str]) -> bool:
     """Return whether one of these names is in the text."""
     return any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) for name in names)
 
 
-def _rows(review: Review, section: str, table: str) -> Sequence[dict[str, Any]]:
-    tables = (s.tables.get(table) for s in review.sections if s.name == section)
-    return next((records(rows) for rows in tables if rows), [])
+def _rows(review: Review, section_name: str, table_name: str) -> Sequence[dict[str, Any]]:
+    """Return the rows of the first section of a name that has such a table."""
+    for section in review.sections:
+        if section.name == section_name and table_name in section.tables:
+            return records(section.tables[table_name])
+    return []

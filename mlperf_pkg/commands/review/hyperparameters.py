@@ -5,17 +5,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from operator import attrgetter
-from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.commands.review.round import Cell, Round, Section, column, table_of_cells, with_rows
+from mlperf_pkg.commands.review.round import (
+    Cell,
+    ReviewedRound,
+    ReviewSection,
+    column,
+    table_of_cells,
+    with_rows,
+)
 from mlperf_pkg.findings import Basis, Finding
 from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.infra.text import letters
-from mlperf_pkg.render.table import Table, by_key, table_of
+from mlperf_pkg.render.table import Table, table_of
 from mlperf_pkg.results.rcp import reference_hyperparameters
 from mlperf_pkg.results.wording import counted
 from mlperf_pkg.rulebook.explain import benchmark_layers, conditions
@@ -39,164 +45,269 @@ _TEXT = (
 )
 
 
-class Group(Struct, frozen=True):
+class BenchmarkGroup(Struct, frozen=True):
     """The result sets of a benchmark in one division, by batch size and submitter."""
 
     benchmark: str
     division: str
-    entries: tuple[Entry, ...]
-    reference: Reference
+    entries: tuple[LoggedHyperparameters, ...]
+    reference: ReferenceHyperparameters
 
     @property
     def keys(self) -> list[str]:
         """The keys of hyperparameters in the logs."""
-        return sorted({key for entry in self.entries for key in entry.counts} - {BATCH_SIZE})
+        keys = set[str]()
+        for entry in self.entries:
+            keys.update(entry.counts)
+        keys.discard(BATCH_SIZE)
+        return sorted(keys)
 
 
-def section(reviewed: Round) -> Section:
+def section(reviewed: ReviewedRound) -> ReviewSection:
     """Return the hyperparameters of a round: the outliers first, then a table of each benchmark."""
     contexts = reviewed.checked.contexts
     groups = groups_of(contexts)
     unlike = outliers_of(groups, reviewed.report.findings)
     differing = list(_differing_runs(groups))
-    marked = frozenset((row, _VALUE) for row in range(len(unlike)))
-    title = "Result sets whose runs differ"
     tables = {
-        "outliers": table_of(_OUTLIERS, unlike, title="Outliers", marked=marked),
-        "differing-runs": table_of_cells(_DIFFERING, differing, title=title),
-        **{f"{group.benchmark}-{group.division}": benchmark_table(group) for group in groups},
+        "outliers": _outliers_table(unlike),
+        "differing-runs": table_of_cells(
+            _DIFFERING, differing, title="Result sets whose runs differ"
+        ),
     }
+    for group in groups:
+        tables[f"{group.benchmark}-{group.division}"] = benchmark_table(group)
+    text: tuple[str, ...] = _TEXT
     others = sum(context.rules is None for context in contexts)
-    rest = f"Not shown: {counted(others, 'result set')} of a benchmark that is not in the round."
-    text = (*_TEXT, rest) if others else _TEXT
+    if others:
+        sets = counted(others, "result set")
+        text = (*text, f"Not shown: {sets} of a benchmark that is not in the round.")
     summary = tuple(_summary(unlike, differing))
-    return Section("hyperparameters", "Hyperparameters", text, with_rows(tables), summary)
+    return ReviewSection("hyperparameters", "Hyperparameters", text, with_rows(tables), summary)
 
 
-def groups_of(contexts: Iterable[SetContext]) -> list[Group]:
+def groups_of(contexts: Iterable[SetContext]) -> list[BenchmarkGroup]:
     """Return the result sets by benchmark and division, Closed before Open.
 
     Result sets of a benchmark that is not in the round are left out.
     """
-    of_round = (context for context in contexts if context.rules is not None)
-    by_name = by_key(((c.files.benchmark, division_of(c)), c) for c in of_round)
+    by_name: dict[tuple[str, str], list[SetContext]] = {}
+    for context in contexts:
+        if context.rules is not None:
+            name = (context.files.benchmark, division_of(context))
+            by_name.setdefault(name, []).append(context)
     groups = []
     for (benchmark, division), members in sorted(by_name.items()):
         entries = list(map(entry_of, members))
         entries.sort(key=lambda entry: (entry.size or 0, entry.submitter, entry.system, entry.path))
-        keys = {key for entry in entries for key in entry.counts}
+        keys = set[str]()
+        for entry in entries:
+            keys.update(entry.counts)
         reference = reference_of(members[0], keys)
-        groups.append(Group(benchmark, division, tuple(entries), reference))
+        groups.append(BenchmarkGroup(benchmark, division, tuple(entries), reference))
     return groups
 
 
 def _summary(unlike: Sequence[Outlier], differing: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    sets = len({row[:4] for row in differing})
-    yield f"{counted(len(unlike), 'outlier')}; runs differ in {counted(sets, 'result set')}"
-    by_set = by_key(((o.group.benchmark, o.entry.submitter, o.entry.system), o) for o in unlike)
-    for (benchmark, submitter, system), members in by_set.items():
-        values = ", ".join(f"{outlier.key} {outlier.value}" for outlier in members)
-        yield f"{benchmark} of {submitter} ({system}): {values}"
+    differing_sets = {row[:4] for row in differing}
+    sets = counted(len(differing_sets), "result set")
+    yield f"{counted(len(unlike), 'outlier')}; runs differ in {sets}"
+    values_by_set: dict[tuple[str, str, str], list[str]] = {}
+    for outlier in unlike:
+        entry = outlier.entry
+        result_set = (outlier.group.benchmark, entry.submitter, entry.system)
+        values = values_by_set.setdefault(result_set, [])
+        values.append(f"{outlier.key} {outlier.value}")
+    for (benchmark, submitter, system), values in values_by_set.items():
+        yield f"{benchmark} of {submitter} ({system}): {', '.join(values)}"
 
 
 _DIFFERING = ("Benchmark", "Division", "Submitter", "System", "Hyperparameter", "Values")
 
 
-def _differing_runs(groups: Iterable[Group]) -> Iterator[tuple[str, ...]]:
-    for group, entry in ((one, entry) for one in groups for entry in one.entries):
-        name = (group.benchmark, group.division, entry.submitter, entry.system)
-        for key, counts in sorted(entry.counts.items()):
-            if len(counts) > 1:
-                values = (f"{plain(v)} in {counted(n, 'run')}" for v, n in counts.items())
-                yield (*name, key, ", ".join(values))
+def _differing_runs(groups: Iterable[BenchmarkGroup]) -> Iterator[tuple[str, ...]]:
+    for group in groups:
+        for entry in group.entries:
+            result_set = (group.benchmark, group.division, entry.submitter, entry.system)
+            for key, counts in sorted(entry.counts.items()):
+                if len(counts) > 1:
+                    values = []
+                    for value, number_of_runs in counts.items():
+                        values.append(f"{plain(value)} in {counted(number_of_runs, 'run')}")
+                    yield (*result_set, key, ", ".join(values))
 
 
 # ---- a benchmark --------------------------------------------------------------------------
 
+_HEADS = ("Batch size", "Submitter", "System")
 
-def benchmark_table(group: Group) -> Table:
+
+class _Line(Struct, frozen=True):
+    """What the rules, a reference point or a result set say of the keys of a table.
+
+    ``cells`` are the values of the keys, in their order; ``marked`` are the keys whose values
+    differ from the reference.
+    """
+
+    size: Cell
+    submitter: str
+    system: str
+    cells: tuple[Cell, ...]
+    marked: Sequence[str] = ()
+
+    @property
+    def name(self) -> str:
+        """The name of the line where it is a column."""
+        return f"{self.submitter} {self.system or self.size or ''}".strip()
+
+    @property
+    def row(self) -> tuple[Cell, ...]:
+        return (self.size, self.submitter, self.system, *self.cells)
+
+
+def benchmark_table(group: BenchmarkGroup) -> Table:
     """Return the hyperparameters that differ between sets, or from the reference.
 
-    Sets are rows; a few of them are columns if that makes the table narrower.
+    Sets are rows; a few of them are columns if they need fewer characters so.
     """
     keys = [key for key in group.keys if _differs(group, key)]
     shown = keys[:_MOST_COLUMNS]
-    rest = keys[_MOST_COLUMNS:]
-    titles = ["Batch size", "Submitter", "System", *shown]
     # Points come before the sets of their batch size.
-    lines = sorted(_lines(group, shown), key=lambda o: o[0][0] if isinstance(o[0][0], int) else 0)
-    rows = [row for row, _ in lines]
-    marked = {(row, 3 + shown.index(key)) for row, (_, own) in enumerate(lines) for key in own}
-    turned = [tuple(row) for row in zip(titles, *rows, strict=True)]
-    if len(lines) <= _MOST_LINES and _width(turned) < _width([titles, *rows]):
-        names = [f"{submitter} {system or size or ''}" for size, submitter, system, *_ in rows]
-        titles = ["Hyperparameter", *map(str.strip, names)]
-        rows = [turned[0], *turned[3:]]
-        marked = {(place - 2, row + 1) for row, place in marked}
+    lines = sorted(_lines(group, shown), key=_place_in_table)
+    if len(lines) <= _MOST_LINES and _is_shorter_turned(lines, shown):
+        table = _sets_as_columns(lines, shown)
+    else:
+        table = _sets_as_rows(lines, shown)
     title = f"{group.benchmark}, {group.division}: {counted(len(group.entries), 'result set')}"
-    note = _note(group, keys, rest)
-    return table_of_cells(titles, rows, title=title, marked=frozenset(marked), note=note)
+    return replace(table, title=title, note=_note(group, keys))
 
 
-def _differs(group: Group, key: str) -> bool:
+def _place_in_table(line: _Line) -> int:
+    if isinstance(line.size, int):
+        return line.size
+    return 0
+
+
+def _sets_as_rows(lines: Sequence[_Line], keys: Sequence[str]) -> Table:
+    marked = set[tuple[int, int]]()
+    for row, line in enumerate(lines):
+        for key in line.marked:
+            marked.add((row, len(_HEADS) + keys.index(key)))
+    rows = [line.row for line in lines]
+    return table_of_cells((*_HEADS, *keys), rows, marked=frozenset(marked))
+
+
+def _sets_as_columns(lines: Sequence[_Line], keys: Sequence[str]) -> Table:
+    titles = ["Hyperparameter"]
+    sizes: list[Cell] = ["Batch size"]
+    marked = set[tuple[int, int]]()
+    for place, line in enumerate(lines, 1):
+        titles.append(line.name)
+        sizes.append(line.size)
+        for key in line.marked:
+            marked.add((1 + keys.index(key), place))
+    rows = [sizes]
+    for index, key in enumerate(keys):
+        rows.append([key, *(line.cells[index] for line in lines)])
+    return table_of_cells(titles, rows, marked=frozenset(marked))
+
+
+def _is_shorter_turned(lines: Sequence[_Line], keys: Sequence[str]) -> bool:
+    """Return whether the lines need fewer characters as columns than as rows.
+
+    Counted are the widest cells of all columns, also those of the submitters and the systems, which
+    a turned table has in its heading.
+    """
+    grid: list[tuple[Cell, ...]] = [(*_HEADS, *keys)]
+    grid.extend(line.row for line in lines)
+    return _width(grid) < _width(zip(*grid, strict=True))
+
+
+def _width(columns: Iterable[Sequence[Cell]]) -> int:
+    """Return the number of characters of the widest cells of all columns."""
+    width = 0
+    for cells in columns:
+        width += max(len(str(cell)) for cell in cells)
+    return width
+
+
+def _differs(group: BenchmarkGroup, key: str) -> bool:
     """Return whether sets have different values of a key, or one that the reference lacks."""
     texts = {entry.words(key).lower() for entry in group.entries if entry.counts}
     return len(texts) > 1 or any(_is_marked(group, entry, key) for entry in group.entries)
 
 
-def _is_marked(group: Group, entry: Entry, key: str) -> bool:
+def _is_marked(group: BenchmarkGroup, entry: LoggedHyperparameters, key: str) -> bool:
     value = entry.value(key)
     is_compared = bool(value) and key not in OF_SCALE
     return is_compared and group.reference.has(value, key, entry.size) is False
 
 
-def _lines(group: Group, keys: Sequence[str]) -> Iterator[tuple[tuple[Cell, ...], list[str]]]:
-    """Yield the cells of the rules, the points and the sets, with the marked keys."""
+def _lines(group: BenchmarkGroup, keys: Sequence[str]) -> Iterator[_Line]:
+    """Yield the lines of the rules, the points and the sets."""
     reference = group.reference
     if any(key in reference.rules for key in keys):
-        yield (None, "rules", "", *map(reference.rules.get, keys)), []
-    for size in {size for entry in group.entries for size in reference.near(entry.size)}:
-        values = reference.points[size]
-        yield (_size(size), "RCP", "", *(_cell(values.get(key, "")) for key in keys)), []
+        yield _Line(None, "rules", "", tuple(map(reference.rules.get, keys)))
+    sizes = set[float]()
     for entry in group.entries:
-        cells = (_cell(entry.words(key)) for key in keys)
+        sizes.update(reference.near(entry.size))
+    for size in sizes:
+        point = reference.points[size]
+        cells = [_cell(point.get(key, "")) for key in keys]
+        yield _Line(_size(size), "RCP", "", tuple(cells))
+    for entry in group.entries:
+        cells = [_cell(entry.words(key)) for key in keys]
         marked = [key for key in keys if _is_marked(group, entry, key)]
-        yield (_size(entry.size), entry.submitter, entry.system, *cells), marked
+        yield _Line(_size(entry.size), entry.submitter, entry.system, tuple(cells), marked)
 
 
-def _note(group: Group, keys: Sequence[str], rest: Sequence[str]) -> str:
-    """Return the hyperparameters that are equal in all sets, and the number of those not shown."""
-    first = next((entry for entry in group.entries if entry.counts), None)
-    if first is None:
+def _note(group: BenchmarkGroup, differing: Sequence[str]) -> str:
+    """Return the hyperparameters that are equal in all sets, and the number of those not shown.
+
+    ``differing`` are the keys of the others, of which a table shows the first.
+    """
+    empty = [f"{entry.submitter} {entry.system}" for entry in group.entries if not entry.counts]
+    if len(empty) == len(group.entries):
         return "The logs have no hyperparameters."
-    kinds: dict[str, list[str]] = {" and in the reference": [], ", without a reference": []}
-    compared, others = kinds.values()
-    for key in group.keys:
-        if key not in keys:
-            of_kind = compared if group.reference.values(key, first.size) else others
-            of_kind.append(f"{key} {first.words(key)}")
-    notes = [f"Equal in all sets{kind}: {', '.join(made)}." for kind, made in kinds.items() if made]
-    empty = [f"{e.submitter} {e.system}" for e in group.entries if not e.counts]
+    notes = list(_equal_in_all(group, differing))
     if empty:
         notes.append(f"Without hyperparameters in the logs: {', '.join(empty)}.")
-    if rest:
-        notes.append(f"{counted(len(rest), 'further hyperparameter')} not shown.")
+    more = len(differing) - _MOST_COLUMNS
+    if more > 0:
+        notes.append(f"{counted(more, 'further hyperparameter')} not shown.")
     return " ".join(notes)
 
 
-def _width(rows: Sequence[Sequence[Cell]]) -> int:
-    """Return the width of a table in characters: that of the widest cells of all columns."""
-    return sum(max(len(str(cell)) for cell in column) for column in zip(*rows, strict=True))
+def _equal_in_all(group: BenchmarkGroup, differing: Sequence[str]) -> Iterator[str]:
+    first = next(entry for entry in group.entries if entry.counts)
+    referenced = []
+    unreferenced = []
+    for key in group.keys:
+        if key in differing:
+            continue
+        text = f"{key} {first.words(key)}"
+        if group.reference.values(key, first.size):
+            referenced.append(text)
+        else:
+            unreferenced.append(text)
+    if referenced:
+        yield f"Equal in all sets and in the reference: {', '.join(referenced)}."
+    if unreferenced:
+        yield f"Equal in all sets, without a reference: {', '.join(unreferenced)}."
 
 
 def _cell(value: str) -> Cell:
     """Return a number if all of its digits are shown, else text."""
     parsed = number(value)
-    return _size(parsed) if parsed is not None and abs(parsed) < _EXACT else plain(value) or None
+    if parsed is not None and abs(parsed) < _EXACT:
+        return _size(parsed)
+    return plain(value) or None
 
 
 def _size(value: float | None) -> Cell:
-    return int(value) if value is not None and value == int(value) else value
+    if value is not None and value == int(value):
+        return int(value)
+    return value
 
 
 # ---- the hyperparameters of a set ---------------------------------------------------------
@@ -232,7 +343,7 @@ _OF_SAMPLE = frozenset({("stable_diffusion", "opt_base_learning_rate")})
 """The hyperparameters that reference points give per sample, and logs per batch."""
 
 
-class Entry(Struct, frozen=True):
+class LoggedHyperparameters(Struct, frozen=True):
     """The hyperparameters of a result set, as logged.
 
     ``counts`` maps each key, including the batch size, to its values (JSON) with the number of
@@ -256,28 +367,38 @@ class Entry(Struct, frozen=True):
 
 def division_of(context: SetContext) -> str:
     """Return the division of a set: that of its system, else that of its logs."""
-    logged = (run.division.lower() for run in context.runs if run.division)
-    return context.division_by_rules or next(logged, "unknown division")
+    if context.division_by_rules:
+        return context.division_by_rules
+    for run in context.runs:
+        if run.division:
+            return run.division.lower()
+    return "unknown division"
 
 
-def entry_of(context: SetContext) -> Entry:
+def entry_of(context: SetContext) -> LoggedHyperparameters:
     """Return the hyperparameters of a set, without killed runs and runs of other benchmarks."""
     name = context.files.benchmark
     runs = [run for run in context.runs if not run.killed and run.benchmark == name]
-    sizes = ((BATCH_SIZE, size) for run in runs for size in run.batch_sizes[:1])
-    others = (pair for run in runs for pair in islice(run.hyperparameters.items(), _MOST_KEYS))
-    logged = by_key((*sizes, *others))
-    ordered = {key: dict(Counter(values).most_common()) for key, values in logged.items()}
-    submitter = context.submitter or next((run.text("org") for run in context.runs), "")
+    logged: dict[str, list[str]] = {}
+    for run in runs:
+        for batch_size in run.batch_sizes[:1]:
+            logged.setdefault(BATCH_SIZE, []).append(batch_size)
+    for run in runs:
+        for key, value in islice(run.hyperparameters.items(), _MOST_KEYS):
+            logged.setdefault(key, []).append(value)
+    counts = {key: dict(Counter(values).most_common()) for key, values in logged.items()}
+    submitter = context.submitter
+    if not submitter:
+        submitter = context.runs[0].text("org") if context.runs else ""
     system = " ".join(filter(None, (context.files.system, context.files.scaling_mode)))
-    size = next(iter(ordered.get(BATCH_SIZE, ())), "")
-    return Entry(context.path, submitter, system, number(size), ordered)
+    size = next(iter(counts.get(BATCH_SIZE, ())), "")
+    return LoggedHyperparameters(context.path, submitter, system, number(size), counts)
 
 
 # ---- the reference ------------------------------------------------------------------------
 
 
-class Reference(Struct, frozen=True):
+class ReferenceHyperparameters(Struct, frozen=True):
     """The hyperparameters of the reference points by batch size, named as in logs.
 
     ``fixed`` are the values that the rules require, ``rules`` the requirements in words;
@@ -291,8 +412,10 @@ class Reference(Struct, frozen=True):
 
     def near(self, size: float | None) -> list[float]:
         """Return the batch sizes of the point of this size, or of those on either side."""
-        if size is None or size in self.points:
-            return [] if size is None else [size]
+        if size is None:
+            return []
+        if size in self.points:
+            return [size]
         below = [batch_size for batch_size in self.points if batch_size < size]
         above = [batch_size for batch_size in self.points if batch_size > size]
         return [*sorted(below)[-1:], *sorted(above)[:1]]
@@ -302,11 +425,14 @@ class Reference(Struct, frozen=True):
 
         Outside the range of the points, return the value on which all of them agree.
         """
-        is_within = size is not None and len(self.near(size)) > (size not in self.points)
-        logged = self._values(key, self.near(size) if is_within else self.points)
-        if logged and (is_within or len(logged) == 1):
-            return logged
-        return [self.fixed[key]] if key in self.fixed else []
+        near = self.near(size)
+        is_within = size in self.points or len(near) > 1
+        values = self._values(key, near if is_within else self.points)
+        if values and (is_within or len(values) == 1):
+            return values
+        if key in self.fixed:
+            return [self.fixed[key]]
+        return []
 
     def has(self, value: str, key: str, size: float | None) -> bool | None:
         """Return whether the reference has a value, or values on both sides of it.
@@ -320,8 +446,12 @@ class Reference(Struct, frozen=True):
         return _is_among(value, values)
 
     def _values(self, key: str, sizes: Iterable[float]) -> list[str]:
-        points = (self.points[size] for size in sizes)
-        return list(dict.fromkeys(point[key] for point in points if key in point))
+        values: list[str] = []
+        for size in sizes:
+            value = self.points[size].get(key)
+            if value is not None and value not in values:
+                values.append(value)
+        return values
 
 
 def _is_among(value: str, values: Sequence[str]) -> bool:
@@ -334,8 +464,15 @@ def _is_among(value: str, values: Sequence[str]) -> bool:
 
 def limits(values: Sequence[str]) -> tuple[float, float] | None:
     """Return the least and the greatest of values; None if they are not all numbers."""
-    numbers = [parsed for parsed in map(number, values) if parsed is not None]
-    return (min(numbers), max(numbers)) if numbers and len(numbers) == len(values) else None
+    numbers = []
+    for value in values:
+        parsed = number(value)
+        if parsed is None:
+            return None
+        numbers.append(parsed)
+    if numbers:
+        return (min(numbers), max(numbers))
+    return None
 
 
 def number(value: str) -> float | None:
@@ -351,35 +488,42 @@ def plain(value: str) -> str:
     return value.strip('"')
 
 
-def reference_of(context: SetContext, keys: Collection[str]) -> Reference:
+def reference_of(context: SetContext, keys: Collection[str]) -> ReferenceHyperparameters:
     """Return the reference for the benchmark of a set; ``keys`` are those in logs.
 
     The rules on values are those of the Closed division.
     """
-    ruleset = context.round.ruleset
+    fixed: dict[str, str] = {}
+    requirements: dict[str, str] = {}
+    derived = set[str]()
+    if context.rules and division_of(context) == "closed":
+        for key, rules in _rules(context.rules).items():
+            for rule in rules:
+                if "equals" in rule.constraints:
+                    fixed[key] = in_words(rule.constraints["equals"])
+                if rule.formula:
+                    derived.add(key)
+            words = _words(rules)
+            if words:
+                requirements[key] = words
+    points = _points_as_logged(context, keys)
+    return ReferenceHyperparameters(points, fixed, requirements, frozenset(derived))
+
+
+def _points_as_logged(context: SetContext, keys: Collection[str]) -> dict[float, dict[str, str]]:
+    """Return the reference points by batch size, with the names that logs use."""
     benchmark = context.files.benchmark
-    records = reference_hyperparameters(context.round.usage, ruleset, benchmark)
-    is_closed = division_of(context) == "closed"
-    rules = _rules(context.rules) if context.rules and is_closed else {}
-    every = ((key, rule.constraints) for key, of_key in rules.items() for rule in of_key)
-    return Reference(
-        {size: _as_logged(values, keys, size, benchmark) for size, values in records.items()},
-        {key: in_words(limits["equals"]) for key, limits in every if "equals" in limits},
-        {key: words for key, of_key in rules.items() if (words := _words(of_key))},
-        frozenset(key for key, of_key in rules.items() if any(rule.formula for rule in of_key)),
-    )
-
-
-def _as_logged(
-    values: Mapping[str, Any], keys: Collection[str], size: float, benchmark: str
-) -> dict[str, str]:
-    named: dict[str, str] = {}
-    for name, value in values.items():
-        candidates = (f"{values.get('optimizer')}_{name}", name, _SPELT.get(name, name))
-        key = next((candidate for candidate in candidates if candidate in keys), name)
-        is_of_sample = (benchmark, name) in _OF_SAMPLE and isinstance(value, float)
-        named[key] = in_words(value * size if is_of_sample else value)
-    return named
+    round_ = context.round
+    records = reference_hyperparameters(round_.usage, round_.ruleset, benchmark)
+    points: dict[float, dict[str, str]] = {}
+    for size, values in records.items():
+        points[size] = {}
+        for name, value in values.items():
+            candidates = (f"{values.get('optimizer')}_{name}", name, _SPELT.get(name, name))
+            key = next((candidate for candidate in candidates if candidate in keys), name)
+            is_of_sample = (benchmark, name) in _OF_SAMPLE and isinstance(value, float)
+            points[size][key] = in_words(value * size if is_of_sample else value)
+    return points
 
 
 def _rules(benchmark: Benchmark) -> dict[str, list[Rule]]:
@@ -387,17 +531,24 @@ def _rules(benchmark: Benchmark) -> dict[str, list[Rule]]:
 
     Rules that only the official checker has are left out.
     """
-    layers = benchmark_layers(benchmark, "closed")
-    every = ((key, r) for layer in layers for key, rules in layer.rules.items() for r in rules)
-    pairs = ((key, rule) for key, rule in every if is_hyperparameter(key))
-    return by_key((key, rule) for key, rule in pairs if rule.basis is not Basis.OFFICIAL)
+    rules_by_key: dict[str, list[Rule]] = {}
+    for layer in benchmark_layers(benchmark, "closed"):
+        for key, rules in layer.rules.items():
+            if not is_hyperparameter(key):
+                continue
+            for rule in rules:
+                if rule.basis is not Basis.OFFICIAL:
+                    rules_by_key.setdefault(key, []).append(rule)
+    return rules_by_key
 
 
 def _words(rules: Sequence[Rule]) -> str:
     """Return the requirements of rules in words, without those that nearly every value meets."""
-    specific = (rule for rule in rules if rule.formula or rule.constraints.keys() - _PLAIN)
-    words = (words for rule in specific for words in conditions(rule) if words)
-    return " and ".join(dict.fromkeys(words))
+    requirements: dict[str, None] = {}
+    for rule in rules:
+        if rule.formula or rule.constraints.keys() - _PLAIN:
+            requirements.update(dict.fromkeys(filter(None, conditions(rule))))
+    return " and ".join(requirements)
 
 
 # ---- outliers -----------------------------------------------------------------------------
@@ -416,8 +567,8 @@ _OF_LENGTH = (*_IN_STEPS, "_epochs", "_samples")
 class Outlier(Struct, frozen=True):
     """A value of a hyperparameter unlike that of others, and the reason in words."""
 
-    group: Group
-    entry: Entry
+    group: BenchmarkGroup
+    entry: LoggedHyperparameters
     key: str
     reference: Sequence[str]
     why: str
@@ -429,64 +580,85 @@ class Outlier(Struct, frozen=True):
 
 
 _OUTLIERS = (
-    column("Benchmark", attrgetter("group.benchmark")),
+    column("Benchmark", "group.benchmark"),
     column("Batch size", lambda outlier: _size(outlier.entry.size), numbers=True),
-    *(column(name, attrgetter(f"entry.{name.lower()}")) for name in ("Submitter", "System")),
-    column("Hyperparameter", attrgetter("key")),
-    column("Value", attrgetter("value")),
+    column("Submitter", "entry.submitter"),
+    column("System", "entry.system"),
+    column("Hyperparameter", "key"),
+    column("Value", "value"),
     column("Reference", lambda outlier: " to ".join(map(plain, outlier.reference))),
-    column("Why", attrgetter("why")),
+    column("Why", "why"),
 )
 _VALUE = 5  # the place of the value among the columns
 
 
-def outliers_of(groups: Iterable[Group], findings: Iterable[Finding]) -> list[Outlier]:
+def _outliers_table(unlike: Sequence[Outlier]) -> Table:
+    marked = frozenset((row, _VALUE) for row in range(len(unlike)))
+    return table_of(_OUTLIERS, unlike, title="Outliers", marked=marked)
+
+
+def outliers_of(groups: Iterable[BenchmarkGroup], findings: Iterable[Finding]) -> list[Outlier]:
     """Return the outliers among the Closed sets of a round."""
     published: dict[tuple[str, str], str] = {}
-    for finding in (finding for finding in findings if finding.code == UNPUBLISHED):
-        for actual, expected in zip(finding.found, finding.expected, strict=True):
-            reason = f"all published sets have {expected.partition(' ')[2]}"
-            published[finding.about, actual.partition(" ")[0]] = reason
-    closed = (group for group in groups if group.division == "closed")
-    return [outlier for group in closed for outlier in outliers(group, published)]
+    for finding in findings:
+        if finding.code == UNPUBLISHED:
+            for actual, expected in zip(finding.found, finding.expected, strict=True):
+                reason = f"all published sets have {expected.partition(' ')[2]}"
+                published[finding.about, actual.partition(" ")[0]] = reason
+    unlike: list[Outlier] = []
+    for group in groups:
+        if group.division == "closed":
+            unlike.extend(outliers(group, published))
+    return unlike
 
 
-def outliers(group: Group, published: Mapping[tuple[str, str], str]) -> Iterator[Outlier]:
+def outliers(group: BenchmarkGroup, published: Mapping[tuple[str, str], str]) -> Iterator[Outlier]:
     """Yield the outliers of a benchmark, one for each value.
 
     Values that the reference has at the batch size are not outliers, and neither are values that
     follow from others or from the scale. ``published`` has, by path and key, the reason why a
     value is unlike all published ones.
     """
-    keys = [key for key in group.keys if key not in _APART | group.reference.derived]
+    reference = group.reference
+    keys = [key for key in group.keys if key not in _APART | reference.derived]
     held = {key: _held(key, group.entries) for key in keys}
     for entry in group.entries:
         for key in keys:
             value = entry.value(key)
-            if value and not group.reference.has(value, key, entry.size):
-                why = list(_reasons(entry, key, group.reference, held[key]))
-                why += filter(None, [published.get((entry.path, key))])
-                if why:
-                    values = group.reference.values(key, entry.size)
-                    yield Outlier(group, entry, key, values, "; ".join(why))
+            if not value or reference.has(value, key, entry.size):
+                continue
+            reasons = list(_reasons(entry, key, reference, held[key]))
+            if (entry.path, key) in published:
+                reasons.append(published[entry.path, key])
+            if reasons:
+                values = reference.values(key, entry.size)
+                yield Outlier(group, entry, key, values, "; ".join(reasons))
 
 
 _Held = dict[tuple[float | None, str], Counter[str]]
 """The number of result sets of each submitter by batch size and value; the value may be empty."""
 
 
-def _held(key: str, entries: Iterable[Entry]) -> _Held:
-    owners = by_key(((entry.size, entry.value(key)), _owner(entry)) for entry in entries)
-    return {pair: Counter(names) for pair, names in owners.items()}
+def _held(key: str, entries: Iterable[LoggedHyperparameters]) -> _Held:
+    held: _Held = {}
+    for entry in entries:
+        owners = held.setdefault((entry.size, entry.value(key)), Counter())
+        owners[_owner(entry)] += 1
+    return held
 
 
-def _owner(entry: Entry) -> str:
+def _owner(entry: LoggedHyperparameters) -> str:
     return letters(entry.submitter) or entry.submitter
 
 
-def _reasons(entry: Entry, key: str, reference: Reference, held: _Held) -> Iterator[str]:
+def _reasons(
+    entry: LoggedHyperparameters, key: str, reference: ReferenceHyperparameters, held: _Held
+) -> Iterator[str]:
     own = _owner(entry)
-    others = {pair: owners for pair, owners in held.items() if len(owners) > (own in owners)}
+    others: _Held = {}  # held by others, too
+    for pair, owners in held.items():
+        if owners.keys() - {own}:
+            others[pair] = owners
     yield from _alone(entry, key, others)
     if reference.values(key, entry.size):
         if not key.endswith(_IN_STEPS):
@@ -495,43 +667,66 @@ def _reasons(entry: Entry, key: str, reference: Reference, held: _Held) -> Itera
         yield from _apart(entry, key, others)
 
 
-def _alone(entry: Entry, key: str, others: _Held) -> Iterator[str]:
+def _alone(entry: LoggedHyperparameters, key: str, others: _Held) -> Iterator[str]:
     """Yield a reason if nearly all others at this batch size agree on another value."""
-    names: dict[str, set[str]] = {}
+    own = _owner(entry)
+    owners_by_value: dict[str, set[str]] = {}
     for (size, value), owners in others.items():
         if value and size == entry.size:
-            names.setdefault(value.lower(), set()).update(owners.keys() - {_owner(entry)})
-    total = len(set().union(*names.values()))
-    value = max(names, key=lambda value: len(names[value]), default="")
-    most = len(names.pop(value, ()))
-    rest = len(set().union(*names.values()))
-    if most < OFTEN or value == entry.value(key).lower() or most < _COMMON * rest:
+            owners_by_value.setdefault(value.lower(), set()).update(owners.keys() - {own})
+    if not owners_by_value:
         return
-    share = f"{most} of {total}" if rest else "both" if most == OFTEN else f"all {most}"
-    yield f"{share} other submitters at this batch size have {plain(value)}"
+    total = len(set[str]().union(*owners_by_value.values()))
+    common = max(owners_by_value, key=lambda value: len(owners_by_value[value]))
+    agreeing = len(owners_by_value.pop(common))
+    dissenting = len(set[str]().union(*owners_by_value.values()))
+    is_common = agreeing >= OFTEN and agreeing >= _COMMON * dissenting
+    if not is_common or common == entry.value(key).lower():
+        return
+    if dissenting:
+        share = f"{agreeing} of {total}"
+    elif agreeing == OFTEN:
+        share = "both"
+    else:
+        share = f"all {agreeing}"
+    yield f"{share} other submitters at this batch size have {plain(common)}"
 
 
-def _far(entry: Entry, key: str, others: _Held, reference: Reference) -> Iterator[str]:
+def _far(
+    entry: LoggedHyperparameters, key: str, others: _Held, reference: ReferenceHyperparameters
+) -> Iterator[str]:
     """Yield a reason if a value is much farther from the reference than those of all others."""
     factor = _factor(entry.value(key), key, entry.size, reference) or 0.0
     if factor < TWICE:  # which all reasons below need
         return
-    own = _owner(entry)
-    factors = {pair: _factor(pair[1], key, pair[0], reference) for pair in others}
-    sets = {pair: owners.total() - owners[own] for pair, owners in others.items()}
-    most = max((other for other in factors.values() if other is not None), default=None)
+    factors = []
+    compared = 0
+    total = 0
+    for (size, value), owners in others.items():
+        sets = owners.total() - owners[_owner(entry)]
+        total += sets
+        other_factor = _factor(value, key, size, reference)
+        if other_factor is not None:
+            factors.append(other_factor)
+            compared += sets
     differs = f"differs by a factor of {factor:.3g} from the reference"
-    if most is None and factor >= TENFOLD:
-        yield differs
-    elif most is not None and factor >= most**CUBED:
-        total = sum(sets.values())
-        compared = sum(count for pair, count in sets.items() if factors[pair] is not None)
-        share = f"{compared} of {total}" if compared < total else "all"
-        rest = f"{share} others by at most {most:.3g}"
-        yield f"{differs}, {f'which {share} others have' if most == 1 else rest}"
+    if not factors:
+        if factor >= TENFOLD:
+            yield differs
+        return
+    most = max(factors)
+    if factor < most**CUBED:
+        return
+    share = f"{compared} of {total}" if compared < total else "all"
+    if most == 1:
+        yield f"{differs}, which {share} others have"
+    else:
+        yield f"{differs}, {share} others by at most {most:.3g}"
 
 
-def _factor(text: str, key: str, size: float | None, reference: Reference) -> float | None:
+def _factor(
+    text: str, key: str, size: float | None, reference: ReferenceHyperparameters
+) -> float | None:
     """Return the factor by which a value differs from the reference, at least 1; None: unknown."""
     value = number(text)
     range_ = limits(reference.values(key, size))
@@ -540,13 +735,22 @@ def _factor(text: str, key: str, size: float | None, reference: Reference) -> fl
     return max(range_[0] / value, value / range_[1], 1.0)
 
 
-def _apart(entry: Entry, key: str, others: _Held) -> Iterator[str]:
+def _apart(entry: LoggedHyperparameters, key: str, others: _Held) -> Iterator[str]:
     """Yield a reason if a value without a reference differs from all others by a factor of ten."""
-    value, range_ = number(entry.value(key)), limits([value for _, value in others if value])
-    owners = (owners for (_, value), owners in others.items() if value)
-    names = set().union(*owners) - {_owner(entry)}
-    if value is None or range_ is None or value <= 0 or range_[0] <= 0 or len(names) < OFTEN:
+    values = []
+    submitters = set[str]()
+    for (_, other_value), owners in others.items():
+        if other_value:
+            values.append(other_value)
+            submitters.update(owners)
+    submitters.discard(_owner(entry))
+    value = number(entry.value(key))
+    range_ = limits(values)
+    if value is None or range_ is None or len(submitters) < OFTEN:
         return
-    if value >= TENFOLD * range_[1] or value * TENFOLD <= range_[0]:
+    least, greatest = range_
+    if value <= 0 or least <= 0:
+        return
+    if value >= TENFOLD * greatest or value * TENFOLD <= least:
         words = " to ".join(dict.fromkeys(f"{limit:.6g}" for limit in range_))
-        yield f"{counted(len(names), 'other submitter')} have {words}"
+        yield f"{counted(len(submitters), 'other submitter')} have {words}"

@@ -15,14 +15,20 @@ from msgspec.structs import asdict, replace
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.review import objections as filed
 from mlperf_pkg.commands.review.calendar import Calendar, by_date
-from mlperf_pkg.commands.review.round import Round, Section, column, table_of_cells, with_rows
+from mlperf_pkg.commands.review.round import (
+    ReviewedRound,
+    ReviewSection,
+    column,
+    table_of_cells,
+    with_rows,
+)
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Occurrence, in_words
 from mlperf_pkg.infra.files import refuse_within, write_together
 from mlperf_pkg.infra.source import Source, numbered_lines, raw_lines
 from mlperf_pkg.infra.text import escape_markdown, visible
 from mlperf_pkg.render.findings import View
-from mlperf_pkg.render.table import PLAIN, Column, by_key, document, json_text, table_of
+from mlperf_pkg.render.table import PLAIN, Column, Table, by_key, document, json_text, table_of
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.rcp import reference_hyperparameters
@@ -30,10 +36,12 @@ from mlperf_pkg.results.report import ResultSetRow, name
 from mlperf_pkg.results.wording import counted
 from mlperf_pkg.rulebook.explain import all_layers, requirement
 from mlperf_pkg.rulebook.load import codes, load_round
+from mlperf_pkg.run.model import Run
 
 _DIFFER = "SET122"  # hyperparameters of the runs of a set
 _SUBJECTS = 20
-_FILES, _LINES = 3, 3  # of one finding
+_FILES = 3  # of one finding
+_LINES = 3  # of one file
 _NAMED = 20  # files without an excerpt
 _POINTS = 12
 _CHARACTERS = 300
@@ -48,9 +56,12 @@ _BASES = {
 
 def objection_text(objection: filed.Objection, examined: filed.Examined, by: str | None) -> str:
     """Return the text of an objection ``by`` an organisation; None writes a placeholder."""
+    title = escape_markdown(f"{objection.against}: {objection.title}")
+    by_label = _code(by or "<org>")
+    against_label = _code(objection.against)
     return document(
-        f"# {escape_markdown(f'{objection.against}: {objection.title}')}",
-        f"Labels: `by {_code(by or '<org>')}`, `against {_code(objection.against)}`",
+        f"# {title}",
+        f"Labels: `by {by_label}`, `against {against_label}`",
         _rule(objection.findings[0]),
         *_subjects(objection, examined),
         *_reference(objection, examined),
@@ -67,8 +78,10 @@ def _rule(finding: Finding) -> str:
     lines = [f"- **Rule:** {escape_markdown(finding.source or 'none')}"]
     code = codes().get(finding.code)
     if code:
-        lines.append(f"- **Requirement:** {escape_markdown(' '.join(code.explanation.split()))}")
-    return "\n".join([*lines, f"- **Basis:** {_BASES[finding.basis]}"])
+        explanation = " ".join(code.explanation.split())
+        lines.append(f"- **Requirement:** {escape_markdown(explanation)}")
+    lines.append(f"- **Basis:** {_BASES[finding.basis]}")
+    return "\n".join(lines)
 
 
 # ---- lines --------------------------------------------------------------------------------
@@ -83,8 +96,7 @@ def _subjects(objection: filed.Objection, examined: filed.Examined) -> Iterator[
             yield from _excerpt(place, examined.sources)
         more = places[_FILES:]
         if more:
-            lines = (":".join([_code(name(p.path)), *map(str, p.lines[:1])]) for p in more)
-            names = wording.shortened([f"`{line}`" for line in lines], _NAMED)
+            names = wording.shortened([_without_excerpt(place) for place in more], _NAMED)
             yield f"The same in {counted(len(more), 'more file')}: {names}."
     others = objection.findings[_SUBJECTS:]
     if others:
@@ -92,42 +104,80 @@ def _subjects(objection: filed.Objection, examined: filed.Examined) -> Iterator[
         yield f"And {counted(len(others), 'more finding')} like these, in {names}."
 
 
+def _without_excerpt(place: Occurrence) -> str:
+    """Return the name of a file, with its first line if it has one, in backticks."""
+    text = _code(name(place.path))
+    if place.lines:
+        text += f":{place.lines[0]}"
+    return f"`{text}`"
+
+
 def _facts(finding: Finding) -> Iterator[str]:
-    runs = f" ({finding.runs} of {counted(finding.of_runs or 0, 'run')})" if finding.runs else ""
-    yield escape_markdown(finding.text + runs)
+    text = finding.text
+    if finding.runs:
+        text += f" ({finding.runs} of {counted(finding.of_runs or 0, 'run')})"
+    yield escape_markdown(text)
     for label in ("found", "expected"):
         value = getattr(finding, label)
         if value is not None:
             form = ":,.9g" if isinstance(value, float | int) else ""
-            yield f"{label}: {escape_markdown(replace(finding, message=f'{{{label}{form}}}').text)}"
+            words = replace(finding, message=f"{{{label}{form}}}").text
+            yield f"{label}: {escape_markdown(words)}"
 
 
 def _differing(finding: Finding, examined: filed.Examined) -> Iterator[Occurrence]:
     """Yield the runs with rare values of hyperparameters that differ, and one with usual ones."""
-    keys = [text.partition(" ")[0] for text in finding.found] if finding.code == _DIFFER else []
-    contexts = (c for c in examined.checked.contexts if examined.named(c.path) == finding.about)
-    runs = [run for context in contexts for run in context.runs if not run.killed]
-    rare = list[tuple[str, str]]()
-    usual = list[tuple[str, str]]()
-    for key in keys:
-        values = {run.path: run.hyperparameters[key] for run in runs if key in run.hyperparameters}
-        for common, _ in Counter(values.values()).most_common(1):
-            rare += [(path, key) for path, value in values.items() if value != common]
-            usual.append((next(path for path, value in values.items() if value == common), key))
-    for path, of_run in (*by_key(rare).items(), *by_key(usual).items()):
+    if finding.code != _DIFFER:
+        return
+    runs = _runs_of(finding.about, examined)
+    rare: dict[str, list[str]] = {}  # the keys by the path of the run
+    usual: dict[str, list[str]] = {}
+    for text in finding.found:
+        key = text.partition(" ")[0]
+        usual_paths, rare_paths = _by_frequency(runs, key)
+        for path in usual_paths[:1]:
+            usual.setdefault(path, []).append(key)
+        for path in rare_paths:
+            rare.setdefault(path, []).append(key)
+    for path, keys in chain(rare.items(), usual.items()):
         label = examined.named(path)
-        yield Occurrence(label, tuple(_first_lines(examined.sources.get(label), of_run)))
+        lines = _first_lines(examined.sources.get(label), keys)
+        yield Occurrence(label, tuple(lines))
+
+
+def _by_frequency(runs: Iterable[Run], key: str) -> tuple[list[str], list[str]]:
+    """Return the runs with the most frequent value of a key, and those with another one."""
+    values = {run.path: run.hyperparameters[key] for run in runs if key in run.hyperparameters}
+    usual: list[str] = []
+    rare: list[str] = []
+    for common, _ in Counter(values.values()).most_common(1):
+        for path, value in values.items():
+            paths = usual if value == common else rare
+            paths.append(path)
+    return usual, rare
+
+
+def _runs_of(path: str, examined: filed.Examined) -> list[Run]:
+    """Return the runs of a result set that were not killed."""
+    runs = []
+    for context in examined.checked.contexts:
+        if examined.named(context.path) == path:
+            runs += [run for run in context.runs if not run.killed]
+    return runs
 
 
 def _first_lines(source: Source | None, keys: Iterable[str]) -> Iterator[int]:
     """Yield the number of the first line with each key of a log, if it can be read."""
-    left = {key: re.compile(rf'"key"\s*:\s*"{re.escape(key)}"'.encode()) for key in keys}
+    if source is None:
+        return
+    missing = {key: re.compile(rf'"key"\s*:\s*"{re.escape(key)}"'.encode()) for key in keys}
     with suppress(OSError):
-        for number, line in numbered_lines(source) if source else ():
-            for key in [key for key, pattern in left.items() if pattern.search(line)]:
-                del left[key]
-                yield number
-            if not left:
+        for number, line in numbered_lines(source):
+            for key in list(missing):
+                if missing[key].search(line):
+                    del missing[key]
+                    yield number
+            if not missing:
                 return
 
 
@@ -139,8 +189,9 @@ def _excerpt(place: Occurrence, sources: Mapping[str, Source]) -> Iterator[str]:
         return
     source = sources.get(place.path)
     texts = dict[int, str]()
-    with suppress(OSError):
-        texts = raw_lines(source, numbers, _CHARACTERS) if source else {}
+    if source is not None:
+        with suppress(OSError):
+            texts = raw_lines(source, numbers, _CHARACTERS)
     for number in numbers:
         yield f"`{_code(place.path)}:{number}`"
         if number in texts:
@@ -152,15 +203,19 @@ def _excerpt(place: Occurrence, sources: Mapping[str, Source]) -> Iterator[str]:
 
 def _reference(objection: filed.Objection, examined: filed.Examined) -> Iterator[str]:
     """Yield the rules and the reference points for the key of the code, if it has one."""
-    row = next((examined.rows[path] for path in objection.about if path in examined.rows), None)
+    rows = examined.rows
+    row = next((rows[path] for path in objection.about if path in rows), None)
     if row is None:
         return
     usage = examined.checked.report.usage
-    layers = all_layers(usage, row.round, row.benchmark)
-    every = chain.from_iterable(of_key for layer in layers for of_key in layer.rules.values())
-    rules = [rule for rule in every if rule.code == objection.code]
-    lines = [f"`{r.key}`, {row.round}: {escape_markdown(requirement(r))}" for r in rules]
-    keys = [rule.key for rule in rules]
+    lines = []
+    keys = []
+    for layer in all_layers(usage, row.round, row.benchmark):
+        for rule in chain.from_iterable(layer.rules.values()):
+            if rule.code == objection.code:
+                keys.append(rule.key)
+                words = escape_markdown(requirement(rule))
+                lines.append(f"`{rule.key}`, {row.round}: {words}")
     lines += map(escape_markdown, _points(objection.code, keys, usage, row))
     if lines:
         yield "## Reference"
@@ -174,18 +229,24 @@ def _points(code: str, keys: Sequence[str], usage: str, row: ResultSetRow) -> It
     file = f"rcp_checker/{usage}_{ruleset}/rcps_{row.benchmark}.json of mlperf-logging"
     if code.startswith("RCP") and points and row.rcp:
         batch_size = row.rcp.batch_size
-        yield f"{file} has batch sizes {', '.join(f'{size:g}' for size in sorted(points))}"
+        sizes = ", ".join(f"{size:g}" for size in sorted(points))
+        yield f"{file} has batch sizes {sizes}"
         nearest = min(points, key=lambda size: abs(size - batch_size))
         yield f"batch size {nearest:g}: {_values(points[nearest])}"
-    for size, values in sorted(points.items())[:_POINTS]:
-        names = {name for name in values for key in keys if f"_{key}".endswith(f"_{name}")}
-        if names:
-            of_keys = {name: value for name, value in values.items() if name in names}
-            yield f"{file}, batch size {size:g}: {_values(of_keys)}"
+    for size, point in sorted(points.items())[:_POINTS]:
+        named = {name: value for name, value in point.items() if _is_of(name, keys)}
+        if named:
+            yield f"{file}, batch size {size:g}: {_values(named)}"
+
+
+def _is_of(spelling: str, keys: Iterable[str]) -> bool:
+    """Return whether a name in reference points is one of the keys, or one without its prefix."""
+    return any(f"_{key}".endswith(f"_{spelling}") for key in keys)
 
 
 def _values(values: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {in_words([value])}" for name, value in values.items())
+    texts = [f"{spelling} {in_words([value])}" for spelling, value in values.items()]
+    return ", ".join(texts)
 
 
 # ---- the states of objections -------------------------------------------------------------
@@ -196,37 +257,46 @@ _ERRORS = 10
 _LABEL = 50  # characters of a label at GitHub
 
 
-def _state(item: filed.Judged) -> str:
-    percent = item.entry.percent
-    share = "" if percent is None else f" ({percent:g} %)"
-    return f"{item.entry.state.value.replace('_', ' ')}{share}"
+def _state(entry: filed.ObjectionEntry) -> str:
+    if entry.percent is None:
+        return entry.state.words
+    return f"{entry.state.words} ({entry.percent:g} %)"
 
 
-def _doubts(outcome: filed.Outcome) -> list[str]:
+def _doubts(outcome: filed.ObjectionOutcome) -> list[str]:
     """Return why waivers do not hold, a line for each."""
-    doubtful = (item for item in outcome.objections if item.doubt)
-    return [f"{item.entry.id} is not waived: {item.doubt}" for item in doubtful]
+    doubts = []
+    for item in outcome.objections:
+        if item.doubt:
+            doubts.append(f"{item.entry.id} is not waived: {item.doubt}")
+    return doubts
 
 
 def _standing(item: filed.Judged) -> str:
+    if item.standing is None:
+        return wording.NOTHING
     number = len(item.entry.about)
-    left = f" in {len(item.left)} of {number}" if item.left and number > 1 else ""
-    return f"{item.standing or wording.NOTHING}{left}"
+    standing = str(item.standing)
+    if item.left and number > 1:
+        standing += f" in {len(item.left)} of {number}"
+    return standing
 
 
-def text(outcome: filed.Outcome, view: View) -> str:
+def text(outcome: filed.ObjectionOutcome, view: View) -> str:
     """Return a table of the objections, then the errors without an objection."""
     terminal = Terminal(view)
     if outcome.objections:
-        due = Column("Due", 10, of=lambda item: outcome.due(item.entry))
-        columns = (
+        columns = [
             Column("Objection", 60, of=attrgetter("entry.id")),
-            Column("State", 14, of=_state),
-            *([due] if outcome.calendar else []),
-            Column("In the tree", 30, of=_standing),
-        )
+            Column("State", 14, of=lambda item: _state(item.entry)),
+        ]
+        if outcome.calendar:
+            columns.append(Column("Due", 10, of=lambda item: outcome.due(item.entry)))
+        columns.append(Column("In the tree", 30, of=_standing))
         terminal.table(table_of(columns, outcome.objections))
-    shown = outcome.new if view.verbose else outcome.new[:_ERRORS]
+    shown = outcome.new
+    if not view.verbose:
+        shown = shown[:_ERRORS]
     if shown:
         terminal.line(("Errors without an objection", PLAIN))
         for error in shown:
@@ -242,28 +312,37 @@ def text(outcome: filed.Outcome, view: View) -> str:
     return terminal.text()
 
 
-def _summary(outcome: filed.Outcome) -> str:
-    number = counted(len(outcome.objections), "objection")
-    standing = [item.standing for item in outcome.objections if item.standing]
-    if outcome.objections and not standing:
-        counts = Counter(item.entry.state.value.replace("_", " ") for item in outcome.objections)
+def _summary(outcome: filed.ObjectionOutcome) -> str:
+    judged = outcome.objections
+    number = counted(len(judged), "objection")
+    standings = [item.standing for item in judged if item.standing]
+    if judged and not standings:
+        counts = Counter(item.entry.state.words for item in judged)
     else:
-        counts = Counter("standing" if one is _STANDS else one.value for one in standing)
-        counts["not in the tree"] = len(outcome.objections) - len(standing)
+        counts = Counter()
+        for standing in standings:
+            word = "standing" if standing is _STANDS else standing.value
+            counts[word] += 1
+        counts["not in the tree"] = len(judged) - len(standings)
         counts["new"] = len(outcome.new)
-    words = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
-    return f"{number}: {words}" if words else number
+    numbers = [f"{count} {word}" for word, count in counts.items() if count]
+    if numbers:
+        return f"{number}: {', '.join(numbers)}"
+    return number
 
 
-def json(outcome: filed.Outcome, _: View) -> str:
+def json(outcome: filed.ObjectionOutcome, _: View) -> str:
     """Return JSON; ``standing`` is null if there is no tree."""
-    objections = [{**asdict(item), "due": outcome.due(item.entry)} for item in outcome.objections]
-    new = [
-        {"against": o.against, "code": o.code, "message": o.findings[0].text, "about": o.about}
-        for o in outcome.new
-    ]
-    settled = {"format": FORMAT, "settled": outcome.is_settled}
-    return json_text({**settled, "objections": objections, "new": new})
+    objections = []
+    for item in outcome.objections:
+        objections.append({**asdict(item), "due": outcome.due(item.entry)})
+    new = []
+    for error in outcome.new:
+        message = error.findings[0].text
+        fields = {"against": error.against, "code": error.code, "message": message}
+        new.append({**fields, "about": error.about})
+    document = {"format": FORMAT, "settled": outcome.is_settled}
+    return json_text({**document, "objections": objections, "new": new})
 
 
 _SCRIPT = """\
@@ -274,59 +353,94 @@ set -eu
 """
 
 
-def github(outcome: filed.Outcome, _: View) -> str:
+def github(outcome: filed.ObjectionOutcome, _: View) -> str:
     """Return a shell script that files drafted objections, and labels those to be fixed."""
     file = outcome.file.absolute()
-    lines = []
+    fix_required = filed.ObjectionState.FIX_REQUIRED
     labels = dict[str, None]()
-    for entry in (item.entry for item in outcome.objections):
-        own = {"by": entry.by, "against": entry.against}
-        names = [visible(f"{word} {name}")[:_LABEL] for word, name in own.items() if name]
-        if entry.state is filed.State.DRAFTED:
-            labels |= dict.fromkeys(names)
-            issue = ["gh", "issue", "create", f"--title={visible(entry.title or entry.id)}"]
-            issue += [f"--body-file={file.parent / entry.id}.md"]
-            issue += [f"--label={_quoted(name)}" for name in names]
-            record = ["mlperf-pkg", "review", "objections", str(file), f"--id={entry.id}"]
-            lines.append(f"url=$({shlex.join(issue)})")
-            lines.append(f'{shlex.join(record)} --state=filed --issue="$url"')
-        elif entry.state is filed.State.FIX_REQUIRED and entry.issue:
-            labels[filed.State.FIX_REQUIRED] = None
-            label = f"--add-label={filed.State.FIX_REQUIRED}"
+    lines: list[str] = []
+    for item in outcome.objections:
+        entry = item.entry
+        if entry.state is filed.ObjectionState.DRAFTED:
+            own_labels = _labels(entry)
+            labels |= dict.fromkeys(own_labels)
+            lines += _filing(entry, file, own_labels)
+        elif entry.state is fix_required and entry.issue:
+            labels[fix_required] = None
+            label = f"--add-label={fix_required}"
             lines.append(shlex.join(["gh", "issue", "edit", label, "--", entry.issue]))
-    made = [shlex.join(["gh", "label", "create", "--force", "--", name]) for name in labels]
-    return _SCRIPT.format(file=visible(str(file))) + "".join(f"{line}\n" for line in made + lines)
+    script = _SCRIPT.format(file=visible(str(file)))
+    for label in labels:
+        script += shlex.join(["gh", "label", "create", "--force", "--", label]) + "\n"
+    for line in lines:
+        script += f"{line}\n"
+    return script
+
+
+def _labels(entry: filed.ObjectionEntry) -> list[str]:
+    labels = []
+    if entry.by:
+        labels.append(f"by {entry.by}")
+    if entry.against:
+        labels.append(f"against {entry.against}")
+    return [visible(label)[:_LABEL] for label in labels]
+
+
+def _filing(entry: filed.ObjectionEntry, file: Path, labels: Iterable[str]) -> Iterator[str]:
+    """Yield the commands that file an objection, and record its issue in the ``file``."""
+    issue = ["gh", "issue", "create", f"--title={visible(entry.title or entry.id)}"]
+    issue.append(f"--body-file={file.parent / entry.id}.md")
+    issue += [f"--label={_quoted(label)}" for label in labels]
+    record = ["mlperf-pkg", "review", "objections", str(file), f"--id={entry.id}"]
+    yield f"url=$({shlex.join(issue)})"
+    yield f'{shlex.join(record)} --state=filed --issue="$url"'
 
 
 def _quoted(label: str) -> str:
     """Return a label as an item of a list of labels, which gh splits at commas as in CSV."""
-    return '"{}"'.format(label.replace('"', '""')) if {*label} & {*',"'} else label
+    if "," not in label and '"' not in label:
+        return label
+    escaped = label.replace('"', '""')
+    return f'"{escaped}"'
 
 
-def agenda(entries: Sequence[filed.Entry], calendar: Calendar | None) -> str:
+def agenda(entries: Sequence[filed.ObjectionEntry], calendar: Calendar | None) -> str:
     """Return the agenda of a meeting: what is open by submitter, then what was decided."""
-    outcome = filed.Outcome((), calendar=calendar)
-    days = [calendar[name] for name in ("first_decisions", "second_decisions")] if calendar else []
-    dates = wording.enumerated([f"{day:%A %Y-%m-%d}" for day in days])
-    groups = by_key(((not e.is_open, e.against if e.is_open else "Decided"), e) for e in entries)
-    parts = ["# Agenda of the review", f"The committee decides on {dates}." if dates else ""]
-    for (_, title), members in sorted(groups.items(), key=itemgetter(0)):
+    outcome = filed.ObjectionOutcome((), calendar=calendar)
+    parts = ["# Agenda of the review"]
+    if calendar:
+        first = f"{calendar['first_decisions']:%A %Y-%m-%d}"
+        second = f"{calendar['second_decisions']:%A %Y-%m-%d}"
+        parts.append(f"The committee decides on {first} and {second}.")
+    open_entries = [entry for entry in entries if entry.is_open]
+    groups = sorted(
+        by_key((entry.against, entry) for entry in open_entries).items(), key=itemgetter(0)
+    )
+    decided = [entry for entry in entries if not entry.is_open]
+    if decided:
+        groups.append(("Decided", decided))
+    for title, members in groups:
         parts.append(f"## {escape_markdown(title)} ({len(members)})")
         parts.append("\n".join(_item(entry, outcome.due(entry)) for entry in members))
-    is_open = any(entry.is_open for entry in entries)
-    return document(*parts, "" if is_open else "Nothing is open.")
+    if not open_entries:
+        parts.append("Nothing is open.")
+    return document(*parts)
 
 
 def _due(due: str | None) -> str:
-    return f", due {due}" if due else ""
+    if due:
+        return f", due {due}"
+    return ""
 
 
-def _item(entry: filed.Entry, due: str | None) -> str:
-    state = f"{_state(filed.Judged(entry))}{_due(due)}"
+def _item(entry: filed.ObjectionEntry, due: str | None) -> str:
     title = ": ".join(filter(None, [entry.code, entry.title]))
-    title = title if entry.is_open else f"{entry.against}, {title}"
+    box = "- [ ]"
+    if not entry.is_open:
+        title = f"{entry.against}, {title}"
+        box = "-"
     text = ". ".join(filter(None, [title, entry.issue, entry.note]))
-    box = "- [ ]" if entry.is_open else "-"
+    state = f"{_state(entry)}{_due(due)}"
     return f"{box} {escape_markdown(f'{entry.id} ({state}): {text}')}"
 
 
@@ -342,46 +456,59 @@ _MAY_BE_FILED = (
 )
 
 
-def section(reviewed: Round) -> Section:
+def section(reviewed: ReviewedRound) -> ReviewSection:
     """Return the objections with their states and deadlines, then those that may be filed."""
     outcome = reviewed.outcome
-    judged = outcome.objections
-    new = outcome.new
-    states = (
-        column("objection", attrgetter("entry.id")),
-        column("against", attrgetter("entry.against")),
+    tables = {"states": _states_table(outcome), "errors": _errors_table(outcome)}
+    lines: list[str] = []
+    for item in outcome.objections:
+        entry = item.entry
+        due = _due(outcome.due(entry))
+        lines.append(f"{entry.id}: {_state(entry)}, {_standing(item)}{due}")
+    lines += _doubts(outcome)
+    for error in outcome.new:
+        lines.append(f"{error.against}: {error.code}: {error.title}")
+    text = _NO_ERRORS
+    if lines:
+        dates = outcome.calendar
+        until = f", until {dates['objections']}" if dates else ""
+        text = _MAY_BE_FILED.format(until=until)
+    summary = tuple(lines) or ("no errors by the rules",)
+    return ReviewSection("objections", "Objections", (text,), with_rows(tables), summary)
+
+
+def _states_table(outcome: filed.ObjectionOutcome) -> Table:
+    columns = (
+        column("objection", "entry.id"),
+        column("against", "entry.against"),
         column("by", lambda item: item.entry.by or None),
-        column("code", attrgetter("entry.code")),
-        column("state", _state),
+        column("code", "entry.code"),
+        column("state", lambda item: _state(item.entry)),
         column("due", lambda item: outcome.due(item.entry)),
         column("in the tree", _standing),
-        column("measured %", attrgetter("measured"), numbers=True),
+        column("measured %", "measured", numbers=True),
         column("not waived", lambda item: item.doubt or None),
-        column("found", attrgetter("entry.title")),
+        column("found", "entry.title"),
     )
-    cells = [(o.against, o.code, len(o.about), o.title, o.findings[0].source) for o in new]
-    errors = ("against", "code", "places", "found", "rule")
-    tables = {
-        "states": table_of(states, judged, title="Objections and their states"),
-        "errors": table_of_cells(errors, cells, title="Errors without an objection"),
-    }
-    lines = [
-        f"{item.entry.id}: {_state(item)}, {_standing(item)}{_due(outcome.due(item.entry))}"
-        for item in judged
-    ]
-    lines += [*_doubts(outcome), *(f"{item.against}: {item.code}: {item.title}" for item in new)]
-    until = f", until {outcome.calendar['objections']}" if outcome.calendar else ""
-    text = _MAY_BE_FILED.format(until=until) if lines else _NO_ERRORS
-    summary = tuple(lines) or ("no errors by the rules",)
-    return Section("objections", "Objections", (text,), with_rows(tables), summary)
+    return table_of(columns, outcome.objections, title="Objections and their states")
 
 
-def calendar_section(reviewed: Round) -> Section:
+def _errors_table(outcome: filed.ObjectionOutcome) -> Table:
+    rows = []
+    for error in outcome.new:
+        rule = error.findings[0].source
+        rows.append((error.against, error.code, len(error.about), error.title, rule))
+    titles = ("against", "code", "places", "found", "rule")
+    return table_of_cells(titles, rows, title="Errors without an objection")
+
+
+def calendar_section(reviewed: ReviewedRound) -> ReviewSection:
     """Return the dates of the review."""
-    dates = by_date(reviewed.outcome.calendar or {})
-    rows = [(f"{day}", f"{day:%A}", what) for _, day, what in dates]
+    rows = []
+    for _, day, what in by_date(reviewed.outcome.calendar or {}):
+        rows.append((f"{day}", f"{day:%A}", what))
     table = table_of_cells(("Date", "Day", "What"), rows, title="Dates")
-    return Section("calendar", "Calendar", (), with_rows({"dates": table}))
+    return ReviewSection("calendar", "Calendar", (), with_rows({"dates": table}))
 
 
 # ---- objections of a check ----------------------------------------------------------------
@@ -399,7 +526,8 @@ def texts(path: str, options: Options, wanted: Sequence[str], by: str | None) ->
     if len(objections) > _PRINTED:
         needed = f"expected at most {_PRINTED}, or -o FOLDER, which writes a file for each"
         raise UserError(f"{counted(len(objections), 'objection')}; {needed}")
-    return "\n---\n\n".join(objection_text(item, examined, by) for item in objections)
+    parts = [objection_text(objection, examined, by) for objection in objections]
+    return "\n---\n\n".join(parts)
 
 
 def write(
@@ -413,11 +541,7 @@ def write(
     """
     refuse_within(folder, [path])
     states = folder / filed.NAME
-    ids = set[str]()
-    if states.exists():
-        ids = {entry.id for entry in filed.read_entries(states)}
-    elif folder.is_dir() and any(folder.iterdir()):
-        raise UserError(f"{folder}: not empty, but without {filed.NAME}; choose another folder")
+    ids = _ids_in(folder)
     examined, objections = _objections(path, options, wanted)
     new = [item for item in objections if item.id not in ids]
     files = {f"{item.id}.md": objection_text(item, examined, by) for item in new}
@@ -425,13 +549,23 @@ def write(
     if taken:
         raise UserError(f"{folder / taken}: exists, but is not in {filed.NAME}; move it away")
     if new:
-        texts = {**files, filed.NAME: filed.with_new(states, new, examined, by)}
-        write_together(folder, texts, replace=True)
+        files[filed.NAME] = filed.with_new(states, new, examined, by)
+        write_together(folder, files, replace=True)
     for item in new:
         yield visible(f"{folder / item.id}.md: {item.against}, {item.code}: {item.title}")
+    written = f"{counted(len(new), 'objection')} written"
     earlier = len(objections) - len(new)
-    rest = f"; {earlier} already in {states}" if earlier else ""
-    yield f"{counted(len(new), 'objection')} written{rest}"
+    yield f"{written}; {earlier} already in {states}" if earlier else written
+
+
+def _ids_in(folder: Path) -> set[str]:
+    """Return the ids of the objections in a folder, which may be empty or missing."""
+    states = folder / filed.NAME
+    if states.exists():
+        return {entry.id for entry in filed.read_entries(states)}
+    if folder.is_dir() and any(folder.iterdir()):
+        raise UserError(f"{folder}: not empty, but without {filed.NAME}; choose another folder")
+    return set()
 
 
 def _objections(
@@ -442,5 +576,7 @@ def _objections(
     if objections:
         return examined, objections
     codes = sorted({finding.code for _, finding in examined.findings})
-    others = f"; its findings have {', '.join(codes)}" if codes else ""
-    raise UserError(f"{path}: nothing to object to for {', '.join(wanted)}{others}")
+    reason = f"nothing to object to for {', '.join(wanted)}"
+    if codes:
+        reason += f"; its findings have {', '.join(codes)}"
+    raise UserError(f"{path}: {reason}")

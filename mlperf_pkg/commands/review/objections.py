@@ -56,8 +56,11 @@ class Objection(Struct, frozen=True):
     @property
     def title(self) -> str:
         """The message of the first finding, and the number of others."""
+        text = self.findings[0].text
         more = len(self.findings) - 1
-        return self.findings[0].text + (f" (and {counted(more, 'more finding')})" if more else "")
+        if more:
+            return f"{text} (and {counted(more, 'more finding')})"
+        return text
 
 
 class Examined(Struct, frozen=True, dict=True):
@@ -76,15 +79,24 @@ class Examined(Struct, frozen=True, dict=True):
 
     def scored(self, about: Sequence[str]) -> dict[str, ResultSetRow]:
         """Return the result sets with a score that findings ``about`` these subjects concern."""
-        above = {path for name in about for path in accumulate(name.split("/"), "{}/{}".format)}
-        scored = ((path, row) for path, row in self.rows.items() if row.score_minutes is not None)
-        return {p: r for p, r in scored if above & {p, self.named(description_path(r))}}
+        above = set[str]()
+        for name in about:
+            above.update(accumulate(name.split("/"), "{}/{}".format))
+        scored = {}
+        for path, row in self.rows.items():
+            description = self.named(description_path(row))
+            if row.score_minutes is not None and (path in above or description in above):
+                scored[path] = row
+        return scored
 
     @cached_property
     def sources(self) -> dict[str, Source]:
         """The files on this machine by path."""
-        places = self.checked.places.values()
-        return {self.named(p.label): p.source for p in places if not p.source.stored}
+        sources = {}
+        for place in self.checked.places.values():
+            if not place.source.stored:
+                sources[self.named(place.label)] = place.source
+        return sources
 
     @property
     def subjects(self) -> set[str]:
@@ -100,13 +112,16 @@ class Examined(Struct, frozen=True, dict=True):
         submissions = self.checked.submissions
         submitters = {item.place.label or item.name: item.name for item in submissions}
         for finding in self.checked.report.findings:
-            if finding.waiver is None and not isinstance(finding, Unchecked):
-                about = self.named(finding.about)
-                submitter = submitters.get(about.partition("/")[0])
-                if submitter:
-                    places = tuple(replace(p, path=self.named(p.path)) for p in finding.occurrences)
-                    path = self.named(finding.path)
-                    yield submitter, replace(finding, path=path, subject=about, places=places)
+            if finding.waiver is not None or isinstance(finding, Unchecked):
+                continue
+            about = self.named(finding.about)
+            submitter = submitters.get(about.partition("/")[0])
+            if submitter:
+                places = []
+                for place in finding.occurrences:
+                    places.append(replace(place, path=self.named(place.path)))
+                path = self.named(finding.path)
+                yield submitter, replace(finding, path=path, subject=about, places=tuple(places))
 
     @cached_property
     def alone(self) -> Submission | None:
@@ -118,7 +133,9 @@ class Examined(Struct, frozen=True, dict=True):
         alone = self.alone
         if alone is None:
             return path
-        return alone.name if path in ("", ".") else f"{alone.name}/{path}"
+        if path in ("", "."):
+            return alone.name
+        return f"{alone.name}/{path}"
 
 
 def examine(path: str, options: Options) -> Examined:
@@ -127,21 +144,24 @@ def examine(path: str, options: Options) -> Examined:
     Raises:
         UserError: as ``check``, or there is no submission.
     """
-    top = path
-    within = ""
-    if not is_url(path):
-        here = Path(path).absolute()
-        for folder in (here, *here.parents):
-            if folder.name in _PARTS and all((folder.parent / n).is_dir() for n in _PARTS[:2]):
-                top = str(folder.parent)
-                within = here.relative_to(folder.parent).as_posix()
-                break
+    top, within = _submission_and_part(path)
     if within and not Path(path).exists():
         raise UserError(f"{path}: no such file or folder")
     examined = Examined(check([top], options), within)
     if not examined.checked.submissions:
         raise UserError(f"{path}: no submission; expected a round, a submission or a part of one")
     return examined
+
+
+def _submission_and_part(path: str) -> tuple[str, str]:
+    """Return the submission and the path in it, for a path in a submission; else the path."""
+    if not is_url(path):
+        here = Path(path).absolute()
+        for folder in (here, *here.parents):
+            parent = folder.parent
+            if folder.name in _PARTS and all((parent / name).is_dir() for name in _PARTS[:2]):
+                return str(parent), here.relative_to(parent).as_posix()
+    return path, ""
 
 
 def find_objections(
@@ -152,24 +172,34 @@ def find_objections(
     ``ALL`` selects all errors by the rules. Findings that are waived, unchecked, or ``filed`` by
     code and subject are left out.
     """
-    within = f"{examined.named(examined.within)}/" if examined.within else ""
-    beginnings = tuple(prefixes)
-    is_all = ALL in prefixes
     groups: dict[tuple[str, str], list[Finding]] = {}
     for submitter, finding in examined.findings:
-        chosen = finding.code.startswith(beginnings) or (is_all and finding.fails(Basis.RULES))
-        paths = (finding.about, *(place.path for place in finding.occurrences))
-        is_within = any(f"{path}/".startswith(within) for path in paths)
-        if chosen and is_within and (finding.code, finding.about) not in filed:
+        is_filed = (finding.code, finding.about) in filed
+        if _is_chosen(finding, prefixes) and _is_within(finding, examined) and not is_filed:
             groups.setdefault((submitter, finding.code), []).append(finding)
     objections: dict[str, Objection] = {}
     for (submitter, code), findings in sorted(groups.items()):
         text = f"{submitter}-{code}-{examined.within}".lower()
         stem = re.sub(r"[^a-z0-9]+", "-", text).strip("-")[:_LONGEST] or "objection"
         name = unused(stem, objections)  # also the stem of a file
-        about = tuple(dict.fromkeys(finding.about for finding in findings))
-        objections[name] = Objection(name, submitter, code, tuple(findings), about)
+        about = dict.fromkeys(finding.about for finding in findings)
+        objections[name] = Objection(name, submitter, code, tuple(findings), tuple(about))
     return list(objections.values())
+
+
+def _is_chosen(finding: Finding, prefixes: Sequence[str]) -> bool:
+    if finding.code.startswith(tuple(prefixes)):
+        return True
+    return ALL in prefixes and finding.fails(Basis.RULES)
+
+
+def _is_within(finding: Finding, examined: Examined) -> bool:
+    """Return whether a finding concerns the part of the submission that is searched."""
+    if not examined.within:
+        return True
+    within = f"{examined.named(examined.within)}/"
+    paths = (finding.about, *(place.path for place in finding.occurrences))
+    return any(f"{path}/".startswith(within) for path in paths)
 
 
 # ---- what a corrected tree settles --------------------------------------------------------
@@ -191,7 +221,7 @@ class Judged(Struct, frozen=True):
     and ``doubt`` why it does not hold.
     """
 
-    entry: Entry
+    entry: ObjectionEntry
     standing: Standing | None = None
     left: tuple[str, ...] = ()
     measured: float | None = None
@@ -200,12 +230,12 @@ class Judged(Struct, frozen=True):
     @property
     def is_open(self) -> bool:
         """Whether it stands, and is neither withdrawn nor rightly waived."""
-        is_waived = self.entry.state is State.WAIVED and not self.doubt
-        is_dropped = is_waived or self.entry.state is State.WITHDRAWN
+        is_waived = self.entry.state is ObjectionState.WAIVED and not self.doubt
+        is_dropped = is_waived or self.entry.state is ObjectionState.WITHDRAWN
         return self.standing is Standing.STANDS and not is_dropped
 
 
-class Outcome(Struct, frozen=True):
+class ObjectionOutcome(Struct, frozen=True):
     """All objections in the ``file``, and those to errors by the rules that it does not name."""
 
     objections: tuple[Judged, ...]
@@ -213,10 +243,11 @@ class Outcome(Struct, frozen=True):
     file: Path = Path(NAME)
     calendar: Calendar | None = None
 
-    def due(self, entry: Entry) -> str | None:
+    def due(self, entry: ObjectionEntry) -> str | None:
         """Return the date on which an objection must have its next state, if it is known."""
-        dates = self.calendar
-        return dates[DUE[entry.state]].isoformat() if dates and entry.is_open else None
+        if not self.calendar or not entry.is_open:
+            return None
+        return self.calendar[DUE[entry.state]].isoformat()
 
     @property
     def is_settled(self) -> bool:
@@ -224,29 +255,34 @@ class Outcome(Struct, frozen=True):
         return not any(item.is_open for item in self.objections)
 
 
-def judge(entries: Sequence[Entry], examined: Examined, options: Options) -> Outcome:
+def judge(
+    entries: Sequence[ObjectionEntry], examined: Examined, options: Options
+) -> ObjectionOutcome:
     """Return the standing of the objections in a checked tree, and the errors without one.
 
     The corrected rounds that waivers name are checked with the same ``options``.
     """
-    pairs = {(finding.code, finding.about) for _, finding in examined.findings}
+    finding_keys = {(finding.code, finding.about) for _, finding in examined.findings}
     subjects = examined.subjects
-    alone = examined.alone
     rounds = {"": examined}
     judged = []
+    filed = set[tuple[str, str]]()
     for entry in entries:
-        left = tuple(path for path in entry.about if (entry.code, path) in pairs)
-        if alone is not None and alone.name != entry.against:
+        filed.update((entry.code, path) for path in entry.about)
+        left = tuple(path for path in entry.about if (entry.code, path) in finding_keys)
+        if examined.alone is not None and examined.alone.name != entry.against:
             judged.append(Judged(entry))
         elif left:
-            share = _share(entry, rounds, options) if entry.state is State.WAIVED else ()
-            judged.append(Judged(entry, Standing.STANDS, left, *share))
+            item = Judged(entry, Standing.STANDS, left)
+            if entry.state is ObjectionState.WAIVED:
+                item = _with_share(item, rounds, options)
+            judged.append(item)
+        elif subjects.isdisjoint(entry.about):
+            judged.append(Judged(entry, Standing.REMOVED))
         else:
-            is_removed = subjects.isdisjoint(entry.about)
-            judged.append(Judged(entry, Standing.REMOVED if is_removed else Standing.SETTLED))
-    filed = {(entry.code, path) for entry in entries for path in entry.about}
+            judged.append(Judged(entry, Standing.SETTLED))
     new = find_objections(replace(examined, within=""), (ALL,), filed)
-    return Outcome(tuple(judged), tuple(new))
+    return ObjectionOutcome(tuple(judged), tuple(new))
 
 
 # ---- objections.yaml ----------------------------------------------------------------------
@@ -264,7 +300,7 @@ objections:
 """
 
 
-class State(StrEnum):
+class ObjectionState(StrEnum):
     """The state of an objection. DRAFTED: written, but not yet filed as an issue."""
 
     DRAFTED = "drafted"
@@ -275,8 +311,13 @@ class State(StrEnum):
     WITHDRAWN = "withdrawn"
     WAIVED = "waived"
 
+    @property
+    def words(self) -> str:
+        """The state in words: ``fix required``."""
+        return self.value.replace("_", " ")
 
-class Entry(Struct, frozen=True):
+
+class ObjectionEntry(Struct, frozen=True):
     """An objection in the file, without its text.
 
     ``scores`` are those of its result sets, in minutes by path, when it was written. ``percent`` is
@@ -286,7 +327,7 @@ class Entry(Struct, frozen=True):
     id: str
     against: str
     code: str
-    state: State
+    state: ObjectionState
     about: tuple[str, ...]
     by: str = ""
     title: str = ""
@@ -302,28 +343,30 @@ class Entry(Struct, frozen=True):
         return self.state in DUE
 
 
-_FIELDS = Entry.__struct_fields__
-_REQUIRED = _FIELDS[: -len(Entry.__struct_defaults__)]
+_FIELDS = ObjectionEntry.__struct_fields__
+_REQUIRED = _FIELDS[: -len(ObjectionEntry.__struct_defaults__)]
 DUE = {
-    State.DRAFTED: "objections",
-    State.FILED: "answers",
-    State.ACKNOWLEDGED: "final",
-    State.FIX_REQUIRED: "final",
+    ObjectionState.DRAFTED: "objections",
+    ObjectionState.FILED: "answers",
+    ObjectionState.ACKNOWLEDGED: "final",
+    ObjectionState.FIX_REQUIRED: "final",
 }
 """The dates of the calendar on which objections must have left these states."""
 
 
-def read_entries(path: Path) -> tuple[Entry, ...]:
+def read_entries(path: Path) -> tuple[ObjectionEntry, ...]:
     """Return the objections in a file.
 
     Raises:
         UserError: the file cannot be read, or an objection is not valid. The message has the line.
     """
     items = _items(path)
-    entries: dict[str, Entry] = {}
-    for entry in (_entry(path, node) for node in (items.value if items else ())):
-        if entries.setdefault(entry.id, entry) is not entry:
+    entries: dict[str, ObjectionEntry] = {}
+    for node in items.value if items else ():
+        entry = _entry(path, node)
+        if entry.id in entries:
             raise UserError(f"{path}: the id {entry.id!r} is repeated")
+        entries[entry.id] = entry
     return tuple(entries.values())
 
 
@@ -337,40 +380,49 @@ def _items(path: Path) -> yaml.SequenceNode | None:
     items: yaml.SequenceNode = root.value[0][1]
     if kind(items) != "sequence" and items.value:
         raise UserError(f"{_place(path, items)}: objections is not a list")
-    return items if items.value else None
+    if items.value:
+        return items
+    return None
 
 
 def _place(path: Path, node: yaml.Node) -> str:
     return f"{path}:{node.start_mark.line + 1}"
 
 
-def _entry(path: Path, node: yaml.Node) -> Entry:
+def _entry(path: Path, node: yaml.Node) -> ObjectionEntry:
     where = _place(path, node)
     if kind(node) != "mapping":
         raise UserError(f"{where}: expected an objection with {', '.join(_REQUIRED)}")
     fields = value(node)
-    unknown = next((name for name in fields if name not in _FIELDS), None)
-    if unknown:
-        raise UserError(f"{where}: unknown key {unknown!r}{did_you_mean(unknown, _FIELDS)}")
-    missing = [name for name in _REQUIRED if not fields.get(name)]
-    if missing:
-        raise UserError(f"{where}: the objection lacks {', '.join(missing)}")
+    _require_known(fields, where)
     about = fields.pop("about")
     scores = fields.pop("scores", None) or {}
     if not isinstance(scores, dict):
         raise UserError(f"{where}: scores is not a mapping of paths to minutes")
     if not isinstance(about, list) or not all(isinstance(item, str) for item in about):
         raise UserError(f"{where}: about is not a list of paths")
-    wrong = next((name for name, text in fields.items() if not isinstance(text, str)), None)
-    if wrong:
-        raise UserError(f"{where}: {wrong} is not text")
+    for name, text in fields.items():
+        if not isinstance(text, str):
+            raise UserError(f"{where}: {name} is not text")
     fields["state"] = state_of(fields["state"], where)
     if "percent" in fields:
         fields["percent"] = _number(fields["percent"].removesuffix("%"), f"{where}: percent")
-    if fields["state"] is State.WAIVED:
+    if fields["state"] is ObjectionState.WAIVED:
         _require_share(fields.get("percent"), where)
-    minutes = {file: _number(n, f"{where}: the score of {file}") for file, n in scores.items()}
-    return Entry(about=tuple(about), scores=minutes, **fields)
+    numbers = {}
+    for file, score in scores.items():
+        numbers[file] = _number(score, f"{where}: the score of {file}")
+    return ObjectionEntry(about=tuple(about), scores=numbers, **fields)
+
+
+def _require_known(fields: Mapping[str, Any], where: str) -> None:
+    """Check that an objection has all fields that it needs, and no unknown ones."""
+    unknown = next((name for name in fields if name not in _FIELDS), None)
+    if unknown:
+        raise UserError(f"{where}: unknown key {unknown!r}{did_you_mean(unknown, _FIELDS)}")
+    missing = [name for name in _REQUIRED if not fields.get(name)]
+    if missing:
+        raise UserError(f"{where}: the objection lacks {', '.join(missing)}")
 
 
 def _number(text: Any, where: str) -> float:
@@ -380,17 +432,17 @@ def _number(text: Any, where: str) -> float:
         raise UserError(f"{where} is {text!r}; expected a number") from error
 
 
-def state_of(text: str, where: str) -> State:
+def state_of(text: str, where: str) -> ObjectionState:
     """Return a state by its name, which may have spaces or hyphens instead of underscores.
 
     Raises:
         UserError: there is no such state; the message starts with ``where``.
     """
     name = re.sub("[ -]", "_", text)
-    if name in list(State):
-        return State(name)
-    reason = f"unknown state {text!r}{did_you_mean(name, State)}"
-    raise UserError(f"{where}: {reason}; expected one of {', '.join(State)}")
+    if name in list(ObjectionState):
+        return ObjectionState(name)
+    reason = f"unknown state {text!r}{did_you_mean(name, ObjectionState)}"
+    raise UserError(f"{where}: {reason}; expected one of {', '.join(ObjectionState)}")
 
 
 def _require_share(percent: float | None, where: str) -> None:
@@ -402,22 +454,24 @@ def _require_share(percent: float | None, where: str) -> None:
         raise UserError(f"{where}: waived at {percent:g} %; {reason}")
 
 
-def _share(entry: Entry, rounds: dict[str, Examined], options: Options) -> tuple[float | None, str]:
-    """Return the difference of a waiver as measured, and why it does not hold.
+def _with_share(item: Judged, rounds: dict[str, Examined], options: Options) -> Judged:
+    """Return a waiver with its difference as measured, and why it does not hold.
 
     ``rounds`` are those that were checked before, by path; the one under review has none.
     """
+    entry = item.entry
     try:
         if entry.corrected not in rounds:
             rounds[entry.corrected] = examine(entry.corrected, options)
         percent = measured(entry, rounds[entry.corrected], rounds[""])
     except UserError as error:
-        return None, str(error).removeprefix(f"{entry.id}: ")
+        return replace(item, doubt=str(error).removeprefix(f"{entry.id}: "))
     is_small = percent < WAIVED_BELOW
-    return percent, "" if is_small else f"{percent:.3g} % as measured, not below {WAIVED_BELOW:g} %"
+    doubt = "" if is_small else f"{percent:.3g} % as measured, not below {WAIVED_BELOW:g} %"
+    return replace(item, measured=percent, doubt=doubt)
 
 
-def measured(entry: Entry, corrected: Examined, examined: Examined | None = None) -> float:
+def measured(entry: ObjectionEntry, corrected: Examined, examined: Examined | None = None) -> float:
     """Return by how many percent the correction of an objection changes its scores.
 
     They are as recorded with it or, if another round with the objection is ``examined``, as there.
@@ -429,32 +483,39 @@ def measured(entry: Entry, corrected: Examined, examined: Examined | None = None
     """
     if corrected.alone is not None:
         raise UserError(f"{entry.id}: expected the round with the correction, not one submission")
-    before: Mapping[str, float | None] = entry.scores
-    if examined is not None and examined is not corrected:
-        scored = examined.scored(entry.about).items()
-        before = {path: row.score_minutes for path, row in scored}
-    left = {f.about for _, f in corrected.findings if f.code == entry.code}
+    scores = _scores_before(entry, corrected, examined)
+    if not scores:
+        raise UserError(f"{entry.id}: no score was recorded with the objection; nothing to measure")
+    most = 0.0
+    for path, before in scores.items():
+        row = corrected.rows.get(path)
+        after = row.score_minutes if row else None
+        if row is None or after is None or not before:
+            raise UserError(f"{entry.id}: {path} has no score in the corrected round")
+        for other in corrected.rows.values():
+            if _competes(row, other) and _is_between(other.score_minutes, before, after):
+                change = f"{path} takes {minutes(after)} minutes, not {minutes(before)}"
+                rival = f"{other.submitter} {other.system} takes {minutes(other.score_minutes)}"
+                raise UserError(f"{entry.id}: the order of competitors changes: {change}; {rival}")
+        most = max(most, 100 * abs(after / before - 1))
+    return most
+
+
+def _scores_before(
+    entry: ObjectionEntry, corrected: Examined, examined: Examined | None
+) -> Mapping[str, float | None]:
+    """Return the scores, by path, that those of the corrected round are compared with."""
+    left = {finding.about for _, finding in corrected.findings if finding.code == entry.code}
     if left.issuperset(entry.about):
         if not entry.code.startswith(_OF_FACTORS):
             reason = "not corrected in this round, so there is nothing to measure"
             raise UserError(f"{entry.id}: {reason}")
-        scored = corrected.scored(entry.about).items()
-        before = {path: row.unscaled_minutes for path, row in scored}
-    if not before:
-        raise UserError(f"{entry.id}: no score was recorded with the objection; nothing to measure")
-    differences = [0.0]
-    for path, old in before.items():
-        row = corrected.rows.get(path)
-        new = row.score_minutes if row else None
-        if row is None or new is None or not old:
-            raise UserError(f"{entry.id}: {path} has no score in the corrected round")
-        for other in corrected.rows.values():
-            if _competes(row, other) and _is_between(other.score_minutes, old, new):
-                own = f"{path} takes {minutes(new)} minutes, not {minutes(old)}"
-                rival = f"{other.submitter} {other.system} takes {minutes(other.score_minutes)}"
-                raise UserError(f"{entry.id}: the order of competitors changes: {own}; {rival}")
-        differences.append(100 * abs(new / old - 1))
-    return max(differences)
+        scored = corrected.scored(entry.about)
+        return {path: row.unscaled_minutes for path, row in scored.items()}
+    if examined is not None and examined is not corrected:
+        scored = examined.scored(entry.about)
+        return {path: row.score_minutes for path, row in scored.items()}
+    return entry.scores
 
 
 def _competes(row: ResultSetRow, other: ResultSetRow) -> bool:
@@ -478,7 +539,7 @@ def with_new(
     items = _items(path) if path.exists() else None
     indent = "  "
     if items is None:
-        text = _HEAD.format(states=", ".join(State))
+        text = _HEAD.format(states=", ".join(ObjectionState))
     elif items.flow_style:
         raise UserError(f"{_place(path, items)}: write every objection on lines of its own")
     else:
@@ -491,18 +552,26 @@ def with_new(
 
 
 def _item(objection: Objection, examined: Examined, by: str | None, indent: str) -> str:
-    fields = {"id": objection.id, "against": objection.against, "by": by or ""}
-    fields |= {"code": objection.code, "title": objection.title, "state": State.DRAFTED.value}
-    lines = [f"{name}: {_scalar(text)}" for name, text in fields.items() if text or name != "by"]
-    lines += ["about:", *(f"  - {_scalar(path)}" for path in objection.about)]
-    rows = examined.scored(objection.about).items()
-    scores = [f"  {_scalar(path)}: {row.score_minutes:.9g}" for path, row in rows]
-    lines += ["scores:", *scores] if scores else []
+    lines = [f"id: {_scalar(objection.id)}", f"against: {_scalar(objection.against)}"]
+    if by:
+        lines.append(f"by: {_scalar(by)}")
+    lines.append(f"code: {_scalar(objection.code)}")
+    lines.append(f"title: {_scalar(objection.title)}")
+    lines.append(f"state: {ObjectionState.DRAFTED}")
+    lines.append("about:")
+    lines += [f"  - {_scalar(path)}" for path in objection.about]
+    scored = examined.scored(objection.about)
+    if scored:
+        lines.append("scores:")
+    for path, row in scored.items():
+        lines.append(f"  {_scalar(path)}: {row.score_minutes:.9g}")
     return f"{indent}- " + f"\n{indent}  ".join(lines) + "\n"
 
 
 def _scalar(text: str) -> str:
-    return text if _PLAIN.fullmatch(text) else json.dumps(visible(text), ensure_ascii=False)
+    if _PLAIN.fullmatch(text):
+        return text
+    return json.dumps(visible(text), ensure_ascii=False)
 
 
 def change_states(
@@ -538,20 +607,35 @@ def _edited(path: Path, text: str, node: Any, fields: Mapping[str, str]) -> str:
     """Replace the values of fields in the node; add missing fields below its state."""
     if node.flow_style:
         raise UserError(f"{_place(path, node)}: write every field of the objection on its own line")
-    pairs = {key(name): (name, item) for name, item in node.value}
-    state = pairs["state"][0]
-    end = text.find("\n", state.start_mark.index)
-    end = len(text) if end < 0 else end
-    start = f"\n{' ' * state.start_mark.column}"
-    new = [f"{start}{n}: {_scalar(t)}" for n, t in fields.items() if n not in pairs]
-    edits = [(end, end, "".join(new))]
-    for name in fields.keys() & pairs.keys():
-        item = pairs[name][1]
+    names = {}
+    items = {}
+    for name, item in node.value:
+        names[key(name)] = name
+        items[key(name)] = item
+    edits = [_added(text, names["state"], fields, items)]
+    for field in fields.keys() & items.keys():
+        item = items[field]
         if item.style in ("|", ">"):
-            raise UserError(f"{_place(path, item)}: write {name} on one line, in quotation marks")
-        first = item.start_mark.index
-        stop = item.end_mark.index
-        edits.append((first, stop, " " * (first == stop) + _scalar(fields[name])))
-    for first, stop, words in sorted(edits, reverse=True):
-        text = text[:first] + words + text[stop:]
+            raise UserError(f"{_place(path, item)}: write {field} on one line, in quotation marks")
+        start = item.start_mark.index
+        end = item.end_mark.index
+        space = " " if start == end else ""  # after the colon of an empty value
+        edits.append((start, end, space + _scalar(fields[field])))
+    for start, end, words in sorted(edits, reverse=True):
+        text = text[:start] + words + text[end:]
     return text
+
+
+def _added(
+    text: str, state: Any, fields: Mapping[str, str], items: Mapping[str, Any]
+) -> tuple[int, int, str]:
+    """Return the edit that adds the fields without an item, as start, end and new text."""
+    end = text.find("\n", state.start_mark.index)
+    if end < 0:
+        end = len(text)
+    indent = " " * state.start_mark.column
+    words = ""
+    for field, content in fields.items():
+        if field not in items:
+            words += f"\n{indent}{field}: {_scalar(content)}"
+    return end, end, words

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence, Set
 from enum import StrEnum
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,10 +14,18 @@ from msgspec.structs import replace
 from mlperf_pkg.checks.copies import AVAILABLE, Performance
 from mlperf_pkg.checks.descriptions import PREVIEW, category
 from mlperf_pkg.checks.names import Likeness, are_related, are_same, likeness, words_of
-from mlperf_pkg.commands.review.round import Entry, Listing, Round, Section, Side, matched
+from mlperf_pkg.commands.review.round import (
+    ReviewedRound,
+    ReviewSection,
+    ReviewSide,
+    RoundListing,
+    SideEntry,
+    data_column,
+    matched,
+)
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.published.model import PublishedSet, known_division
-from mlperf_pkg.render.table import Column, by_key
+from mlperf_pkg.render.table import Column
 from mlperf_pkg.results import wording
 from mlperf_pkg.rulebook.load import benchmarks_of, load_benchmark
 from mlperf_pkg.rulebook.model import version_of
@@ -29,19 +37,32 @@ _LEGEND = (
     " accelerators; e: by energy. ~: the systems match by name only."
 )
 _BRIEF = (
-    *("outcome", "round", "submitter", "accelerator", "benchmark", "division", "role", "scale"),
-    *("minutes", "due", "new_system", "new_scale", "new_minutes", "performance_percent"),
-    *("match", "remark"),
+    "outcome",
+    "round",
+    "submitter",
+    "accelerator",
+    "benchmark",
+    "division",
+    "role",
+    "scale",
+    "minutes",
+    "due",
+    "new_system",
+    "new_scale",
+    "new_minutes",
+    "performance_percent",
+    "match",
+    "remark",
 )
 _MINUTES = Column("Minutes", 9, numbers=True, key="minutes", show=wording.minutes)
 
 
-def previews(old: Side, new: Side) -> Listing:
+def previews(old: ReviewSide, new: ReviewSide) -> RoundListing:
     """Return the Previews of the old side with their successors on the new one."""
-    order = tuple(Outcome)
+    order = tuple(PreviewOutcome)
     rows = sorted(successions(old, new), key=lambda row: order.index(row.outcome))
     sides = old.name if old is new else f"{old.name}, with successors in {new.name}"
-    return Listing(
+    return RoundListing(
         name="previews",
         title=f"Previews of {sides}",
         summary=tuple(_summary(rows)),
@@ -60,14 +81,18 @@ def _summary(rows: Sequence[Succession]) -> Iterator[str]:
         yield "no Previews"
         return
     counts = Counter(row.outcome for row in rows)
-    totals = [f"{counts[Outcome.MET]} met by a successor"]
+    totals = [f"{counts[PreviewOutcome.MET]} met by a successor"]
     details = []
-    for name, is_open in (("not settled", True), ("need no successor yet", False)):
-        members = [o for o in counts if o is not Outcome.MET and o.is_open is is_open]
-        if members:
-            totals.append(f"{sum(counts[outcome] for outcome in members)} {name}")
-            words = (f"{counts[outcome]} {outcome.value}" for outcome in members)
-            details.append(f"{name}: {', '.join(words)}")
+    for title, is_open in (("not settled", True), ("need no successor yet", False)):
+        total = 0
+        numbers = []
+        for outcome, count in counts.items():
+            if outcome is not PreviewOutcome.MET and outcome.is_open is is_open:
+                total += count
+                numbers.append(f"{count} {outcome.value}")
+        if numbers:
+            totals.append(f"{total} {title}")
+            details.append(f"{title}: {', '.join(numbers)}")
     yield f"{wording.counted(len(rows), 'Preview')}: {', '.join(totals)}"
     yield from details
     unsure = sum(map(_is_unsure, rows))
@@ -81,16 +106,21 @@ def _is_unsure(row: Succession) -> bool:
 
 def _name(row: Succession) -> str:
     preview = row.preview.row
-    division = row.preview.row.division.lower()
     name = f"{preview.round} {preview.submitter} {preview.benchmark}"
-    return name if division == "closed" else f"{name} ({division or 'no division'})"
+    division = preview.division.lower()
+    if division == "closed":
+        return name
+    return f"{name} ({division or 'no division'})"
 
 
 def _available(row: Succession) -> str:
     """Return the score of the successor, or the reason why there is no successor."""
     if row.successor is None:
-        due = f"due in {row.due or 'a later round'}" if row.outcome is Outcome.NOT_DUE else ""
-        return row.remark or due or wording.NOTHING
+        if row.remark:
+            return row.remark
+        if row.outcome is PreviewOutcome.NOT_DUE:
+            return f"due in {row.due or 'a later round'}"
+        return wording.NOTHING
     successor = row.successor.row
     mark = "~ " if _is_unsure(row) else ""
     remark = f"; {row.remark}" if row.remark else ""
@@ -101,70 +131,72 @@ def _available(row: Succession) -> str:
 def _scale(scale: Scale | None) -> str:
     if scale is None:
         return wording.NOTHING
-    return str(scale.number) if scale.unit == "accelerator" else str(scale)
+    if scale.unit == "accelerator":
+        return str(scale.number)
+    return str(scale)
 
 
 def _change(row: Succession) -> str:
     if row.percent is None:
         return wording.NOTHING
     mark = {"time x scale": " s", "energy": " e"}.get(row.by, "")
-    return f"{row.percent:+.{int(abs(row.percent) < _MANY)}f} %{mark}"
-
-
-def _data(key: str, path: str) -> Column:
-    """Return a column of data: the value at a path of attributes, None if one of them is None."""
-
-    def value(row: Any) -> Any:
-        for name in path.split("."):
-            row = None if row is None else getattr(row, name)
-        return row
-
-    return Column(key=key, of=value)
+    decimals = 1 if abs(row.percent) < _MANY else 0
+    return f"{row.percent:+.{decimals}f} %{mark}"
 
 
 COLUMNS = (
     Column("Preview", of=_name),
-    _data("outcome", "outcome.value"),
-    *(_data(name, f"preview.row.{name}") for name in ("round", "submitter", "system")),
-    _data("accelerator", "preview.row.accelerator_model"),
-    *(_data(name, f"preview.row.{name}") for name in ("benchmark", "division")),
-    _data("role", "role.value"),
+    data_column("outcome", "outcome.value"),
+    data_column("round", "preview.row.round"),
+    data_column("submitter", "preview.row.submitter"),
+    data_column("system", "preview.row.system"),
+    data_column("accelerator", "preview.row.accelerator_model"),
+    data_column("benchmark", "preview.row.benchmark"),
+    data_column("division", "preview.row.division"),
+    data_column("role", "role.value"),
     Column("On", 8, numbers=True, of=lambda row: _scale(row.scale)),
-    _data("scale", "scale.number"),
-    _data("unit", "scale.unit"),
+    data_column("scale", "scale.number"),
+    data_column("unit", "scale.unit"),
     replace(_MINUTES, of=attrgetter("preview.row.score_minutes")),
-    _data("energy_joules", "preview.row.energy_joules"),
+    data_column("energy_joules", "preview.row.energy_joules"),
     Column("Available", 28, of=_available),
     Column("Change", 8, numbers=True, of=_change),
-    _data("due", "due"),
-    *(_data(f"new_{n}", f"successor.row.{n}") for n in ("round", "submitter", "system")),
-    _data("new_accelerator", "successor.row.accelerator_model"),
-    _data("new_benchmark", "successor.row.benchmark"),
-    _data("new_scale", "successor_scale.number"),
-    _data("new_minutes", "successor.row.score_minutes"),
-    _data("new_energy_joules", "successor.row.energy_joules"),
+    data_column("due", "due"),
+    data_column("new_round", "successor.row.round"),
+    data_column("new_submitter", "successor.row.submitter"),
+    data_column("new_system", "successor.row.system"),
+    data_column("new_accelerator", "successor.row.accelerator_model"),
+    data_column("new_benchmark", "successor.row.benchmark"),
+    data_column("new_scale", "successor_scale.number"),
+    data_column("new_minutes", "successor.row.score_minutes"),
+    data_column("new_energy_joules", "successor.row.energy_joules"),
     Column(key="compared_by", of=lambda row: row.by or None),
-    _data("performance_percent", "percent"),
-    _data("match", "likeness.value"),
+    data_column("performance_percent", "percent"),
+    data_column("match", "likeness.value"),
     Column(key="remark", of=lambda row: row.remark or None),
-    _data("path", "preview.row.path"),
-    _data("new_path", "successor.row.path"),
+    data_column("path", "preview.row.path"),
+    data_column("new_path", "successor.row.path"),
 )
 
 
-def section(reviewed: Round) -> Section:
+def section(reviewed: ReviewedRound) -> ReviewSection:
     """Return the Previews whose successors are due in a round, and the Previews of the round."""
     old = reviewed.earlier
     new = reviewed.side
     rounds = {(entry.row.usage, entry.row.round) for entry in new.entries}
-    due = (e for e in old.entries if (e.row.usage, due_round(e.row.usage, e.row.round)) in rounds)
-    return previews(Side(old.name, (*due, *new.entries)), new).section("Previews")
+    entries = []
+    for entry in old.entries:
+        usage = entry.row.usage
+        if (usage, due_round(usage, entry.row.round)) in rounds:
+            entries.append(entry)
+    entries += new.entries
+    return previews(ReviewSide(old.name, tuple(entries)), new).section("Previews")
 
 
 # ---- outcomes -----------------------------------------------------------------------------
 
 
-class Outcome(StrEnum):
+class PreviewOutcome(StrEnum):
     """The outcome of a Preview, the worst first.
 
     NOT_MET: the performance of the successor is lower. OTHER_SCALE: all successors are larger, or
@@ -187,7 +219,7 @@ class Outcome(StrEnum):
     @property
     def is_open(self) -> bool:
         """Whether a review asks the submitter about it."""
-        return tuple(Outcome).index(self) <= tuple(Outcome).index(Outcome.LATE)
+        return tuple(PreviewOutcome).index(self) <= tuple(PreviewOutcome).index(PreviewOutcome.LATE)
 
 
 class Role(StrEnum):
@@ -218,12 +250,12 @@ class Succession(Struct, frozen=True):
     energy: 0 for the performance of the Preview, -3 for 3 % less.
     """
 
-    preview: Entry
+    preview: SideEntry
     role: Role
     scale: Scale | None
     due: str | None
-    outcome: Outcome
-    successor: Entry | None = None
+    outcome: PreviewOutcome
+    successor: SideEntry | None = None
     likeness: Likeness | None = None
     by: str = ""
     percent: float | None = None
@@ -232,21 +264,33 @@ class Succession(Struct, frozen=True):
     @property
     def successor_scale(self) -> Scale | None:
         """The scale of the successor."""
-        return scale_of(self.successor.row) if self.successor else None
+        if self.successor:
+            return scale_of(self.successor.row)
+        return None
 
 
-_Candidate = tuple[Entry, Performance, Likeness]
-"""An Available result that may succeed a Preview."""
+class _Candidate(Struct, frozen=True):
+    """An Available result that may succeed a Preview."""
+
+    entry: SideEntry
+    performance: Performance
+    likeness: Likeness
 
 
-def successions(old: Side, new: Side) -> list[Succession]:
+def successions(old: ReviewSide, new: ReviewSide) -> list[Succession]:
     """Return the outcome of each Preview of the old side, by the results of the new side."""
     old, new = matched(old, new)
-    previews = [entry for entry in old.entries if category(entry.row.status) == PREVIEW]
-    keys = frozenset[Hashable]().union(*(entry.all_keys for entry in previews))
-    groups = by_key((_group(entry.row), entry) for entry in previews).values()
-    pairs = (pair for group in groups for pair in _roles(group))
-    return [_succession(preview, role, keys, new) for preview, role in pairs]
+    groups: dict[Hashable, list[SideEntry]] = {}
+    run_keys = set[Hashable]()
+    for entry in old.entries:
+        if category(entry.row.status) == PREVIEW:
+            groups.setdefault(_group(entry.row), []).append(entry)
+            run_keys.update(entry.all_keys)
+    rows = []
+    for group in groups.values():
+        for preview, role in _roles(group):
+            rows.append(_succession(preview, role, run_keys, new))
+    return rows
 
 
 def scale_of(row: PublishedSet) -> Scale | None:
@@ -267,51 +311,86 @@ def _group(row: PublishedSet) -> Hashable:
     return (*names, words_of(row.accelerator_model), known_division(row.division), row.scaling)
 
 
-def _roles(group: Sequence[Entry]) -> Iterator[tuple[Entry, Role]]:
+def _roles(group: Sequence[SideEntry]) -> Iterator[tuple[SideEntry, Role]]:
     """Yield the Previews of a group by scale, each with its role."""
-    scales = [scale.number for entry in group if (scale := scale_of(entry.row))]
-    smallest = min(scales, default=0)
-    largest = max(scales, default=0)
-    least = Role.SMALLEST if smallest < largest else Role.ONLY
-    roles = {largest: Role.LARGEST, smallest: least}
+    scales = [scale_of(entry.row) for entry in group]
+    numbers = [scale.number for scale in scales if scale]
+    smallest = min(numbers, default=0)
+    largest = max(numbers, default=0)
     for entry in sorted(group, key=lambda entry: (scale_of(entry.row) or (0, ""), entry.row.path)):
         scale = scale_of(entry.row)
-        yield entry, roles.get(scale.number, Role.BETWEEN) if scale else Role.ONLY
+        if scale is None or smallest == largest:
+            yield entry, Role.ONLY
+        elif scale.number == smallest:
+            yield entry, Role.SMALLEST
+        elif scale.number == largest:
+            yield entry, Role.LARGEST
+        else:
+            yield entry, Role.BETWEEN
 
 
 # ---- their successors ---------------------------------------------------------------------
 
 
 def _succession(
-    preview: Entry, role: Role, of_previews: frozenset[Hashable], new: Side
+    preview: SideEntry, role: Role, run_keys: Set[Hashable], new: ReviewSide
 ) -> Succession:
+    """Return the outcome of a Preview; ``run_keys`` are those of the runs of all Previews."""
     row = preview.row
-    scale = scale_of(preview.row)
-    bare = Succession(preview, role, scale, due_round(row.usage, row.round), Outcome.NONE)
+    scale = scale_of(row)
+    due = due_round(row.usage, row.round)
+    bare = Succession(preview, role, scale, due, PreviewOutcome.NONE)
     if role is Role.BETWEEN:
-        return replace(bare, outcome=Outcome.BETWEEN)
+        return replace(bare, outcome=PreviewOutcome.BETWEEN)
     if scale is None or not row.score_minutes:
-        missing = "number of accelerators" if scale is None else "score"
-        return replace(bare, outcome=Outcome.NOT_MET, remark=f"the Preview has no {missing}")
-    later = [e for e in new.entries if e.row.usage == row.usage and e.version > preview.version]
-    in_time = [entry for entry in later if not _is_late(entry, bare.due)]
-    after = [entry for entry in later if _is_late(entry, bare.due)]
-    rounds = sorted({entry.row.round for entry in in_time or after}, key=version_of)
-    reasons = [_changed(row, name) for name in rounds]
-    if reasons and all(reasons):  # in none of the rounds can it be compared
-        return replace(bare, outcome=Outcome.CHANGED, remark=reasons[0])
+        remark = f"the Preview has no {'score' if scale else 'number of accelerators'}"
+        return replace(bare, outcome=PreviewOutcome.NOT_MET, remark=remark)
+    in_time, late = _later(preview, due, new)
+    change = _change_in_all(row, in_time or late)
+    if change:
+        return replace(bare, outcome=PreviewOutcome.CHANGED, remark=change)
     candidates = list(_candidates(preview, scale, in_time))
-    late = _fresh(_candidates(preview, scale, after), of_previews)
-    first = min((entry.version for entry, *_ in late), default=())
-    late = [candidate for candidate in late if candidate[0].version == first]
-    fresh = _fresh(candidates, of_previews) or late
-    stale = [c for c in candidates if c[0].shared(preview)] or candidates  # logs of a Preview
-    if fresh or stale:
-        judged = _judged(bare, scale, fresh or stale)
-        return judged if fresh else replace(judged, outcome=Outcome.OWN_LOGS)
-    if bare.due is None or new.newest < version_of(bare.due):
-        return replace(bare, outcome=Outcome.NOT_DUE)
-    return replace(bare, remark=_why_none(row, in_time))
+    fresh = _fresh(candidates, run_keys)
+    if not fresh:
+        fresh = _of_first_round(_fresh(_candidates(preview, scale, late), run_keys))
+    if fresh:
+        return _judged(bare, scale, fresh)
+    if candidates:
+        judged = _judged(bare, scale, _of_its_logs(preview, candidates) or candidates)
+        return replace(judged, outcome=PreviewOutcome.OWN_LOGS)
+    return _without_successor(bare, in_time, new.newest)
+
+
+def _later(
+    preview: SideEntry, due: str | None, new: ReviewSide
+) -> tuple[list[SideEntry], list[SideEntry]]:
+    """Return the sets of rounds after a Preview: those in time, and those that are late."""
+    in_time: list[SideEntry] = []
+    late: list[SideEntry] = []
+    for entry in new.entries:
+        if entry.row.usage == preview.row.usage and entry.version > preview.version:
+            entries = late if _is_late(entry, due) else in_time
+            entries.append(entry)
+    return in_time, late
+
+
+def _change_in_all(row: PublishedSet, entries: Iterable[SideEntry]) -> str:
+    """Return the change of a benchmark in the first of the rounds, if all have changed it."""
+    rounds = sorted({entry.row.round for entry in entries}, key=version_of)
+    changes = [_changed(row, round_) for round_ in rounds]
+    if changes and all(changes):
+        return changes[0]
+    return ""
+
+
+def _of_its_logs(preview: SideEntry, candidates: Iterable[_Candidate]) -> list[_Candidate]:
+    """Return the candidates with logs of a Preview."""
+    return [candidate for candidate in candidates if candidate.entry.shared(preview)]
+
+
+def _of_first_round(candidates: Sequence[_Candidate]) -> list[_Candidate]:
+    first = min((candidate.entry.version for candidate in candidates), default=())
+    return [candidate for candidate in candidates if candidate.entry.version == first]
 
 
 def _changed(row: PublishedSet, round_: str) -> str:
@@ -321,104 +400,147 @@ def _changed(row: PublishedSet, round_: str) -> str:
         return f"not in {round_}"
     old = load_benchmark(row.usage, row.round, row.benchmark)
     new = load_benchmark(row.usage, round_, name)
-    return "" if old and new and old.target == new.target else f"another target in {round_}"
+    if old and new and old.target == new.target:
+        return ""
+    return f"another target in {round_}"
 
 
 def _benchmark_in(row: PublishedSet, round_: str) -> str | None:
     """Return the name that the benchmark of a set has in another round."""
     first = first_name(row.usage, row.round, row.benchmark)
-    names = benchmarks_of(row.usage, round_)
-    return next((n for n in names if first_name(row.usage, round_, n) == first), None)
+    for name in benchmarks_of(row.usage, round_):
+        if first_name(row.usage, round_, name) == first:
+            return name
+    return None
 
 
-def _candidates(preview: Entry, scale: Scale, entries: Sequence[Entry]) -> Iterator[_Candidate]:
+def _candidates(
+    preview: SideEntry, scale: Scale, entries: Iterable[SideEntry]
+) -> Iterator[_Candidate]:
     """Yield the Available results of the submitter of a Preview on its accelerator."""
     row = preview.row
     for entry in entries:
         result = entry.row
-        other = scale_of(entry.row)
-        is_available = category(result.status) in AVAILABLE and result.score_minutes
-        if not (is_available and other and other.unit == scale.unit):
+        if category(result.status) not in AVAILABLE or not result.score_minutes:
             continue
-        is_of = are_related(row.submitter, result.submitter) and _is_of(row, result)
-        if is_of and (alike := likeness(row, result)):
-            yield entry, _performance(result, other), alike
+        result_scale = scale_of(result)
+        if result_scale is None or result_scale.unit != scale.unit:
+            continue
+        if are_related(row.submitter, result.submitter) and _is_of(row, result):
+            alike = likeness(row, result)
+            if alike:
+                yield _Candidate(entry, _performance(result, result_scale), alike)
 
 
 def _is_of(row: PublishedSet, result: PublishedSet) -> bool:
     """Return whether a set is of the benchmark, the division and the scaling of another."""
-    names = [(known_division(one.division), one.scaling) for one in (row, result)]
-    is_named = _benchmark_in(row, result.round) == result.benchmark and names[0] == names[1]
-    return is_named and not _changed(row, result.round)
+    return (
+        _benchmark_in(row, result.round) == result.benchmark
+        and known_division(row.division) == known_division(result.division)
+        and row.scaling == result.scaling
+        and not _changed(row, result.round)
+    )
 
 
 def _performance(row: PublishedSet, scale: Scale) -> Performance:
     return Performance(scale.number, row.score_minutes or 0, row.energy_joules)
 
 
-def _fresh(candidates: Iterable[_Candidate], of_previews: frozenset[Hashable]) -> list[_Candidate]:
+def _fresh(candidates: Iterable[_Candidate], run_keys: Set[Hashable]) -> list[_Candidate]:
     """Return the candidates without logs of a Preview, which do not count."""
-    return [c for c in candidates if of_previews.isdisjoint(c[0].all_keys)]
+    fresh = []
+    for candidate in candidates:
+        if run_keys.isdisjoint(candidate.entry.all_keys):
+            fresh.append(candidate)
+    return fresh
 
 
 def _judged(bare: Succession, scale: Scale, candidates: Sequence[_Candidate]) -> Succession:
     """Return the succession by the best candidate, if possible of the required scale."""
     previewed = _performance(bare.preview.row, scale)
-    candidates = [c for c in candidates if c[2].is_sure] or candidates
-    of_scale = candidates  # those that cover the smallest or the largest previewed one
-    if bare.role is Role.SMALLEST:
-        of_scale = [c for c in candidates if c[1].scale <= scale.number]
-    elif bare.role is not Role.ONLY:
-        of_scale = [c for c in candidates if c[1].scale >= scale.number]
+    compared = [item for item in candidates if item.likeness.is_sure] or candidates
+    of_scale = [item for item in compared if _covers(item.performance, bare.role, scale)]
+    best = min(of_scale or compared, key=lambda item: _rank(item.performance, previewed))
+    costs = best.performance.costs(previewed)
+    if not of_scale:
+        outcome = PreviewOutcome.OTHER_SCALE
+    elif not costs.is_matched:
+        outcome = PreviewOutcome.NOT_MET
+    elif _is_late(best.entry, bare.due):
+        outcome = PreviewOutcome.LATE
+    else:
+        outcome = PreviewOutcome.MET
+    remarks = _remarks(bare, best, is_matched=costs.is_matched)
+    return replace(
+        bare,
+        outcome=outcome,
+        successor=best.entry,
+        likeness=best.likeness,
+        by=costs.by,
+        percent=costs.percent,
+        remark="; ".join(remarks),
+    )
 
-    def rank(candidate: _Candidate) -> tuple[bool, int, float]:
-        own = candidate[1]
-        is_matched = own.costs(previewed).is_matched
-        return not is_matched, abs(own.scale - scale.number), own.minutes
 
-    entry, performance, likeness = min(of_scale or candidates, key=rank)
-    costs = performance.costs(previewed)
-    outcome = Outcome.LATE if _is_late(entry, bare.due) else Outcome.MET
-    if not (costs.is_matched and of_scale):
-        outcome = Outcome.NOT_MET if of_scale else Outcome.OTHER_SCALE
-    remark = "; ".join(_remarks(bare, entry, performance, is_matched=costs.is_matched))
-    fields = {"outcome": outcome, "successor": entry, "likeness": likeness, "remark": remark}
-    return replace(bare, by=costs.by, percent=costs.percent, **fields)
+def _covers(performance: Performance, role: Role, scale: Scale) -> bool:
+    """Return whether a result is of the scale that a Preview of this role and scale requires."""
+    if role is Role.ONLY:
+        return True
+    if role is Role.SMALLEST:
+        return performance.scale <= scale.number
+    return performance.scale >= scale.number
 
 
-def _remarks(
-    bare: Succession, best: Entry, performance: Performance, *, is_matched: bool
-) -> Iterator[str]:
+def _rank(performance: Performance, previewed: Performance) -> tuple[bool, int, float]:
+    """Return the order of results that may prove the performance of a Preview."""
+    is_missed = not performance.costs(previewed).is_matched
+    return is_missed, abs(performance.scale - previewed.scale), performance.minutes
+
+
+def _remarks(bare: Succession, best: _Candidate, *, is_matched: bool) -> Iterator[str]:
     row = bare.preview.row
-    successor = best.row
-    if _is_late(best, bare.due):
+    successor = best.entry.row
+    if _is_late(best.entry, bare.due):
         yield f"due in {bare.due}"
     if not are_same(row.submitter, successor.submitter):
         yield f"submitted by {successor.submitter}"
     before = row.unscaled_minutes
     after = successor.unscaled_minutes
-    if bare.scale and before and after and not performance.energy_joules:
+    if bare.scale and before and after and not best.performance.energy_joules:
         # Older rounds had no normalisation.
         unscaled = Performance(bare.scale.number, before)
-        costs = Performance(performance.scale, after).costs(unscaled)
+        costs = Performance(best.performance.scale, after).costs(unscaled)
         if costs.is_matched is not is_matched:
             yield f"{costs.percent:+.1f} % without normalisation"
 
 
-def _is_late(entry: Entry, due: str | None) -> bool:
+def _is_late(entry: SideEntry, due: str | None) -> bool:
     return due is not None and entry.version > version_of(due)
 
 
-def _why_none(row: PublishedSet, entries: Sequence[Entry]) -> str:
+def _without_successor(
+    bare: Succession, in_time: Iterable[SideEntry], newest: tuple[int, ...]
+) -> Succession:
+    """Return the succession of a Preview for which there is no candidate until the newest round."""
+    if bare.due is None or newest < version_of(bare.due):
+        return replace(bare, outcome=PreviewOutcome.NOT_DUE)
+    return replace(bare, remark=_why_none(bare.preview.row, in_time))
+
+
+def _why_none(row: PublishedSet, entries: Iterable[SideEntry]) -> str:
     """Return the results of the submitter of a Preview other than successors, in words."""
-    rows = [entry.row for entry in entries if are_related(row.submitter, entry.row.submitter)]
-    if not rows:
+    results = [entry.row for entry in entries]
+    results = [result for result in results if are_related(row.submitter, result.submitter)]
+    if not results:
         return f"{row.submitter} has no results"
-    rows = [result for result in rows if likeness(row, result)]
-    if not rows:
+    results = [result for result in results if likeness(row, result)]
+    if not results:
         return "no results on this accelerator"
-    alike = [result for result in rows if _is_of(row, result)]
-    if alike:
-        return f"only as {', '.join(sorted({category(o.status) or o.status for o in alike}))}"
-    names = sorted({result.benchmark for result in rows})
-    return f"on this accelerator only {', '.join(names)}"
+    statuses = set[str]()
+    for result in results:
+        if _is_of(row, result):
+            statuses.add(category(result.status) or result.status)
+    if statuses:
+        return f"only as {', '.join(sorted(statuses))}"
+    benchmarks = {result.benchmark for result in results}
+    return f"on this accelerator only {', '.join(sorted(benchmarks))}"

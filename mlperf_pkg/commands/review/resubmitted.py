@@ -1,7 +1,7 @@
 """``review compare resubmitted``: result sets with the logs of an earlier round."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from operator import attrgetter
 
 import msgspec
@@ -10,16 +10,31 @@ from msgspec import Struct
 from mlperf_pkg.checks.copies import different_fields
 from mlperf_pkg.checks.descriptions import PREVIEW, category, published_differences
 from mlperf_pkg.checks.names import are_alike
-from mlperf_pkg.commands.review.round import Entry, Listing, Round, Section, Side, matched
+from mlperf_pkg.commands.review.round import (
+    ReviewedRound,
+    ReviewSection,
+    ReviewSide,
+    RoundListing,
+    SideEntry,
+    data_column,
+    matched,
+)
 from mlperf_pkg.findings import Verdict, in_words
 from mlperf_pkg.published.model import PublishedSet
-from mlperf_pkg.render.table import Column, by_key
+from mlperf_pkg.render.table import Column
 from mlperf_pkg.results import wording
 from mlperf_pkg.rulebook.rounds import first_name
 
 _BRIEF = (
-    *("outcome", "path", "old_round", "old_path", "problems"),
-    *("runs", "shared_runs", "identical_files", "description"),
+    "outcome",
+    "path",
+    "old_round",
+    "old_path",
+    "problems",
+    "runs",
+    "shared_runs",
+    "identical_files",
+    "description",
 )
 _MOST = 100  # sets with the same run that are compared
 ALLOWED = "allowed"
@@ -37,8 +52,8 @@ class Resubmission(Struct, frozen=True):
     was compared. ``problems`` are the violations of the rules.
     """
 
-    old: Entry
-    new: Entry
+    old: SideEntry
+    new: SideEntry
     runs: int
     identical: int
     description: str
@@ -50,29 +65,44 @@ class Resubmission(Struct, frozen=True):
         """Whether the rules allow it; the record lacks most of a description, such as libraries."""
         if self.problems:
             return NOT_ALLOWED
-        return ALLOWED if self.description == _COMPLETE else UNKNOWN
+        if self.description == _COMPLETE:
+            return ALLOWED
+        return UNKNOWN
 
 
-def resubmissions(old: Side, new: Side) -> list[Resubmission]:
+def resubmissions(old: ReviewSide, new: ReviewSide) -> list[Resubmission]:
     """Return the sets of the new side with runs of the old one, one for each earlier round."""
     old, new = matched(old, new)
-    owners = by_key((key, i) for i, entry in enumerate(old.entries) for key in entry.all_keys)
+    places: dict[Hashable, list[int]] = {}  # of the old sets with a run, by its keys
+    for place, entry in enumerate(old.entries):
+        for key in entry.all_keys:
+            places.setdefault(key, []).append(place)
     pairs = []
     for entry in new.entries:
-        alike = {index for key in entry.all_keys for index in owners.get(key, ())[:_MOST]}
-        earlier = (old.entries[index] for index in sorted(alike))
-        of_usage = (e for e in earlier if e.row.usage == entry.row.usage)
-        by_round = by_key((e.row.round, e) for e in of_usage if e.version < entry.version)
-        pairs += [_resubmission(candidates, entry) for candidates in by_round.values()]
+        alike = set[int]()
+        for key in entry.all_keys:
+            alike.update(places.get(key, ())[:_MOST])
+        candidates = [old.entries[place] for place in sorted(alike)]
+        for of_round in _earlier_by_round(candidates, entry):
+            pairs.append(_resubmission(of_round, entry))
     return pairs
 
 
-def resubmitted(old: Side, new: Side) -> Listing:
+def _earlier_by_round(candidates: Iterable[SideEntry], new: SideEntry) -> Iterable[list[SideEntry]]:
+    """Return the candidates of earlier rounds than a new set, a list for each round."""
+    by_round: dict[str, list[SideEntry]] = {}
+    for entry in candidates:
+        if entry.row.usage == new.row.usage and entry.version < new.version:
+            by_round.setdefault(entry.row.round, []).append(entry)
+    return by_round.values()
+
+
+def resubmitted(old: ReviewSide, new: ReviewSide) -> RoundListing:
     """Return the sets of the new side that have logs of the old one."""
     rows = resubmissions(old, new)
     counts = Counter(row.outcome for row in rows)
     sides = old.name if old is new else f"{new.name}, from {old.name}"
-    return Listing(
+    return RoundListing(
         name="resubmitted",
         title=f"Resubmitted logs in {sides}",
         summary=tuple(_summary(rows, old, new)),
@@ -85,7 +115,7 @@ def resubmitted(old: Side, new: Side) -> Listing:
     )
 
 
-def _resubmission(candidates: Sequence[Entry], new: Entry) -> Resubmission:
+def _resubmission(candidates: Sequence[SideEntry], new: SideEntry) -> Resubmission:
     """Return the resubmission of the set of the same name, else of that with most of the runs."""
     old = max(candidates, key=lambda old: (old.row.name == new.row.name, new.shared(old)))
     hashes = set(old.logs)
@@ -95,7 +125,7 @@ def _resubmission(candidates: Sequence[Entry], new: Entry) -> Resubmission:
     return Resubmission(old, new, new.shared(old), identical, description, fields, problems)
 
 
-def _description(old: Entry, new: Entry) -> tuple[str, tuple[str, ...]]:
+def _description(old: SideEntry, new: SideEntry) -> tuple[str, tuple[str, ...]]:
     """Return how completely the descriptions were compared, and the fields that differ."""
     before = old.system
     after = new.system
@@ -107,19 +137,22 @@ def _description(old: Entry, new: Entry) -> tuple[str, tuple[str, ...]]:
     return _PUBLISHED, tuple(published_differences(now, old.row))
 
 
-def _problems(old: Entry, new: Entry, fields: Sequence[str]) -> Iterator[str]:
+def _problems(old: SideEntry, new: SideEntry, fields: Sequence[str]) -> Iterator[str]:
     """Yield the violations of the rules on resubmission."""
     before = old.row
     after = new.row
     if not are_alike(before.submitter, after.submitter):
         yield f"runs of {before.submitter}"
-    names = [first_name(row.usage, row.round, row.benchmark) for row in (before, after)]
-    if names[0] != names[1]:
+    old_benchmark = first_name(before.usage, before.round, before.benchmark)
+    new_benchmark = first_name(after.usage, after.round, after.benchmark)
+    if old_benchmark != new_benchmark:
         yield f"runs of {before.benchmark}"
     was_preview = category(before.status) == PREVIEW
     if was_preview and category(after.status) != PREVIEW:
         yield "runs of a Preview, which prove nothing"
-    changed = [field for field in fields if not (field == "status" and was_preview)]
+    changed = list(fields)
+    if was_preview:
+        changed = [field for field in fields if field != "status"]
     if changed:
         yield f"the description differs in {in_words(changed, 's')}"
     if new.official is Verdict.FAIL:
@@ -129,15 +162,19 @@ def _problems(old: Entry, new: Entry, fields: Sequence[str]) -> Iterator[str]:
 # ---- the list -----------------------------------------------------------------------------
 
 
-def _summary(rows: Sequence[Resubmission], old: Side, new: Side) -> Iterator[str]:
+def _summary(rows: Sequence[Resubmission], old: ReviewSide, new: ReviewSide) -> Iterator[str]:
     number = len({row.new.name for row in rows})
     total = wording.counted(len(new.entries), "result set")
     yield f"{number} of {total} {'has' if number == 1 else 'have'} logs of an earlier round"
     if rows:
-        pairs = f"{wording.counted(len(rows), 'pair')}: " if old is new else ""
         counts = Counter(row.outcome for row in rows)
-        yield pairs + ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
-    kinds = Counter(kind for row in rows for kind in _kinds(row))
+        line = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
+        if old is new:
+            line = f"{wording.counted(len(rows), 'pair')}: {line}"
+        yield line
+    kinds = Counter[str]()
+    for row in rows:
+        kinds.update(_kinds(row))
     for kind, count in kinds.most_common():
         yield f"{count} {kind}"
 
@@ -154,8 +191,9 @@ def _kinds(row: Resubmission) -> Iterator[str]:
 
 
 def _title(row: Resubmission) -> str:
-    problems = f"{NOT_ALLOWED}: {'; '.join(row.problems)}"
-    return problems if row.problems else f"{row.outcome}; description: {row.description}"
+    if row.problems:
+        return f"{NOT_ALLOWED}: {'; '.join(row.problems)}"
+    return f"{row.outcome}; description: {row.description}"
 
 
 def _origin(old: PublishedSet, new: PublishedSet) -> str:
@@ -169,28 +207,31 @@ def _origin(old: PublishedSet, new: PublishedSet) -> str:
 def _files(row: Resubmission) -> str:
     if row.identical == row.new.row.runs:
         return "identical"
-    return f"{row.identical} identical" if row.identical else "rewritten"
+    if row.identical:
+        return f"{row.identical} identical"
+    return "rewritten"
 
 
-_PLACE = ("round", "path")
 COLUMNS = (
     Column("Result set", of=attrgetter("new.name")),
     Column("Runs", 7, numbers=True, of=lambda row: f"{row.runs}/{row.new.row.runs}"),
     Column("From", 34, of=lambda row: _origin(row.old.row, row.new.row)),
     Column("Files", 14, of=_files),
-    Column(key="outcome", of=attrgetter("outcome")),
-    *(Column(key=name, of=attrgetter(f"new.row.{name}")) for name in _PLACE),
-    *(Column(key=f"old_{name}", of=attrgetter(f"old.row.{name}")) for name in _PLACE),
-    Column(key="runs", of=attrgetter("new.row.runs")),
-    Column(key="shared_runs", of=attrgetter("runs")),
-    Column(key="identical_files", of=attrgetter("identical")),
+    data_column("outcome", "outcome"),
+    data_column("round", "new.row.round"),
+    data_column("path", "new.row.path"),
+    data_column("old_round", "old.row.round"),
+    data_column("old_path", "old.row.path"),
+    data_column("runs", "new.row.runs"),
+    data_column("shared_runs", "runs"),
+    data_column("identical_files", "identical"),
     Column(key="description", of=lambda row: "different" if row.fields else row.description),
     Column(key="different_fields", of=lambda row: ", ".join(row.fields) or None),
-    Column(key="official", of=lambda row: row.new.official and row.new.official.value),
+    data_column("official", "new.official.value"),
     Column(key="problems", of=lambda row: "; ".join(row.problems) or None),
 )
 
 
-def section(reviewed: Round) -> Section:
+def section(reviewed: ReviewedRound) -> ReviewSection:
     """Return the sets of a round that have published logs of an earlier one."""
     return resubmitted(reviewed.earlier, reviewed.side).section("Resubmitted logs")

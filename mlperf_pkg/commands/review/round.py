@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,7 @@ from mlperf_pkg.published.model import PublishedSet, comparable, digests_of, log
 from mlperf_pkg.published.results import PublishedResults, published_results, usable_results
 from mlperf_pkg.render import table as tables
 from mlperf_pkg.render.findings import View
-from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, by_key, records, table_of
+from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, records, table_of
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, SystemRow, description_path
@@ -55,7 +57,7 @@ class Choices(Struct, frozen=True):
     seed: int = 0
 
 
-class Round(Struct, frozen=True, dict=True):
+class ReviewedRound(Struct, frozen=True, dict=True):
     """A checked round. ``problems`` are sentences about missing or unclear parts.
 
     ``previous`` is an earlier round; without it, the published record has those. ``outcome`` are
@@ -66,8 +68,8 @@ class Round(Struct, frozen=True, dict=True):
     checked: Checked
     choices: Choices = Choices()
     problems: tuple[str, ...] = ()
-    previous: Side | None = None
-    outcome: objections.Outcome = objections.Outcome(())
+    previous: ReviewSide | None = None
+    outcome: objections.ObjectionOutcome = objections.ObjectionOutcome(())
 
     @property
     def report(self) -> Report:
@@ -95,7 +97,8 @@ class Round(Struct, frozen=True, dict=True):
         described: dict[str, Iterable[str]] = {**self.report.described}
         for text in self.choices.joint:
             folder, equals, companies = text.rpartition("=")
-            if len(list(filter(letters, companies.split("+")))) <= 1:
+            named = list(filter(letters, companies.split("+")))
+            if len(named) <= 1:
                 needed = "expected A+B, or FOLDER=A+B for a folder with another name"
                 raise UserError(f"--joint {text}: fewer than two companies; {needed}")
             if equals or letters(companies) in map(letters, names):
@@ -105,19 +108,29 @@ class Round(Struct, frozen=True, dict=True):
     @property
     def number(self) -> int:
         """The number of submitters with a result."""
-        return sum(any(map(self.sets.get, folders)) for folders in self.submitters.values())
+        number = 0
+        for folders in self.submitters.values():
+            if any(map(self.sets.get, folders)):
+                number += 1
+        return number
 
     @cached_property
     def sets(self) -> Mapping[str, tuple[ResultSetRow, ...]]:
         """The result sets of each submission, by its name, in the order of their paths."""
-        ordered = sorted(self.report.results, key=lambda row: row.path)
-        rows = by_key((row.submitter, row) for row in ordered)
-        return {item.name: tuple(rows.get(item.name, ())) for item in self.submissions}
+        sets: dict[str, list[ResultSetRow]] = {item.name: [] for item in self.submissions}
+        for row in sorted(self.report.results, key=lambda row: row.path):
+            if row.submitter in sets:
+                sets[row.submitter].append(row)
+        return {name: tuple(rows) for name, rows in sets.items()}
 
     @cached_property
     def with_errors(self) -> set[str | None]:
         """The ids of the result sets with an error that is not waived."""
-        return {f.set for f in self.report.findings if f.is_error and f.waiver is None}
+        ids = set[str | None]()
+        for finding in self.report.findings:
+            if finding.is_error and finding.waiver is None:
+                ids.add(finding.set)
+        return ids
 
     @cached_property
     def systems(self) -> Mapping[str, SystemRow]:
@@ -125,17 +138,17 @@ class Round(Struct, frozen=True, dict=True):
         return {system.path: system for system in self.report.systems}
 
     @cached_property
-    def side(self) -> Side:
+    def side(self) -> ReviewSide:
         """The result sets with the hashes of their logs, to compare with other rounds."""
         return checked_side(self.title, self.checked)
 
     @cached_property
-    def earlier(self) -> Side:
+    def earlier(self) -> ReviewSide:
         """The previous round, else all published ones; empty if these are unreadable (CHECK103)."""
         if self.previous is not None:
             return self.previous
         entries = () if usable_results() is None else record_side(self.report.usage).entries
-        return Side("earlier rounds (published)", entries)
+        return ReviewSide("earlier rounds (published)", entries)
 
 
 def known_name(name: str, names: Iterable[str], option: str) -> str:
@@ -146,7 +159,9 @@ def known_name(name: str, names: Iterable[str], option: str) -> str:
     """
     alike = [spelling for spelling in names if letters(spelling) == letters(name)]
     if alike:
-        return name if name in alike else alike[0]
+        if name in alike:
+            return name
+        return alike[0]
     suggestion = did_you_mean(name, names) or f"; expected one of {', '.join(sorted(names))}"
     raise UserError(f"{option}: {name.strip()!r} is not a submitter of the round{suggestion}")
 
@@ -157,22 +172,23 @@ def read_round(
     choices: Choices,
     previous: str | None = None,
     checked: Checked | None = None,
-) -> Round:
+) -> ReviewedRound:
     """Check a round, or any folder of submissions, for its review, unless it is ``checked``.
 
     Raises:
         UserError: as ``check``, there is no submission, or the ``previous`` round is not earlier.
     """
-    side = None if previous is None else read_side(previous, replace(options, round=None))
-    files = (Path("objections", objections.NAME), Path(objections.NAME))
-    entries = next((objections.read_entries(file) for file in files if file.exists()), ())
+    side = None
+    if previous is not None:
+        side = read_side(previous, replace(options, round=None))
+    entries = _objections_here()
     dates = calendar_here()
     checked = checked or check([path], options)
     report = checked.report
     if dates is None and report.round is not None and report.usage in usages():
         dates = calendar_of(submission_date(report.usage, report.round))
     outcome = objections.judge(entries, objections.Examined(checked), options)
-    reviewed = Round(checked, choices, (), side, replace(outcome, calendar=dates))
+    reviewed = ReviewedRound(checked, choices, (), side, replace(outcome, calendar=dates))
     if side is not None:
         _require_later(side, reviewed.side)
     if not reviewed.submissions:
@@ -183,7 +199,15 @@ def read_round(
     return replace(reviewed, problems=tuple(_problems(reviewed)))
 
 
-def _problems(reviewed: Round) -> Iterator[str]:
+def _objections_here() -> Sequence[objections.ObjectionEntry]:
+    """Return the objections of ``objections/objections.yaml``, else of ``objections.yaml``."""
+    for path in (Path("objections", objections.NAME), Path(objections.NAME)):
+        if path.exists():
+            return objections.read_entries(path)
+    return ()
+
+
+def _problems(reviewed: ReviewedRound) -> Iterator[str]:
     if reviewed.report.round is None:
         yield f"{reviewed.report.round_reason}; review each round by itself"
     for names in spellings(submission.name for submission in reviewed.submissions).values():
@@ -196,10 +220,7 @@ def _problems(reviewed: Round) -> Iterator[str]:
             yield f"{name}: no result set"
         without = [row for row in rows if description_path(row) not in reviewed.systems]
         if without:
-            sets = wording.counted(len(without), "result set")
-            systems = list(dict.fromkeys(str(row.system) for row in without))
-            named = f"description ({wording.shortened(systems, _NAMED)})"
-            yield f"{name}: {sets} without a system {named}: division and accelerators are unknown"
+            yield f"{name}: {_without_system(without)}"
     outside = [row.path for row in reviewed.report.result_sets if row.submitter is None]
     if outside:
         number = wording.counted(len(outside), "result set")
@@ -207,13 +228,22 @@ def _problems(reviewed: Round) -> Iterator[str]:
     yield from _unread(reviewed)
 
 
-def _unread(reviewed: Round) -> Iterator[str]:
+def _without_system(rows: Sequence[ResultSetRow]) -> str:
+    sets = wording.counted(len(rows), "result set")
+    systems = list(dict.fromkeys(str(row.system) for row in rows))
+    description = f"description ({wording.shortened(systems, _NAMED)})"
+    return f"{sets} without a system {description}: division and accelerators are unknown"
+
+
+def _unread(reviewed: ReviewedRound) -> Iterator[str]:
     """Yield the files that could not be read or checked, by code."""
-    findings = reviewed.report.findings
-    unread = (f for f in findings if isinstance(f, Unchecked) or f.code.startswith(_UNREAD))
-    paths = by_key((f.code, place.path) for f in unread for place in f.occurrences)
-    for code, labels in paths.items():
-        files = list(dict.fromkeys(labels))
+    paths_by_code: dict[str, list[str]] = {}
+    for finding in reviewed.report.findings:
+        if isinstance(finding, Unchecked) or finding.code.startswith(_UNREAD):
+            for place in finding.occurrences:
+                paths_by_code.setdefault(finding.code, []).append(place.path)
+    for code, paths in paths_by_code.items():
+        files = list(dict.fromkeys(paths))
         number = wording.counted(len(files), "file")
         names = wording.shortened(files, _NAMED)
         yield f"{number} not read or checked ({code}, {codes()[code].title}): {names}"
@@ -228,7 +258,7 @@ Cell = str | int | float | None
 """The content of a table; None is an empty cell."""
 
 
-class Section(Struct, frozen=True):
+class ReviewSection(Struct, frozen=True):
     """A part of a review. ``name`` is the stem of its files; ``text`` are paragraphs.
 
     ``tables`` are by the stem of their files, after that of the section; ``checks`` makes them
@@ -248,25 +278,45 @@ def with_rows(tables: Mapping[str, Table]) -> dict[str, Table]:
     return {name: table for name, table in tables.items() if table.rows}
 
 
-def column(title: str, of: Callable[[Any], Any] | None = None, *, numbers: bool = False) -> Column:
-    """Return a column that has its title in data, too."""
-    return Column(title, key=title, of=of, numbers=numbers)
+def column(
+    title: str, of: str | Callable[[Any], Any] | None = None, *, numbers: bool = False
+) -> Column:
+    """Return a column that has its title in data, too.
+
+    ``of`` is the path of an attribute of the rows, or a function of a row.
+    """
+    getter = attrgetter(of) if isinstance(of, str) else of
+    return Column(title, key=title, of=getter, numbers=numbers)
+
+
+def data_column(key: str, path: str) -> Column:
+    """Return a column of data: the value at a path of attributes, None if one of them is None."""
+
+    def value(row: Any) -> Any:
+        content = row
+        for name in path.split("."):
+            if content is None:
+                return None
+            content = getattr(content, name)
+        return content
+
+    return Column(key=key, of=value)
 
 
 def table_of_cells(columns: Sequence[str], rows: Sequence[Sequence[Cell]], **more: Any) -> Table:
     """Return a table of cells; a column that contains nothing but numbers is one of numbers."""
-    made = []
+    typed_columns = []
     for place, title in enumerate(columns):
         cells = [row[place] for row in rows if row[place] is not None]
         numbers = bool(cells) and all(isinstance(cell, int | float) for cell in cells)
-        made.append(column(title, numbers=numbers))
-    return table_of(made, rows, **more)
+        typed_columns.append(column(title, numbers=numbers))
+    return table_of(typed_columns, rows, **more)
 
 
 # ---- a list across rounds -----------------------------------------------------------------
 
 
-class Listing(Struct, frozen=True):
+class RoundListing(Struct, frozen=True):
     """Results across rounds, and the numbers of them by outcome (``counts``).
 
     Text shows the rows in groups; ``group_of`` returns the title of that of a row. The rows for
@@ -287,24 +337,36 @@ class Listing(Struct, frozen=True):
 
     def groups(self, *, are_open: bool) -> list[Group]:
         """Return the rows that are open, or all others."""
-        rows = (row for row in self.rows if self.is_open(row) is are_open)
-        by_title = by_key((self.group_of(row), row) for row in rows)
-        return [Group(f"{title} ({len(rows)})", rows) for title, rows in by_title.items()]
+        rows_by_title: dict[str, list[Any]] = {}
+        for row in self.rows:
+            if self.is_open(row) is are_open:
+                rows_by_title.setdefault(self.group_of(row), []).append(row)
+        return [Group(f"{title} ({len(rows)})", rows) for title, rows in rows_by_title.items()]
 
-    def section(self, title: str) -> Section:
+    def section(self, title: str) -> ReviewSection:
         """Return a section of a review, with the ``brief`` columns that are not empty."""
+        tables = {"table": self._brief_table()} if self.rows else {}
+        return ReviewSection(self.name, title, self.summary, tables, self.summary)
+
+    def _brief_table(self) -> Table:
         rows = records(table_of(self.columns, self.rows))
         keys = [key for key in self.brief if any(row[key] is not None for row in rows)]
-        marked = frozenset((n, 0) for n, row in enumerate(self.rows) if self.is_open(row))
+        cells = []
+        for row in rows:
+            cells.append([_rounded(row[key]) for key in keys])
         titles = [key.replace("_", " ").capitalize() for key in keys]
-        every = ([row[key] for key in keys] for row in rows)
-        cells = [[round(v, _DECIMALS) if isinstance(v, float) else v for v in row] for row in every]
-        more = {"title": self.title, "note": _MARKED if marked else "", "marked": marked}
-        parts = {"table": table_of_cells(titles, cells, **more)} if rows else {}
-        return Section(self.name, title, self.summary, parts, self.summary)
+        marked = frozenset((place, 0) for place, row in enumerate(self.rows) if self.is_open(row))
+        note = _MARKED if marked else ""
+        return table_of_cells(titles, cells, title=self.title, note=note, marked=marked)
 
 
-def text(listing: Listing, view: View) -> str:
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return round(value, _DECIMALS)
+    return value
+
+
+def text(listing: RoundListing, view: View) -> str:
     """Return the list for a terminal or a pipe, its summary first."""
     terminal = Terminal(view)
     terminal.paragraph((listing.title, HEADING))
@@ -312,7 +374,8 @@ def text(listing: Listing, view: View) -> str:
         terminal.paragraph((line, PLAIN))
     terminal.line()
     groups = listing.groups(are_open=True)
-    groups += listing.groups(are_open=False) if view.verbose else []
+    if view.verbose:
+        groups += listing.groups(are_open=False)
     if groups:
         terminal.table(Table(listing.columns, groups), apart=True)
         if listing.legend:
@@ -323,19 +386,19 @@ def text(listing: Listing, view: View) -> str:
     return terminal.text()
 
 
-def json(listing: Listing, _: View) -> str:
+def json(listing: RoundListing, _: View) -> str:
     """Return all rows as JSON."""
     rows = records(table_of(listing.columns, listing.rows))
     head = {"format": f"mlperf-pkg/review-{listing.name}/1", "title": listing.title}
     return tables.json_text({**head, "counts": listing.counts, listing.name: rows})
 
 
-def csv(listing: Listing, _: View) -> str:
+def csv(listing: RoundListing, _: View) -> str:
     """Return all rows as CSV."""
     return tables.csv(table_of(listing.columns, listing.rows))
 
 
-def markdown(listing: Listing, _: View) -> str:
+def markdown(listing: RoundListing, _: View) -> str:
     """Return all rows as Markdown, the summary as a list."""
     groups = [*listing.groups(are_open=True), *listing.groups(are_open=False)]
     legend = listing.legend if groups else ""
@@ -352,7 +415,7 @@ LISTING_FORMATS = {"text": text, "json": json, "markdown": markdown, "csv": csv}
 # ---- the sides of a comparison ------------------------------------------------------------
 
 
-class Entry(Struct, frozen=True, dict=True):
+class SideEntry(Struct, frozen=True, dict=True):
     """A result set of a side: its published fields, or those that would be published.
 
     ``logs`` are the hashes of its logs. Only a folder has the rest: the ``runs`` of these logs, the
@@ -382,16 +445,16 @@ class Entry(Struct, frozen=True, dict=True):
         """The keys of all its runs."""
         return frozenset[Hashable]().union(*self.keys)
 
-    def shared(self, other: Entry) -> int:
+    def shared(self, other: SideEntry) -> int:
         """Return the number of its runs that are in another set."""
-        return sum(not run.isdisjoint(other.all_keys) for run in self.keys)
+        return sum(not run_keys.isdisjoint(other.all_keys) for run_keys in self.keys)
 
 
-class Side(Struct, frozen=True):
+class ReviewSide(Struct, frozen=True):
     """The result sets of one argument; ``name`` is its name in messages."""
 
     name: str
-    entries: tuple[Entry, ...]
+    entries: tuple[SideEntry, ...]
 
     @property
     def newest(self) -> tuple[int, ...]:
@@ -399,41 +462,50 @@ class Side(Struct, frozen=True):
         return max((entry.version for entry in self.entries), default=())
 
 
-def matched(old: Side, new: Side) -> tuple[Side, Side]:
+def matched(old: ReviewSide, new: ReviewSide) -> tuple[ReviewSide, ReviewSide]:
     """Return the sides with the keys of their runs: the same runs share one.
 
     They are the same as in ``check``, whatever was edited in their logs; runs of a folder are found
     in the record, too. Two published sets have the same runs if logs or means are the same.
     """
     entries = (*old.entries, *new.entries)
-    firsts = iter(originals([run for entry in entries for run in entry.runs]))
-    record = None if all(entry.runs for entry in entries) else usable_results()
+    runs = chain.from_iterable(entry.runs for entry in entries)
+    firsts = iter(originals(list(runs)))
+    record = None
+    if not all(entry.runs for entry in entries):
+        record = usable_results()
     keyed = [replace(entry, keys=tuple(_keys(entry, firsts, record))) for entry in entries]
     number = len(old.entries)
-    return Side(old.name, tuple(keyed[:number])), Side(new.name, tuple(keyed[number:]))
+    old_entries = tuple(keyed[:number])
+    new_entries = tuple(keyed[number:])
+    return ReviewSide(old.name, old_entries), ReviewSide(new.name, new_entries)
 
 
 def _keys(
-    entry: Entry, firsts: Iterator[int], record: PublishedResults | None
+    entry: SideEntry, firsts: Iterator[int], record: PublishedResults | None
 ) -> Iterator[frozenset[Hashable]]:
     """Yield the keys of each run: its log, the first that is the same, the sets that have it."""
     row = entry.row
-    mean = entry.row.unscaled_minutes
+    mean = row.unscaled_minutes
     of_set = frozenset[Hashable]()
     if record and mean is not None:
         of_set |= {(row.usage, row.runs, comparable(mean))}
     for log, run in zip(entry.logs, entry.runs, strict=False):
-        hash_ = run_hash(run.fingerprint) if run.fingerprint else None
-        names = record.names_of_run(hash_, run.evaluated, run.losses) if record else ()
-        of_names = ((name.usage, name.round, name.name) for name in names)
-        yield of_set.union((log, ("run", next(firsts))), of_names)
+        run_keys: list[Hashable] = [log, ("run", next(firsts))]
+        if record:
+            hash_ = run_hash(run.fingerprint) if run.fingerprint else None
+            for name in record.names_of_run(hash_, run.evaluated, run.losses):
+                run_keys.append((name.usage, name.round, name.name))
+        yield of_set.union(run_keys)
     if not entry.runs:
         of_set |= {(row.usage, row.round, row.name)}
-        yield from (of_set | {log} for log in entry.logs)
-        yield from [of_set] * (row.runs - len(entry.logs))
+        for log in entry.logs:
+            yield of_set | {log}
+        for _ in range(row.runs - len(entry.logs)):
+            yield of_set
 
 
-def read_sides(arguments: Sequence[str], options: Options) -> tuple[Side, Side]:
+def read_sides(arguments: Sequence[str], options: Options) -> tuple[ReviewSide, ReviewSide]:
     """Return the old and the new side; without arguments, both are all published rounds.
 
     Raises:
@@ -447,58 +519,67 @@ def read_sides(arguments: Sequence[str], options: Options) -> tuple[Side, Side]:
     return old, new
 
 
-def _require_later(old: Side, new: Side) -> None:
+def _require_later(old: ReviewSide, new: ReviewSide) -> None:
     if new.newest <= min(entry.version for entry in old.entries):
         raise UserError(f"{new.name}: not later than {old.name}; expected OLD, then NEW")
 
 
-def read_side(argument: str, options: Options) -> Side:
+def read_side(argument: str, options: Options) -> ReviewSide:
     """Return the result sets of a folder or, if there is none, of a published round of that name.
 
     Raises:
         UserError: as ``check``; it is neither a folder nor a published round.
     """
-    named = None if "/" in argument else round_of_tree([argument])
-    usage, round_ = (None, argument) if is_round_name(argument) else named or (None, None)
+    usage = options.usage or options.config.usage or TRAINING
+    round_ = None
+    if is_round_name(argument):
+        round_ = argument
+    elif "/" not in argument:
+        named = round_of_tree([argument])
+        if named:
+            usage = named[0] or usage
+            round_ = named[1]
     if round_ and not Path(argument).exists():
-        return record_side(usage or options.usage or options.config.usage or TRAINING, round_)
+        return record_side(usage, round_)
     side = checked_side(argument, check([argument], options))
     if not side.entries:
         raise UserError(f"{argument}: no result set; expected a folder of submissions or a round")
     return side
 
 
-def record_side(usage: str, round_: str | None = None) -> Side:
+def record_side(usage: str, round_: str | None = None) -> ReviewSide:
     """Return the published result sets of a round, or of all rounds.
 
     Raises:
         UserError: no such round was published.
     """
     published = published_results()
-    names = [r.name for r in published.provenance.rounds if r.usage == usage]
+    names = [item.name for item in published.provenance.rounds if item.usage == usage]
     if round_ and round_ not in names:
-        is_newer = names and version_of(round_) > max(map(version_of, names))
-        newer = "newer than the published results of this package"
-        reason = newer if is_newer else "no such round was published"
+        reason = "no such round was published"
+        if names and version_of(round_) > max(map(version_of, names)):
+            reason = "newer than the published results of this package"
         raise UserError(f"{round_}: not a folder, and {reason} ({usage} {', '.join(names)})")
     hashes = published.hashes()
-    entries = (
-        Entry(row, hashes[index])
-        for index, row in enumerate(published.sets)
-        if row.usage == usage and round_ in (None, row.round)
-    )
-    return Side(f"{round_ or 'all rounds'} (published)", tuple(entries))
+    entries = []
+    for index, row in enumerate(published.sets):
+        if row.usage == usage and round_ in (None, row.round):
+            entries.append(SideEntry(row, hashes[index]))
+    return ReviewSide(f"{round_ or 'all rounds'} (published)", tuple(entries))
 
 
-def checked_side(name: str, checked: Checked) -> Side:
+def checked_side(name: str, checked: Checked) -> ReviewSide:
     """Return the result sets of a check."""
-    sources = {path: source for c in checked.contexts for path, source in c.sources.items()}
-    paths = [run.path for context in checked.contexts for run in context.runs]
-    digests = digests_of({path: sources[path] for path in paths if path in sources})
+    sources = {}
+    for context in checked.contexts:
+        for run in context.runs:
+            if run.path in context.sources:
+                sources[run.path] = context.sources[run.path]
+    digests = digests_of(sources)
     entries = []
     for result, context in zip(checked.sets, checked.contexts, strict=True):
         row = as_published(result.row, context.runs, context.system)
         runs = tuple(run for run in context.runs if run.path in digests)
         logs = tuple(log_hash(digests[run.path]) for run in runs)
-        entries.append(Entry(row, logs, runs, context.system, result.row.verdict.official))
-    return Side(name, tuple(entries))
+        entries.append(SideEntry(row, logs, runs, context.system, result.row.verdict.official))
+    return ReviewSide(name, tuple(entries))

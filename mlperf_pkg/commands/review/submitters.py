@@ -7,17 +7,24 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain, permutations, product
+from operator import attrgetter
 from typing import Any, Literal, get_args
 
 from msgspec import Struct
 
 from mlperf_pkg.checks.descriptions import whole_number
-from mlperf_pkg.commands.review.round import Round, Section, column, known_name, table_of_cells
+from mlperf_pkg.commands.review.round import (
+    ReviewedRound,
+    ReviewSection,
+    column,
+    known_name,
+    table_of_cells,
+)
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict
-from mlperf_pkg.render.table import by_key, table_of
+from mlperf_pkg.render.table import table_of
 from mlperf_pkg.render.text import CodeGroup, Submitters, by_code
 from mlperf_pkg.results import wording
-from mlperf_pkg.results.report import ResultSetRow, description_path
+from mlperf_pkg.results.report import ResultSetRow, SystemRow, description_path
 from mlperf_pkg.rulebook.load import codes
 
 CHAIRS = "volunteers or the chairs"
@@ -42,27 +49,35 @@ _RULES = (
 )
 
 
-_SUBMITTERS = tuple(
-    column(title, numbers=title not in ("Submitter", "Divisions"))
-    for title in (
-        *("Submitter", "Systems", "Results", "Largest", "Divisions", "Official FAIL"),
-        *("Rules FAIL", "Errors", "Warnings", "With errors"),
-    )
+_SUBMITTERS = (
+    column("Submitter"),
+    column("Systems", numbers=True),
+    column("Results", numbers=True),
+    column("Largest", numbers=True),
+    column("Divisions"),
+    column("Official FAIL", numbers=True),
+    column("Rules FAIL", numbers=True),
+    column("Errors", numbers=True),
+    column("Warnings", numbers=True),
+    column("With errors", numbers=True),
 )
 
 
-def submitters_section(reviewed: Round) -> Section:
+def submitters_section(reviewed: ReviewedRound) -> ReviewSection:
     """Return a table of all submitters, by name, also of those without a result set."""
     report = reviewed.report
     note = "Largest: accelerators of the largest system with results. With errors: result sets."
     table = table_of(_SUBMITTERS, _submitters(reviewed), title="Submitters", note=note)
-    systems = {(row.submitter, row.system) for row in report.results}
-    numbers = {"submitter": reviewed.number, "system": len(systems)}
-    numbers |= {"result set": len(report.results), "run": len(report.runs)}
+    numbers = {
+        "submitter": reviewed.number,
+        "system": _number_of_systems(report.results),
+        "result set": len(report.results),
+        "run": len(report.runs),
+    }
     counts = ", ".join(wording.counted(number, noun) for noun, number in numbers.items())
     official, rules = failing(report.result_sets)
     verdicts = f"result sets that fail: {official} by the official verdict, {rules} by the rules"
-    return Section("submitters", "Submitters", (), {"table": table}, (counts, verdicts))
+    return ReviewSection("submitters", "Submitters", (), {"table": table}, (counts, verdicts))
 
 
 def failing(rows: Iterable[ResultSetRow]) -> tuple[int, int]:
@@ -72,35 +87,70 @@ def failing(rows: Iterable[ResultSetRow]) -> tuple[int, int]:
     return official, sum(verdict.rules is Verdict.FAIL for verdict in verdicts)
 
 
-def by_folder(pairs: Iterable[tuple[str, Any]]) -> dict[str, list[Any]]:
+def by_folder(values: Iterable[Any], path_of: Callable[[Any], str]) -> dict[str, list[Any]]:
     """Return values by their paths and all folders above these: "", ``a`` and ``a/b``."""
-    named = ((["", *accumulate(path.split("/"), "{}/{}".format)], v) for path, v in pairs)
-    return by_key((folder, value) for folders, value in named for folder in {*folders})
+    by_path: dict[str, list[Any]] = {}
+    for value in values:
+        folders = accumulate(path_of(value).split("/"), "{}/{}".format)
+        for folder in {"", *folders}:
+            by_path.setdefault(folder, []).append(value)
+    return by_path
 
 
-def _submitters(reviewed: Round) -> Iterator[tuple[str | int | None, ...]]:
+def _submitters(reviewed: ReviewedRound) -> Iterator[tuple[str | int | None, ...]]:
     """Yield the results of each submitter in all spellings of its name, and the findings on it."""
     labels = {submission.name: submission.place.label for submission in reviewed.submissions}
     # The only submission of a round may have no label: all findings are about it.
-    by_label = by_folder((finding.about, finding) for finding in reviewed.report.findings)
+    findings_by_label = by_folder(reviewed.report.findings, attrgetter("about"))
     for name, folders in reviewed.submitters.items():
-        rows = [row for folder in folders for row in reviewed.sets[folder]]
-        findings = [finding for folder in folders for finding in by_label.get(labels[folder], ())]
-        systems = [reviewed.systems.get(description_path(row)) for row in rows]
-        sizes = [system.accelerators for system in systems if system and system.accelerators]
-        severities = Counter(finding.severity for finding in findings)
-        numbers = (len({(row.submitter, row.system) for row in rows}), len(rows))
-        divisions = ", ".join(sorted({row.division or wording.NOTHING for row in rows}))
-        weights = (severities[Severity.ERROR], severities[Severity.WARNING])
-        with_errors = sum(row.id in reviewed.with_errors for row in rows)
-        largest = max(sizes, default=None)
-        yield name, *numbers, largest, divisions, *failing(rows), *weights, with_errors
+        rows: list[ResultSetRow] = []
+        severities = Counter[Severity]()
+        for folder in folders:
+            rows += reviewed.sets[folder]
+            findings = findings_by_label.get(labels[folder], ())
+            severities.update(finding.severity for finding in findings)
+        yield (
+            name,
+            _number_of_systems(rows),
+            len(rows),
+            _largest_system(rows, reviewed.systems),
+            ", ".join(sorted({row.division or wording.NOTHING for row in rows})),
+            *failing(rows),
+            severities[Severity.ERROR],
+            severities[Severity.WARNING],
+            sum(row.id in reviewed.with_errors for row in rows),
+        )
+
+
+def _number_of_systems(rows: Iterable[ResultSetRow]) -> int:
+    return len({(row.submitter, row.system) for row in rows})
+
+
+def _largest_system(rows: Iterable[ResultSetRow], systems: Mapping[str, SystemRow]) -> int | None:
+    """Return the accelerators of the largest system of result sets, if any is known."""
+    sizes = []
+    for row in rows:
+        system = systems.get(description_path(row))
+        if system and system.accelerators:
+            sizes.append(system.accelerators)
+    return max(sizes, default=None)
 
 
 _FINDINGS = ("Severity", "Code", "By", "Places", "Submitters", "Found")
 NOTED = (
-    *("RUN130", "SET111", "SET113", "SET120", "SET123", "SET124", "SET127", "SET140", "SET15"),
-    *("SET160", "SET163", "SET164", "SEED106"),
+    "RUN130",
+    "SET111",
+    "SET113",
+    "SET120",
+    "SET123",
+    "SET124",
+    "SET127",
+    "SET140",
+    "SET15",
+    "SET160",
+    "SET163",
+    "SET164",
+    "SEED106",
 )
 """Prefixes of the notes that need a look; those of SET162 are listed as outliers."""
 
@@ -111,41 +161,57 @@ _KINDS = {
 }
 
 
-def findings_section(name: str, reviewed: Round) -> Section:
+def findings_section(name: str, reviewed: ReviewedRound) -> ReviewSection:
     """Return the findings of a kind, of each code, by weight: errors by the rules first."""
-    report = reviewed.report
-    ranks = list(Severity)
-    every = (f for f in report.findings if f.waiver is None and _kind(f) == name)
-
-    def weight(group: CodeGroup) -> tuple[int, bool, int, str]:
-        first = group.first
-        severity = ranks.index(first.severity)
-        is_kept = not first.fails(Basis.RULES)
-        return severity, is_kept, -len(group.subjects), first.code
-
-    of_group = Submitters(report).of_group
-    rows = [(group, of_group(group)) for group in sorted(by_code(every), key=weight)]
-    title, of_table = _KINDS[name]
-    cells = [
-        (g.first.severity.value, g.first.code, g.first.basis.value, len(g.subjects), whose, g.text)
-        for g, whose in rows
-    ]
-    tables = {"table": table_of_cells(_FINDINGS, cells, title=of_table)} if rows else {}
-    lines = tuple(f"{g.first.severity} {g.first.code} ({whose}): {_title(g)}" for g, whose in rows)
-    text = () if rows else ("no errors or warnings",) if name == "findings" else ("none",)
-    return Section(name, title, text, tables, () if name == "others" else lines or text)
+    findings = [finding for finding in reviewed.report.findings if _kind(finding) == name]
+    submitters_of = Submitters(reviewed.report).of_group
+    rows = []
+    lines = []
+    for group in sorted(by_code(findings), key=_weight):
+        whose = submitters_of(group)
+        rows.append(_row(group, whose))
+        lines.append(f"{group.first.severity} {group.first.code} ({whose}): {_title(group)}")
+    title, title_of_table = _KINDS[name]
+    if not rows:
+        text = "no errors or warnings" if name == "findings" else "none"
+        return ReviewSection(name, title, (text,), summary=() if name == "others" else (text,))
+    table = table_of_cells(_FINDINGS, rows, title=title_of_table)
+    summary = () if name == "others" else tuple(lines)
+    return ReviewSection(name, title, tables={"table": table}, summary=summary)
 
 
-def _kind(finding: Finding) -> str:
+def _row(group: CodeGroup, whose: str) -> tuple[str | int, ...]:
+    first = group.first
+    basis = first.basis.value
+    return first.severity.value, first.code, basis, len(group.subjects), whose, group.text
+
+
+def _weight(group: CodeGroup) -> tuple[int, bool, int, str]:
+    """Return the order of the findings of a code."""
+    first = group.first
+    severity = list(Severity).index(first.severity)
+    is_kept = not first.fails(Basis.RULES)
+    return severity, is_kept, -len(group.subjects), first.code
+
+
+def _kind(finding: Finding) -> str | None:
+    """Return the name of the section of a finding, None if it is waived."""
+    if finding.waiver is not None:
+        return None
     if finding.severity is not Severity.NOTE:
         return "findings"
-    return "noted" if finding.code.startswith(NOTED) else "others"
+    if finding.code.startswith(NOTED):
+        return "noted"
+    return "others"
 
 
 def _title(group: CodeGroup) -> str:
     code = codes().get(group.first.code)
     text = group.text
-    return code.title if code and (len(group.subjects) > 1 or len(text) > _LONGEST) else text
+    is_long = len(group.subjects) > 1 or len(text) > _LONGEST
+    if code and is_long:
+        return code.title
+    return text
 
 
 # ---- companies ----------------------------------------------------------------------------
@@ -163,7 +229,7 @@ class Company(Struct, frozen=True):
     scale: int
 
 
-def companies(reviewed: Round) -> tuple[Company, ...]:
+def companies(reviewed: ReviewedRound) -> tuple[Company, ...]:
     """Return all companies that are not excluded, by name.
 
     Raises:
@@ -175,17 +241,27 @@ def companies(reviewed: Round) -> tuple[Company, ...]:
     has_large = reviewed.report.usage != "hpc"
     members = []
     for name in sorted(folders.keys() - excluded):
-        rows = [row for folder in folders[name] for row in reviewed.sets[folder]]
-        sizes = [scales.get(description_path(row), 0) for row in rows]
-        ranked: list[By] = ["scale" if has_large and n >= LARGE else "results" for n in sizes]
-        results: Any = {"results": [], "scale": [], **by_key(zip(ranked, rows, strict=True))}
-        partners = (joint for joint in joints(reviewed) if name in joint)
-        others = frozenset(chain.from_iterable(partners)) - {name}
-        members.append(Company(name, others, results, max(sizes, default=0)))
+        results: dict[By, list[ResultSetRow]] = {"results": [], "scale": []}
+        largest = 0
+        for folder in folders[name]:
+            for row in reviewed.sets[folder]:
+                size = scales.get(description_path(row), 0)
+                largest = max(largest, size)
+                results["scale" if has_large and size >= LARGE else "results"].append(row)
+        members.append(Company(name, _partners(name, joints(reviewed)), results, largest))
     return tuple(members)
 
 
-def _scales(reviewed: Round) -> dict[str, int]:
+def _partners(name: str, joint_submissions: Iterable[tuple[str, ...]]) -> frozenset[str]:
+    """Return the other companies with which a company submits."""
+    partners = set[str]()
+    for names in joint_submissions:
+        if name in names:
+            partners.update(names)
+    return frozenset(partners - {name})
+
+
+def _scales(reviewed: ReviewedRound) -> dict[str, int]:
     """Return the accelerators of each system, or its processors if it has none, by path."""
     scales = {path: system.accelerators or 0 for path, system in reviewed.systems.items()}
     for system in reviewed.checked.systems:
@@ -195,33 +271,37 @@ def _scales(reviewed: Round) -> dict[str, int]:
     return scales
 
 
-def joints(reviewed: Round) -> list[tuple[str, ...]]:
+def joints(reviewed: ReviewedRound) -> list[tuple[str, ...]]:
     """Return the companies that submit together: in one folder, or by ``--joint``.
 
     Raises:
         UserError: as ``companies``.
     """
     companies = reviewed.submitters
-    of_folder = by_key((folder, name) for name in companies for folder in companies[name])
-    joint = [tuple(names) for names in of_folder.values() if len(names) > 1]
+    companies_of: dict[str, list[str]] = {}  # by folder
+    for company, folders in companies.items():
+        for folder in folders:
+            companies_of.setdefault(folder, []).append(company)
+    joint = [tuple(names) for names in companies_of.values() if len(names) > 1]
     for text in reviewed.choices.joint:
         parts = text.rpartition("=")[2].split("+")
-        names = tuple(known_name(name, companies, "--joint") for name in parts)
-        joint += [names] if names not in joint else []
+        names = tuple(known_name(part, companies, "--joint") for part in parts)
+        if names not in joint:
+            joint.append(names)
     return joint
 
 
 # ---- pairs down a ranking -----------------------------------------------------------------
 
 
-Group = list[int]
+ReviewGroup = list[int]
 """Two or three submitters who review each other, as indexes in a ranking."""
 
 May = Callable[[int, int], bool]
 """Return whether two submitters may review each other."""
 
 
-def groups(number: int, may: May) -> list[Group]:
+def groups(number: int, may: May) -> list[ReviewGroup]:
     """Return pairs down a ranking; if the number is odd, the last three are one group.
 
     A submitter that may not review the next one is paired with the nearest one below that it may
@@ -229,41 +309,48 @@ def groups(number: int, may: May) -> list[Group]:
     with the nearest group above such that both can. If no swap helps, the group stays, and
     ``reviews`` leaves a member out.
     """
-    rank = list(range(number))
+    unpaired = list(range(number))
     formed = []
-    while len(rank) > _THREE or len(rank) == 2:  # noqa: PLR2004 - a pair
-        first = rank.pop(0)
-        nearest = next((index for index, second in enumerate(rank) if may(first, second)), 0)
-        formed.append([first, rank.pop(nearest)])
-    formed += [rank] if rank else []
+    while len(unpaired) > _THREE or len(unpaired) == 2:  # noqa: PLR2004 - a pair
+        first = unpaired.pop(0)
+        allowed = (place for place, second in enumerate(unpaired) if may(first, second))
+        second = unpaired.pop(next(allowed, 0))
+        formed.append([first, second])
+    if unpaired:
+        formed.append(unpaired)
     for index in reversed(range(len(formed))):
         if not is_covered(formed[index], may):
             _swap(formed, index, may)
     return formed
 
 
-def reviews(group: Group, may: May) -> Iterator[tuple[int, int]]:
+def reviews(group: ReviewGroup, may: May) -> Iterator[tuple[int, int]]:
     """Yield the allowed pairs of a group, reviewer first, in both directions."""
     return (pair for pair in permutations(group, 2) if may(*pair))
 
 
-def is_covered(group: Group, may: May) -> bool:
+def is_covered(group: ReviewGroup, may: May) -> bool:
     """Return whether each member of a group may review another member."""
     return {reviewer for reviewer, _ in reviews(group, may)} == {*group}
 
 
-def _swap(formed: list[Group], index: int, may: May) -> None:
+def _swap(formed: list[ReviewGroup], index: int, may: May) -> None:
     """Swap a member of a group with one of the nearest other group, such that both are covered."""
     nearest_first = sorted(range(len(formed)), key=lambda near: (abs(near - index), -near))
     for near in nearest_first[1:]:
         first = formed[index]
         second = formed[near]
         for mine, theirs in product(first, reversed(second)):
-            swapped = {mine: theirs, theirs: mine}
-            pair = [sorted(swapped.get(item, item) for item in group) for group in (first, second)]
-            if all(is_covered(group, may) for group in pair):
-                formed[index], formed[near] = pair
+            new_first = _replaced(first, mine, theirs)
+            new_second = _replaced(second, theirs, mine)
+            if is_covered(new_first, may) and is_covered(new_second, may):
+                formed[index] = new_first
+                formed[near] = new_second
                 return
+
+
+def _replaced(group: ReviewGroup, old: int, new: int) -> ReviewGroup:
+    return sorted(new if member == old else member for member in group)
 
 
 # ---- assignments --------------------------------------------------------------------------
@@ -292,7 +379,9 @@ class _Rank(Struct, frozen=True):
         return self.members[second].name not in self.members[first].partners
 
     def value(self, company: Company) -> int:
-        return len(company.results["results"]) if self.by == "results" else company.scale
+        if self.by == "results":
+            return len(company.results["results"])
+        return company.scale
 
     def key(self, company: Company) -> tuple[int, bytes]:
         text = f"{self.seed} {company.name}".encode("utf-8", "backslashreplace")
@@ -300,21 +389,30 @@ class _Rank(Struct, frozen=True):
 
     @property
     def unit(self) -> str:
-        return "number of results" if self.by == "results" else "scale"
+        if self.by == "results":
+            return "number of results"
+        return "scale"
 
-    def partners(self, group: Group) -> list[str]:
-        apart = (one for one in group if not all(self.may(one, other) for other in group))
-        return [self.members[index].name for index in apart]
+    def names(self, indexes: Iterable[int]) -> list[str]:
+        return [self.members[index].name for index in indexes]
+
+    def partners(self, group: ReviewGroup) -> list[str]:
+        """Return the members of a group that may not review all others of it."""
+        apart = []
+        for first in group:
+            if not all(self.may(first, second) for second in group):
+                apart.append(first)
+        return self.names(apart)
 
 
 _ASSIGNMENTS = ("Reviewer", "Reviews", "Folders", "By", "Why")
 _RANKS = (
-    column("By", lambda row: row[0]),
-    column("Rank", lambda row: row[1], numbers=True),
-    column("Submitter", lambda row: row[2].name),
-    column("Results", lambda row: len(row[2].results["results"]), numbers=True),
-    column("Large results", lambda row: len(row[2].results["scale"]), numbers=True),
-    column("Largest", lambda row: row[2].scale or None, numbers=True),
+    column("By"),
+    column("Rank", numbers=True),
+    column("Submitter"),
+    column("Results", numbers=True),
+    column("Large results", numbers=True),
+    column("Largest", numbers=True),
 )
 _RANKS_NOTE = (
     f"Large results: on systems with {LARGE} or more accelerators (processors in systems without"
@@ -322,7 +420,7 @@ _RANKS_NOTE = (
 )
 
 
-def assignments(reviewed: Round) -> tuple[Assignment, ...]:
+def assignments(reviewed: ReviewedRound) -> tuple[Assignment, ...]:
     """Return all assignments: first those by number of results, then those by scale.
 
     Raises:
@@ -333,54 +431,83 @@ def assignments(reviewed: Round) -> tuple[Assignment, ...]:
 
 def reviewers(assigned: Iterable[Assignment], folder: str) -> str:
     """Return the reviewers of a submission: ``A, B (by results); C (by scale)``."""
-    of_folder = (item for item in assigned if folder in item.folders)
-    by_rank = by_key((item.by, item.reviewer or CHAIRS) for item in of_folder)
-    ranks = (f"{', '.join(sorted({*names}))} (by {by})" for by, names in by_rank.items())
+    by_rank: dict[By, set[str]] = {}
+    for assignment in assigned:
+        if folder in assignment.folders:
+            by_rank.setdefault(assignment.by, set()).add(assignment.reviewer or CHAIRS)
+    ranks = [f"{', '.join(sorted(names))} (by {by})" for by, names in by_rank.items()]
     return "; ".join(ranks) or "nobody"
 
 
-def assignments_section(reviewed: Round) -> Section:
+def assignments_section(reviewed: ReviewedRound) -> ReviewSection:
     """Return the assignments, with their reasons."""
-    ranks = _ranks(reviewed)
+    pairs = []
+    for assignment in assignments(reviewed):
+        reviewer = assignment.reviewer or CHAIRS
+        folders = ", ".join(assignment.folders)
+        pairs.append((reviewer, assignment.submitter, folders, assignment.by, assignment.why))
+    members: list[tuple[str | int | None, ...]] = []
+    summary: list[str] = []
+    for rank in _ranks(reviewed):
+        members += _members(rank)
+        summary += _summary(rank)
     note = "By: the ranking that paired them."
-    made = assignments(reviewed)
-    cells = [(a.reviewer or CHAIRS, a.submitter, ", ".join(a.folders), a.by, a.why) for a in made]
-    pairs = table_of_cells(_ASSIGNMENTS, cells, title="Assignments", note=note)
-    members = [(rank.by, *pair) for rank in ranks for pair in enumerate(rank.members, 1)]
+    tables = {
+        "pairs": table_of_cells(_ASSIGNMENTS, pairs, title="Assignments", note=note),
+        "rank": table_of(_RANKS, members, title="Ranks", note=_RANKS_NOTE),
+    }
     texts = (*_RULES, *_chosen(reviewed))
-    summary = tuple(chain.from_iterable(map(_summary, ranks)))
-    rank = table_of(_RANKS, members, title="Ranks", note=_RANKS_NOTE)
-    return Section("assignments", "Assignments", texts, {"pairs": pairs, "rank": rank}, summary)
+    return ReviewSection("assignments", "Assignments", texts, tables, tuple(summary))
 
 
-def _ranks(reviewed: Round) -> list[_Rank]:
+def _members(rank: _Rank) -> Iterator[tuple[str | int | None, ...]]:
+    for place, company in enumerate(rank.members, 1):
+        results = len(company.results["results"])
+        large_results = len(company.results["scale"])
+        largest = company.scale or None
+        yield rank.by, place, company.name, results, large_results, largest
+
+
+def _ranks(reviewed: ReviewedRound) -> list[_Rank]:
     members = companies(reviewed)
-    seed = reviewed.choices.seed
-    ranks = [_Rank(by, [c for c in members if c.results[by]], seed) for by in get_args(By)]
-    for rank in ranks:
-        rank.members.sort(key=rank.key)
+    ranks = []
+    for by in get_args(By):
+        ranked = [company for company in members if company.results[by]]
+        rank = _Rank(by, ranked, reviewed.choices.seed)
+        ranked.sort(key=rank.key)
+        ranks.append(rank)
     return ranks
 
 
 def _assigned(rank: _Rank) -> Iterator[Assignment]:
     for group in groups(len(rank.members), rank.may):
-        pairs = [(rank.members[one].name, other) for one, other in reviews(group, rank.may)]
-        met = {submitter for _, submitter in pairs}
-        for name, submitter in [*pairs, *((None, one) for one in group if one not in met)]:
+        for reviewer, submitter in _reviewed_by(rank, group):
             company = rank.members[submitter]
-            why = _why(rank, group, name)
             folders = dict.fromkeys(row.submitter or "" for row in company.results[rank.by])
-            yield Assignment(name, company.name, tuple(folders), rank.by, why)
+            why = _why(rank, group, reviewer)
+            yield Assignment(reviewer, company.name, tuple(folders), rank.by, why)
 
 
-def _why(rank: _Rank, group: Group, reviewer: str | None) -> str:
+def _reviewed_by(rank: _Rank, group: ReviewGroup) -> Iterator[tuple[str | None, int]]:
+    """Yield the reviewers of each member of a group; None if no other member may review it."""
+    reviewed = set[int]()
+    for first, second in reviews(group, rank.may):
+        reviewed.add(second)
+        yield rank.members[first].name, second
+    for member in group:
+        if member not in reviewed:
+            yield None, member
+
+
+def _why(rank: _Rank, group: ReviewGroup, reviewer: str | None) -> str:
     if reviewer is None:
-        alone = ("a partner of all others left in the ranking", "the only one ranked")
-        return f"{alone[len(rank.members) == 1]} by {rank.unit}"
+        is_only = len(rank.members) == 1
+        alone = "the only one ranked" if is_only else "a partner of all others left in the ranking"
+        return f"{alone} by {rank.unit}"
     numbers = [str(index + 1) for index in group]
     values = [rank.value(company) for company in rank.members]
-    own = wording.enumerated([str(values[index]) for index in group])
-    reason = f"ranks {wording.enumerated(numbers)} by {rank.unit} ({own})"
+    values_of_group = wording.enumerated([str(values[index]) for index in group])
+    reason = f"ranks {wording.enumerated(numbers)} by {rank.unit} ({values_of_group})"
     if len(group) == _THREE:
         reason += ", the last three of an odd number"
     if group != list(range(group[0], group[0] + len(group))):
@@ -393,28 +520,30 @@ def _why(rank: _Rank, group: Group, reviewer: str | None) -> str:
     return reason
 
 
-def _chosen(reviewed: Round) -> Iterator[str]:
+def _chosen(reviewed: ReviewedRound) -> Iterator[str]:
     choices = reviewed.choices
-    yield from (f"{wording.enumerated(joint)} submit together." for joint in joints(reviewed))
+    for joint in joints(reviewed):
+        yield f"{wording.enumerated(joint)} submit together."
     if choices.excluded:
         yield f"Excluded: {', '.join(choices.excluded)}."
-    idle = [item.name for item in companies(reviewed) if not any(item.results.values())]
+    idle = [company.name for company in companies(reviewed) if not any(company.results.values())]
     if idle:
         yield f"Without results and therefore without assignments: {', '.join(idle)}."
     yield f"Ties are broken by seed {choices.seed}."
 
 
 def _summary(rank: _Rank) -> Iterator[str]:
-    names = [company.name for company in rank.members]
     texts = []
-    alone = []
-    for group in groups(len(names), rank.may):
-        members = {*chain.from_iterable(reviews(group, rank.may))}
+    alone: list[str] = []
+    for group in groups(len(rank.members), rank.may):
+        members = set(chain.from_iterable(reviews(group, rank.may)))
         if members:
-            partners = wording.enumerated(rank.partners(group))
-            present = wording.enumerated([names[index] for index in group if index in members])
-            texts.append(f"{present} ({partners} not each other)" if partners else present)
-        alone += [names[index] for index in group if index not in members]
+            text = wording.enumerated(rank.names(index for index in group if index in members))
+            partners = rank.partners(group)
+            if partners:
+                text += f" ({wording.enumerated(partners)} not each other)"
+            texts.append(text)
+        alone += rank.names(index for index in group if index not in members)
     if alone:
         texts.append(f"{wording.enumerated(sorted(alone))} by {CHAIRS}")
     if texts or rank.by == "results":

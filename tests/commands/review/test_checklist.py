@@ -11,7 +11,7 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.review import checklist
 from mlperf_pkg.commands.review.checklist import subjects
 from mlperf_pkg.commands.review.files import markdown, page, review_of
-from mlperf_pkg.commands.review.round import Entry, Round, Side
+from mlperf_pkg.commands.review.round import ReviewedRound, ReviewSide, SideEntry
 from mlperf_pkg.published.model import PublishedSet
 from tests.helpers.logs import edited, joined, records, without
 from tests.helpers.published import published_set
@@ -21,9 +21,9 @@ LOGS = f"results/{SYSTEM}/resnet"
 SET = f"{SYSTEM}/resnet"
 
 
-def reviewed(root: Path, *published: PublishedSet) -> Round:
-    earlier = Side("earlier", tuple(Entry(row, ()) for row in published))
-    return Round(check([str(root)], Options(jobs=1)), previous=earlier)
+def reviewed(root: Path, *published: PublishedSet) -> ReviewedRound:
+    earlier = ReviewSide("earlier", tuple(SideEntry(row, ()) for row in published))
+    return ReviewedRound(check([str(root)], Options(jobs=1)), previous=earlier)
 
 
 def texts(root: Path, *published: PublishedSet) -> list[str]:

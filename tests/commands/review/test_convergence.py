@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from mlperf_pkg.commands.review.calendar import calendar_of
 from mlperf_pkg.commands.review.convergence import RcpTest, section
-from mlperf_pkg.commands.review.objections import Outcome
-from mlperf_pkg.commands.review.round import Section
+from mlperf_pkg.commands.review.objections import ObjectionOutcome
+from mlperf_pkg.commands.review.round import ReviewSection
 from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.results.report import ResultSetRow
 from tests.helpers.reports import finding, rcp
@@ -36,11 +36,13 @@ ROWS = [
 ]
 
 
-def of(rows: list[ResultSetRow]) -> Section:
+def of(rows: list[ResultSetRow]) -> ReviewSection:
     fast = (row.path for row in rows if row.rcp and not row.rcp.official_pass)
     findings = [finding(path, code="RCP101") for path in fast]
     reviewed = a_round(["ACME", "Beta", "Zeta"], rows, findings=findings)
-    return section(replace(reviewed, outcome=Outcome((), calendar=calendar_of(date(2022, 5, 20)))))
+    return section(
+        replace(reviewed, outcome=ObjectionOutcome((), calendar=calendar_of(date(2022, 5, 20))))
+    )
 
 
 FAILS = finding("A/results/dgx/bert", code="RCP101")

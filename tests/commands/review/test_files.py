@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.commands.review import files
 from mlperf_pkg.commands.review.files import Review, files_of, read_review, review_of, sections
-from mlperf_pkg.commands.review.round import Round, Section, table_of_cells
+from mlperf_pkg.commands.review.round import ReviewedRound, ReviewSection, table_of_cells
 from mlperf_pkg.errors import UserError
 from tests.helpers.reviews import a_round
 
@@ -24,11 +24,13 @@ TABLE = table_of_cells(
     marked=frozenset({(0, 1), (0, 2), (2, 0)}),
     note="A note.",
 )
-SECTION = Section("values", "All values", ("A | paragraph.",), {"a/b": TABLE}, ("three values",))
+SECTION = ReviewSection(
+    "values", "All values", ("A | paragraph.",), {"a/b": TABLE}, ("three values",)
+)
 ROUND = a_round(["ACME"])
 
 
-def made(*parts: Section) -> Review:
+def made(*parts: ReviewSection) -> Review:
     return review_of(ROUND, parts)
 
 
@@ -44,7 +46,7 @@ def test_markdown() -> None:
 
 def test_files_have_safe_and_different_names() -> None:
     tables = dict.fromkeys(("../x", "..//x", "X", "é" * 300, "e" * 300), TABLE)
-    written = files_of(made(Section("s", "S", tables=tables)))
+    written = files_of(made(ReviewSection("s", "S", tables=tables)))
     names = [table["file"] for table in json.loads(written["review.json"])["sections"][0]["tables"]]
     assert len({*names}) == len(tables)
     assert all("/" not in name and len(name) < 100 and name.isascii() for name in written)
@@ -71,7 +73,7 @@ def test_headings_have_capitals_except_names() -> None:
         ("errors", ["Rules", "Opt_name"]),
         ("hyperparameters", ["Rules", "opt_name"]),
     ):
-        written = files_of(made(Section(name, "A", tables={"x": table})))
+        written = files_of(made(ReviewSection(name, "A", tables={"x": table})))
         assert f"| {' | '.join(heads)} |" in written[f"{name}.md"].replace("\\", "")
         page = written["review.html"].replace("<wbr>", "")
         assert re.findall('<th scope="col">(.*?)</th>', page) == heads
@@ -83,7 +85,7 @@ def test_headings_have_capitals_except_names() -> None:
 
 
 def test_summary_is_short_and_narrow() -> None:
-    long = Section("long", "Long", summary=tuple(f"line {number}" for number in range(50)))
+    long = ReviewSection("long", "Long", summary=tuple(f"line {number}" for number in range(50)))
     wide = replace(SECTION, title="Wide", summary=("word " * 40, NASTY))
     text = files.summary(made(SECTION, wide, long))
     lines = text.splitlines()
@@ -97,7 +99,7 @@ def test_summary_is_short_and_narrow() -> None:
 
 
 def test_a_section_that_fails_leaves_the_others_unless_an_option_is_wrong() -> None:
-    def part(reviewed: Round) -> Section:
+    def part(reviewed: ReviewedRound) -> ReviewSection:
         raise KeyError("oops") if reviewed is ROUND else UserError("no")
 
     failed, other = sections(ROUND, (("broken", part), ("values", lambda _: SECTION)))

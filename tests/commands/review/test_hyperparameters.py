@@ -11,13 +11,13 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.review import hyperparameters
 from mlperf_pkg.commands.review.files import markdown
 from mlperf_pkg.commands.review.hyperparameters import (
-    Entry,
-    Group,
-    Reference,
+    BenchmarkGroup,
+    LoggedHyperparameters,
+    ReferenceHyperparameters,
     outliers,
     outliers_of,
 )
-from mlperf_pkg.commands.review.round import Cell, Round, Section
+from mlperf_pkg.commands.review.round import Cell, ReviewedRound, ReviewSection
 from mlperf_pkg.render.table import Table
 from tests.helpers.logs import edited, joined, records
 from tests.helpers.reports import finding
@@ -33,8 +33,8 @@ def root(tmp_path: Path) -> Path:
     return write_round(tmp_path / "v2.0", *NAMES)
 
 
-def section(root: Path) -> Section:
-    return hyperparameters.section(Round(check([str(root)], Options(jobs=1))))
+def section(root: Path) -> ReviewSection:
+    return hyperparameters.section(ReviewedRound(check([str(root)], Options(jobs=1))))
 
 
 def table_of(root: Path) -> Table:
@@ -153,12 +153,16 @@ def test_a_benchmark_that_is_not_in_the_round(root: Path) -> None:
 RATE = "opt_base_learning_rate"
 
 
-def entry(submitter: str, size: float, value: object, key: str = RATE, name: str = "dgx") -> Entry:
-    return Entry(f"{submitter}/{name}", submitter, name, size, {key: {str(value): 5}})
+def entry(
+    submitter: str, size: float, value: object, key: str = RATE, name: str = "dgx"
+) -> LoggedHyperparameters:
+    return LoggedHyperparameters(
+        f"{submitter}/{name}", submitter, name, size, {key: {str(value): 5}}
+    )
 
 
 def unlike(
-    entries: Sequence[Entry],
+    entries: Sequence[LoggedHyperparameters],
     points: Mapping[float, object],
     key: str = RATE,
     derived: frozenset[str] = frozenset(),
@@ -166,7 +170,9 @@ def unlike(
 ) -> dict[str, str]:
     """The reasons for the outliers, by submitter."""
     of_points = {size: {key: str(value)} for size, value in points.items()}
-    group = Group("bert", "closed", tuple(entries), Reference(of_points, {}, {}, derived))
+    group = BenchmarkGroup(
+        "bert", "closed", tuple(entries), ReferenceHyperparameters(of_points, {}, {}, derived)
+    )
     return {outlier.entry.submitter: outlier.why for outlier in outliers(group, published)}
 
 
@@ -246,6 +252,8 @@ def test_steps_are_compared_with_other_steps_and_not_with_the_reference() -> Non
 def test_values_unlike_all_published_ones() -> None:
     why = "all published sets have 0.1"
     assert unlike([entry("A", 8, 0.7)], {}, published={("A/dgx", RATE): why}) == {"A": why}
-    group = Group("bert", "closed", (entry("A", 8, 0.7),), Reference({}, {}, {}, frozenset()))
+    group = BenchmarkGroup(
+        "bert", "closed", (entry("A", 8, 0.7),), ReferenceHyperparameters({}, {}, {}, frozenset())
+    )
     of_check = finding("A/dgx", code="SET162", found=[f"{RATE} 0.7"], expected=[f"{RATE} 0.1"])
     assert [outlier.why for outlier in outliers_of([group], [of_check])] == [why]

@@ -17,7 +17,7 @@ from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.commands.review import objection_text, objections
 from mlperf_pkg.commands.review.calendar import calendar_of
-from mlperf_pkg.commands.review.objections import Entry, State, read_entries
+from mlperf_pkg.commands.review.objections import ObjectionEntry, ObjectionState, read_entries
 from mlperf_pkg.render.findings import View
 from mlperf_pkg.rulebook.load import finding_of
 from tests.helpers.logs import edited, line_of, records
@@ -138,8 +138,8 @@ def test_the_folder(a_round: Path, tmp_path: Path) -> None:
     assert (folder / f"{EPSILON}.md").read_text() == "as filed"
     entries = read_entries(folder / "objections.yaml")
     assert [(e.id, e.state, e.by, e.about) for e in entries] == [
-        (EPSILON, State.FILED, "Beta", (f"ACME/{SET}",)),
-        ("beta-set101", State.DRAFTED, "", (f"Beta/{SET}",)),
+        (EPSILON, ObjectionState.FILED, "Beta", (f"ACME/{SET}",)),
+        ("beta-set101", ObjectionState.DRAFTED, "", (f"Beta/{SET}",)),
     ]
     assert len(list(folder.iterdir())) == 3
 
@@ -186,7 +186,9 @@ def test_a_change_keeps_comments(states: Path) -> None:
     assert '  - state: fix_required\n    note: x\n    id: "two"' in text
     assert 'issue: "a: #1"\n    about: [Beta' in text
     assert "# ask on Tuesday" in text
-    assert [(e.state, e.issue) for e in read_entries(states)] == [(State.FIX_REQUIRED, "a: #1")] * 2
+    assert [(e.state, e.issue) for e in read_entries(states)] == [
+        (ObjectionState.FIX_REQUIRED, "a: #1")
+    ] * 2
 
 
 def test_refused_changes(states: Path) -> None:
@@ -307,7 +309,7 @@ def slower(tree: Path, name: str, seconds: float) -> None:
         log.write_bytes(edited(log.read_bytes(), "run_stop", time_ms=time_ms))
 
 
-def of_acme(filed: Path) -> Entry:
+def of_acme(filed: Path) -> ObjectionEntry:
     return next(entry for entry in read_entries(filed) if entry.id == EPSILON)
 
 
@@ -324,11 +326,14 @@ def test_a_waiver_is_measured(a_round: Path, filed: Path) -> None:
     waive = ("--id", EPSILON, "--state", "waived")
     corrected_by(a_round, filed, 2.5)
     result = changed(filed, a_round, *waive)
-    assert (result.exit_code, of_acme(filed).state) == (2, State.DRAFTED)
+    assert (result.exit_code, of_acme(filed).state) == (2, ObjectionState.DRAFTED)
     assert "waived at 2.5 %; only total differences below 2 %" in result.stderr
     corrected_by(a_round, filed, -1.0)
     changed(filed, a_round, *waive)
-    assert (of_acme(filed).state, round(of_acme(filed).percent or 0, 1)) == (State.WAIVED, 1.5)
+    assert (of_acme(filed).state, round(of_acme(filed).percent or 0, 1)) == (
+        ObjectionState.WAIVED,
+        1.5,
+    )
 
 
 @pytest.mark.parametrize(
@@ -356,7 +361,7 @@ def test_a_waiver_that_was_typed_is_measured(
     assert ("acme-rn115 is not waived" in summary) is bool(doubt)
 
 
-def judged_of(entry: Entry, checked: Checked) -> Any:
+def judged_of(entry: ObjectionEntry, checked: Checked) -> Any:
     return objections.judge([entry], objections.Examined(checked), Options()).objections
 
 
@@ -365,7 +370,9 @@ def test_a_waiver_of_what_is_corrected_in_part(a_round: Path) -> None:
     about = tuple(f"{name}/{SET}" for name in ("ACME", "Beta"))
     checked = check([str(a_round)], Options(jobs=1))
     scores = {about[0]: 1.0}
-    entry = Entry("one", "ACME", "RN115", State.WAIVED, about, percent=0.1, scores=scores)
+    entry = ObjectionEntry(
+        "one", "ACME", "RN115", ObjectionState.WAIVED, about, percent=0.1, scores=scores
+    )
     (judged,) = judged_of(entry, checked)
     assert judged.is_open
     assert judged.doubt.startswith("the order of competitors changes")
@@ -374,7 +381,9 @@ def test_a_waiver_of_what_is_corrected_in_part(a_round: Path) -> None:
 @pytest.mark.parametrize("factor", [1.01, 1.03])
 def test_a_waiver_of_normalisation_is_measured(a_round: Path, filed: Path, factor: float) -> None:
     """By the scores with and without the factor."""
-    entry = Entry("one", "ACME", "RCP101", State.WAIVED, (f"ACME/{SET}",), percent=0.1)
+    entry = ObjectionEntry(
+        "one", "ACME", "RCP101", ObjectionState.WAIVED, (f"ACME/{SET}",), percent=0.1
+    )
     checked = check([str(a_round)], Options(jobs=1))
     (set_, *rest) = checked.report.result_sets
     score = (set_.unscaled_minutes or 0) * factor
@@ -390,10 +399,24 @@ def test_a_waiver_of_normalisation_is_measured(a_round: Path, filed: Path, facto
 
 HOSTILE = "A, \"B\"; rm -rf $HOME `x` 'y'"
 ENTRIES = (
-    Entry("one", HOSTILE, "SET108", State.DRAFTED, ("x",), by="Beta", title="-two $(sizes)"),
-    Entry("two", "ACME", "SET101", State.FILED, ("x",), title="no run", issue="http://i/2"),
-    Entry("three", "ACME", "RN115", State.FIX_REQUIRED, ("x",), issue="http://i/3"),
-    Entry("four", "ACME", "RN112", State.WAIVED, ("x",), percent=1.2, note="agreed on Tuesday"),
+    ObjectionEntry(
+        "one", HOSTILE, "SET108", ObjectionState.DRAFTED, ("x",), by="Beta", title="-two $(sizes)"
+    ),
+    ObjectionEntry(
+        "two", "ACME", "SET101", ObjectionState.FILED, ("x",), title="no run", issue="http://i/2"
+    ),
+    ObjectionEntry(
+        "three", "ACME", "RN115", ObjectionState.FIX_REQUIRED, ("x",), issue="http://i/3"
+    ),
+    ObjectionEntry(
+        "four",
+        "ACME",
+        "RN112",
+        ObjectionState.WAIVED,
+        ("x",),
+        percent=1.2,
+        note="agreed on Tuesday",
+    ),
 )
 DATES = calendar_of(date(2025, 10, 10))
 
@@ -414,7 +437,7 @@ def test_the_agenda() -> None:
 def test_commands_for_github() -> None:
     """A shell reads hostile names as one word, and gh labels with commas as one label."""
     judged = tuple(map(objections.Judged, ENTRIES))
-    outcome = objections.Outcome(judged, file=Path("/o/objections.yaml"))
+    outcome = objections.ObjectionOutcome(judged, file=Path("/o/objections.yaml"))
     script = objection_text.github(outcome, View(80))
     lines = [line for line in script.splitlines() if line[0] != "#"]
     words = [shlex.split(line.removeprefix("url=$(").removesuffix(")")) for line in lines[1:]]

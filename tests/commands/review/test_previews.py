@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.commands.review.previews import Outcome, Role, Succession, successions
-from mlperf_pkg.commands.review.round import Entry
+from mlperf_pkg.commands.review.previews import PreviewOutcome, Role, Succession, successions
+from mlperf_pkg.commands.review.round import SideEntry
 from tests.helpers.sides import entry, preview, side
 
-MET, NOT_MET, NONE = Outcome.MET, Outcome.NOT_MET, Outcome.NONE
+MET, NOT_MET, NONE = PreviewOutcome.MET, PreviewOutcome.NOT_MET, PreviewOutcome.NONE
 
 
-def succession(old: Entry, *new: Entry) -> Succession:
+def succession(old: SideEntry, *new: SideEntry) -> Succession:
     (row,) = successions(side(old), side(*new))
     return row
 
@@ -38,12 +38,12 @@ ONE = [
 
 
 @pytest.mark.parametrize(("minutes", "fields", "outcome"), [c[1:] for c in ONE], ids=[c[0] for c in ONE])  # fmt: skip
-def test_one_scale(minutes: Any, fields: Any, outcome: Outcome) -> None:
+def test_one_scale(minutes: Any, fields: Any, outcome: PreviewOutcome) -> None:
     row = succession(preview(), entry("4.1", minutes=minutes or 0, **fields))
     assert (row.outcome, row.role, row.due) == (outcome, Role.ONLY, "4.1")
 
 
-ENERGY: list[tuple[float, Any, Outcome]] = [
+ENERGY: list[tuple[float, Any, PreviewOutcome]] = [
     (30.0, {"energy_joules": 900.0}, MET),
     (10.0, {"energy_joules": 1030.0}, NOT_MET),
     (25.0, {"energy_joules": 1020.0, "accelerators": 16}, MET),
@@ -61,10 +61,10 @@ def test_scales() -> None:
     """Of Previews and of results, of 160 minutes x accelerators each."""
     for previewed, available, outcomes in (
         ((8, 32), (8, 32), (MET, MET)),
-        ((8, 16, 32), (8, 32), (MET, Outcome.BETWEEN, MET)),
+        ((8, 16, 32), (8, 32), (MET, PreviewOutcome.BETWEEN, MET)),
         ((8, 32), (4, 64), (MET, MET)),
-        ((8, 32), (16, 32), (Outcome.OTHER_SCALE, MET)),
-        ((8, 32), (8, 16), (MET, Outcome.OTHER_SCALE)),
+        ((8, 32), (16, 32), (PreviewOutcome.OTHER_SCALE, MET)),
+        ((8, 32), (8, 16), (MET, PreviewOutcome.OTHER_SCALE)),
     ):
         old = [preview(160 / number, accelerators=number) for number in previewed]
         new = [entry("4.1", minutes=160 / number, accelerators=number) for number in available]
@@ -89,7 +89,7 @@ def test_its_own_logs_prove_nothing(logs: tuple[int, ...], fields: Any) -> None:
     """The same logs, or the same mean."""
     old = entry("4.0", 1, 2, status="Preview", unscaled_minutes=33.25)
     own = entry("4.1", *logs, **fields)
-    assert succession(old, own).outcome is Outcome.OWN_LOGS
+    assert succession(old, own).outcome is PreviewOutcome.OWN_LOGS
     fresh = entry("4.1", 9, accelerators=16, minutes=10.0)
     successor = succession(old, own, fresh).successor
     assert successor is not None
@@ -99,9 +99,9 @@ def test_its_own_logs_prove_nothing(logs: tuple[int, ...], fields: Any) -> None:
 def test_rounds() -> None:
     for old, new, due, outcome in (
         ("4.0", ("4.1",), "4.1", MET),
-        ("4.0", ("5.0",), "4.1", Outcome.LATE),
+        ("4.0", ("5.0",), "4.1", PreviewOutcome.LATE),
         ("4.0", ("5.0", "4.1"), "4.1", MET),
-        ("4.1", ("4.0",), "5.0", Outcome.NOT_DUE),
+        ("4.1", ("4.0",), "5.0", PreviewOutcome.NOT_DUE),
     ):
         row = succession(preview(round_=old), *(entry(name) for name in new))
         assert (row.due, row.outcome) == (due, outcome)
@@ -111,9 +111,9 @@ def test_rounds() -> None:
 def test_benchmarks() -> None:
     for old, first, new, then, outcome, remark in (
         ("gnn", "4.1", "rgat", "5.0", MET, ""),
-        ("ssd", "1.1", "ssd", "2.0", Outcome.CHANGED, "another target in 2.0"),
-        ("dlrm", "2.1", "dlrm_dcnv2", "3.0", Outcome.CHANGED, "not in 3.0"),
-        ("bert", "0.7", "bert", "1.0", Outcome.CHANGED, "another target in 1.0"),
+        ("ssd", "1.1", "ssd", "2.0", PreviewOutcome.CHANGED, "another target in 2.0"),
+        ("dlrm", "2.1", "dlrm_dcnv2", "3.0", PreviewOutcome.CHANGED, "not in 3.0"),
+        ("bert", "0.7", "bert", "1.0", PreviewOutcome.CHANGED, "another target in 1.0"),
     ):
         row = succession(preview(round_=first, benchmark=old), entry(then, benchmark=new))
         assert (row.outcome, row.remark) == (outcome, remark)

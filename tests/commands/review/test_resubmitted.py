@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checks.descriptions import check_system
 from mlperf_pkg.commands.review.resubmitted import resubmissions
-from mlperf_pkg.commands.review.round import Entry
+from mlperf_pkg.commands.review.round import SideEntry
 from mlperf_pkg.findings import Verdict
 from tests.helpers.sides import entry, side
 
@@ -29,7 +29,7 @@ def test_problems(changes: Any, problems: tuple[str, ...]) -> None:
     assert row.outcome == ("not allowed" if problems else "not known from the record")
 
 
-def described(set_: Entry, stack: str) -> Entry:
+def described(set_: SideEntry, stack: str) -> SideEntry:
     """With a whole description, which has the stack, unlike the record of published rounds."""
     data = json.dumps({"framework": "F1", "other_software_stack": stack}).encode()
     return replace(set_, system=check_system("ACME/systems/box.json", data, "training", "4.0"))

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from mlperf_pkg.commands.review.round import Round
+from mlperf_pkg.commands.review.round import ReviewedRound
 from mlperf_pkg.commands.review.submitters import (
     Assignment,
-    Group,
+    ReviewGroup,
     assignments,
     assignments_section,
     groups,
@@ -49,7 +49,7 @@ BY_HAND = {
 }
 
 
-def eleven(**choices: Any) -> Round:
+def eleven(**choices: Any) -> ReviewedRound:
     rows, systems = [], []
     for name, (small, large, scale) in ELEVEN.items():
         rows += [a_set(name, f"b{number}") for number in range(small)]
@@ -181,7 +181,7 @@ def test_any_round(results: dict[str, int], joints: list[list[str]], seed: int) 
 # ---- pairs down a ranking -----------------------------------------------------------------
 
 
-def ways(members: list[int]) -> Iterator[list[Group]]:
+def ways(members: list[int]) -> Iterator[list[ReviewGroup]]:
     """All ways to make pairs, and three of an odd number."""
     if len(members) <= 3 and len(members) != 2:
         yield [members] if members else []
