@@ -64,22 +64,29 @@ def scoreboard(rows: Iterable[ResultSetRow]) -> Iterator[tuple[str, Chart]]:
 
 def _board(rows: list[ResultSetRow]) -> Chart:
     ordered = sorted(rows, key=lambda row: (row.score_minutes or 0, row.path))
-    first = ordered[0]
-    fastest = first.score_minutes or 0
-    slowest = ordered[-1].score_minutes or 0
-    best = f"{first.submitter or ''} {first.system or ''}".strip()
-    text = (
-        f"{wording.counted(len(ordered), 'score')} from {wording.minutes(fastest)} minutes"
-        f" ({best}) to {wording.minutes(slowest)} minutes."
-    )
-    rounds = sorted({row.round for row in rows})
-    subject = f"round {rounds[0]}"
-    if len(rounds) > 1:
-        subject = f"rounds {', '.join(rounds)}"
+    fastest = ordered[0]
+    slowest = ordered[-1]
+    best = f"{fastest.submitter or ''} {fastest.system or ''}".strip()
+    least = fastest.score_minutes or 0
+    most = slowest.score_minutes or 0
+    text = f"{wording.counted(len(ordered), 'score')} from {wording.minutes(least)} minutes"
+    text += f" ({best}) to {wording.minutes(most)} minutes."
     scores = [_score(row, order) for order, row in enumerate(ordered)]
-    spec = _board_spec(scores, logarithmic=slowest > _LOG_FROM * fastest)
-    title = f"Scores: {first.benchmark}"
-    return Chart("scoreboard", title, text, spec, {"scores": scores}, subject)
+    return Chart(
+        "scoreboard",
+        title=f"Scores: {fastest.benchmark}",
+        description=text,
+        spec=_board_spec(scores, logarithmic=most > _LOG_FROM * least),
+        data={"scores": scores},
+        subject=_rounds(rows),
+    )
+
+
+def _rounds(rows: Iterable[ResultSetRow]) -> str:
+    rounds = sorted({row.round for row in rows})
+    if len(rounds) > 1:
+        return f"rounds {', '.join(rounds)}"
+    return f"round {rounds[0]}"
 
 
 def _score(row: ResultSetRow, order: int) -> Mapping[str, Any]:
@@ -333,7 +340,6 @@ def _comparison_spec(ratios: list[Mapping[str, Any]]) -> Spec:
     """Return the bars; the axis is logarithmic if they span more than ``_LOG_RATIOS_FROM``."""
     drawn = {ratio["measure"] for ratio in ratios}
     measures = [name for name in _MEASURES if name in drawn]
-    colors = [_MEASURES[name][1] for name in measures]
     values = [1.0, *(ratio["ratio"] for ratio in ratios)]
     logarithmic = max(values) > _LOG_RATIOS_FROM * min(values)
     split = {**_LANES, "labelExpr": r"split(datum.label, '\n')"}
@@ -342,20 +348,29 @@ def _comparison_spec(ratios: list[Mapping[str, Any]]) -> Spec:
         "yOffset": nominal("measure", sort=measures),
         "x": _AXIS,
     }
-    begin: Spec = {}
+    beginning: Spec = {}
     # Bars begin at 0 or, on a logarithmic axis, at 1.
     if logarithmic:
         position["x"] = _logarithmic_axis(min(values), max(values))
-        begin = {"x2": {"datum": 1}}
-    color = nominal("measure", scale={"domain": measures, "range": colors})
-    facts = tooltip("set", "measure", "ratio")
+        beginning = {"x2": {"datum": 1}}
     layers = [
         layer("", _BASELINE, x={"datum": 1}),
-        layer("", {"type": "bar"}, **position, **begin, color=color, tooltip=facts),
+        _ratio_bars(measures, {**position, **beginning}),
         *_ratio_labels(position, beside_bars=logarithmic),
     ]
     lanes = len({ratio["set"] for ratio in ratios}) * (len(measures) + 1)
     return labelled("ratios", layers, _MEASURE_HEIGHT * lanes)
+
+
+def _ratio_bars(measures: Sequence[str], position: Spec) -> Spec:
+    colors = []
+    for measure in measures:
+        _, color = _MEASURES[measure]
+        colors.append(color)
+    scale = {"domain": measures, "range": colors}
+    facts = tooltip("set", "measure", "ratio")
+    bar = {"type": "bar"}
+    return layer("", bar, **position, color=nominal("measure", scale=scale), tooltip=facts)
 
 
 def _logarithmic_axis(least: float, most: float) -> Spec:

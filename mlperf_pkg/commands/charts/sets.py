@@ -311,22 +311,31 @@ def timeline(drawn: DrawnSet, max_spans: int) -> Chart | None:
     if not spans:
         return None
     longest = _longest(drawn)
-    earliest = max(min(span["start"] for span in spans), -_INIT_SHARE * longest)
-    text = (
-        f"{len(drawn.runs)} runs: initialisation before minute 0 (cut at {_INIT_SHARE:.0%} of the"
-        " longest run), training, evaluations, and the ends of epochs or blocks as lines."
-    )
-    logged = max(len(run.spans(phase)) for run in drawn.runs for phase in Phase)
-    if logged > max_spans:
-        text += f" Of up to {logged} spans of a phase, {max_spans} are shown."
+    earliest = min(span["start"] for span in spans)
+    earliest = max(earliest, -_INIT_SHARE * longest)
     decimals = _DECIMALS - math.floor(math.log10(longest))
     layers = _timeline_layers(round(earliest, decimals), round(longest, decimals))
     data = {
         "spans": [_rounded_times(span, decimals) for span in spans],
         "edges": [_rounded_times(edge, decimals) for edge in _edges(drawn, max_spans)],
     }
-    height = _LANE_HEIGHT * len(drawn.runs)
-    return Chart("timeline", "Timeline of the runs", text, view(layers, height), data)
+    text = _timeline_text(drawn, max_spans)
+    spec = view(layers, _LANE_HEIGHT * len(drawn.runs))
+    return Chart("timeline", "Timeline of the runs", text, spec, data)
+
+
+def _timeline_text(drawn: DrawnSet, max_spans: int) -> str:
+    text = (
+        f"{len(drawn.runs)} runs: initialisation before minute 0 (cut at {_INIT_SHARE:.0%} of the"
+        " longest run), training, evaluations, and the ends of epochs or blocks as lines."
+    )
+    logged = 0
+    for run in drawn.runs:
+        for phase in Phase:
+            logged = max(logged, len(run.spans(phase)))
+    if logged > max_spans:
+        text += f" Of up to {logged} spans of a phase, {max_spans} are shown."
+    return text
 
 
 def _bars(drawn: DrawnSet, max_spans: int) -> Iterator[dict[str, Any]]:
