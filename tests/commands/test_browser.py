@@ -15,10 +15,10 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, ViewportSize, expect
 
 from mlperf_pkg.commands.page import html
-from mlperf_pkg.commands.page.content import Content
+from mlperf_pkg.commands.page.content import PageContent
 from mlperf_pkg.commands.page.history import history_html
 from mlperf_pkg.commands.review.files import files_of, review_of, sections
-from mlperf_pkg.commands.review.round import Section
+from mlperf_pkg.commands.review.round import ResultSection
 from mlperf_pkg.render.table import Column, table_of
 from tests.commands.page.test_content import section as section_of
 from tests.commands.page.test_history import entry, of
@@ -136,7 +136,7 @@ def write_review(file: Path) -> None:
     rows = [a_set(name, f"b{n}", rcp=fast) for name in names for n in range(6)]
     reviewed = a_round(names, rows, map(a_system, names))
     table = table_of([Column("Topic")], [("Rules",)], title=f"{LONG}, reviewed by nobody")
-    parts = [*sections(reviewed), Section("named", "Named", (LONG,), {"one": table})]
+    parts = [*sections(reviewed), ResultSection("named", "Named", (LONG,), {"one": table})]
     file.write_text(files_of(review_of(reviewed, parts))["review.html"], "utf-8")
 
 
@@ -306,7 +306,7 @@ def test_the_chart_has_a_line_of_ideal_scaling_only_beside_several_numbers(
     entries = [section_of(10.0, 8), section_of(6.0, 16), *others]
     rows = tuple(one.row for one in entries)
     file = tmp_path / "page.html"
-    file.write_text(html.html(Content(report(result_sets=rows), entries, {}), "1"), "utf-8")
+    file.write_text(html.html(PageContent(report(result_sets=rows), entries, {}), "1"), "utf-8")
     with opened(browser, file) as shown:
         page = shown.page
         labels = page.locator("#plot text")

@@ -3,7 +3,7 @@
 from collections.abc import Container, Mapping, Sequence
 
 from mlperf_pkg import __version__
-from mlperf_pkg.commands.page.content import Content
+from mlperf_pkg.commands.page.content import PageContent
 from mlperf_pkg.commands.page.history import history_html, published_history
 from mlperf_pkg.commands.page.html import html
 from mlperf_pkg.commands.page.template import file, filled
@@ -16,14 +16,14 @@ HISTORY = "history"
 _TITLE = "MLPerf results"
 
 
-def page_name(content: Content, taken: Container[str]) -> str:
+def page_name(content: PageContent, taken: Container[str]) -> str:
     """Return the name of a page that is not ``taken``: ``training-2.0``."""
     report = content.report
     return unused(f"{report.usage}-{report.round or 'several-rounds'}", taken)
 
 
 def files(
-    pages: Mapping[str, tuple[Content, Mapping[str, str]]],
+    pages: Mapping[str, tuple[PageContent, Mapping[str, str]]],
     published: PublishedResults | None,
     own: Sequence[PublishedSet],
     runtime: str,
