@@ -193,7 +193,7 @@ def named(submitter: str | None, system: str | None) -> str:
 _LINE: Spec = {"type": "line", "size": 1.2, "opacity": 0.6}
 
 
-class _Line(Struct, frozen=True):
+class _ConvergenceLine(Struct, frozen=True):
     """A result set of a chart, the name of its accelerator in the legend, and the drawn run."""
 
     drawn: DrawnSet
@@ -243,11 +243,11 @@ def convergence(
     yield Chart("convergence", title, text, spec, {"points": points, "target": target})
 
 
-def _lines(members: Iterable[tuple[DrawnSet, str]], looks: Looks) -> Iterator[_Line]:
+def _lines(members: Iterable[tuple[DrawnSet, str]], looks: Looks) -> Iterator[_ConvergenceLine]:
     for drawn, accelerator in members:
         run = _typical(drawn)
         if run:
-            yield _Line(drawn, looks.name(accelerator), run)
+            yield _ConvergenceLine(drawn, looks.name(accelerator), run)
 
 
 def _typical(drawn: DrawnSet) -> DrawnRun | None:

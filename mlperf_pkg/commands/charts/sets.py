@@ -428,7 +428,8 @@ def rcp(drawn: DrawnSet) -> Chart | None:
         return None
     data = _reference_data(reference, required)
     own = _own_point(test, drawn.row.system)
-    kinds = [_MEAN, _PRUNED, _LIMIT, *(point["kind"] for point in own)]
+    kinds = [_MEAN, _PRUNED, _LIMIT]
+    kinds += [point["kind"] for point in own]
     means = f"their means, the smallest acceptable mean, and this set: {wording.rcp(drawn.row)}"
     return _rcp_chart(data, own, drawn.unit, kinds, means)
 
@@ -438,7 +439,8 @@ def points_chart(
 ) -> Chart:
     """Return the chart of reference points alone, for submissions of ``required`` runs."""
     data = _reference_data(tuple(reference), required)
-    kinds = [_LIMIT, *(point["kind"] for point in data["points"])]
+    kinds = [_LIMIT]
+    kinds += [point["kind"] for point in data["points"]]
     means = "their means, and the smallest acceptable mean"
     chart = _rcp_chart(data, [], unit, kinds, means)
     return replace(chart, subject=subject)

@@ -199,7 +199,7 @@ class ResultSection(Struct, frozen=True):
         return facts
 
     def _text(self, name: str) -> str:
-        """Return a text or a number of the system description, empty if there is none."""
+        """Return a field of the system description in words, empty if it is missing."""
         if self.system is None or not self.system.contents:
             return ""
         value = self.system.contents.get(name, "")
@@ -235,10 +235,8 @@ def _settings(context: SetContext) -> dict[str, str]:
         if run.batch_sizes:
             logged.append(("global_batch_size", run.batch_sizes[0]))
         logged += islice(run.hyperparameters.items(), MOST_SETTINGS)
-    settings = {}
-    for key, values in islice(by_key(logged).items(), MOST_SETTINGS):
-        settings[key] = _listed(values)
-    return settings
+    settings = islice(by_key(logged).items(), MOST_SETTINGS)
+    return {key: _listed(values) for key, values in settings}
 
 
 def _listed(texts: list[str]) -> str:
@@ -295,8 +293,8 @@ def cards(
         if len(rounds) > 1:
             title += f", round {group.round}"
             state += f"&Round={group.round}"
-        results = wording.counted(len(points), "result")
-        about = f"{results}, {wording.counted(len(submitters), 'submitter')}"
+        about = wording.counted(len(points), "result")
+        about += f", {wording.counted(len(submitters), 'submitter')}"
         if division != "closed":
             about += f", {division or 'no'} division"
         before = _published_before(group, division, record)
@@ -498,11 +496,9 @@ class PageContent:
 def shown_findings(report: Report) -> list[Finding]:
     """Return the findings of a page: all, errors first, waived ones last."""
     order = tuple(Severity).index
-
-    def key(finding: Finding) -> tuple[bool, int]:
-        return bool(finding.waiver), order(finding.severity)
-
-    return sorted(report.findings, key=key)
+    return sorted(
+        report.findings, key=lambda finding: (bool(finding.waiver), order(finding.severity))
+    )
 
 
 def _numbered(report: Report, lines: Mapping[tuple[str, int], str]) -> Iterator[ShownFinding]:
@@ -644,11 +640,7 @@ def choices(
 ) -> dict[str, list[str]]:
     """Return the values by which results can be filtered, by column."""
     values = _values([column for column in columns if column.filters], sections)
-    listed = {}
-    for name, texts in values.items():
-        if len(texts) > 1:
-            listed[name] = sorted(texts, key=_natural)
-    return listed
+    return {name: sorted(texts, key=_natural) for name, texts in values.items() if len(texts) > 1}
 
 
 def _values(

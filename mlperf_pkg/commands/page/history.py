@@ -41,6 +41,20 @@ _NO_ACCELERATOR = "processors alone"
 _POWER_LIMIT = re.compile(r" ?\(\d+ ?W\)")
 _FAMILY = re.compile(r"(\S+) .+\((.+)\)")
 EIGHT = 8  # accelerators: a usual node, on which systems are compared
+_FIELDS = (
+    "usage",
+    "round",
+    "submitter",
+    "system",
+    "system_name",
+    "benchmark",
+    "accelerators",
+    "nodes",
+    "framework",
+    "runs",
+    "path",
+)
+"""Fields of a published set that the table shows as they are."""
 _DAYS = 365.25
 _DOUBLING = 2.0  # years, in which Moore's law doubles speed
 
@@ -452,20 +466,22 @@ def small_chart(trend: Trend) -> list[tuple[str, list[tuple[float, float]]]]:
 
     It is logarithmic in minutes.
     """
-    lines: list[tuple[str, tuple[HistoryEntry, ...]]] = []
+    lines: list[tuple[str, Series]] = []
     for span in trend.spans:
-        lines.append(("eight", span.on_eight.entries))
-        lines.append(("overall", span.overall.entries))
-    entries = [entry for _, of_line in lines for entry in of_line]
-    minutes = [log(entry.minutes) for entry in entries]
-    years = [entry.year for entry in entries]
+        lines.append(("eight", span.on_eight))
+        lines.append(("overall", span.overall))
+    minutes = []
+    years = []
+    for _, series in lines:
+        minutes += [log(entry.minutes) for entry in series.entries]
+        years += [entry.year for entry in series.entries]
 
     def place(entry: HistoryEntry) -> tuple[float, float]:
         x = _share(entry.year, min(years), max(years))
         y = _share(log(entry.minutes), max(minutes), min(minutes))
         return round(5 + x * (_WIDTH - 10), 1), round(5 + y * (_HEIGHT - 10), 1)
 
-    return [(kind, list(map(place, of_line))) for kind, of_line in lines if of_line]
+    return [(kind, list(map(place, series.entries))) for kind, series in lines if series.entries]
 
 
 def _share(value: float, least: float, most: float) -> float:
@@ -513,17 +529,7 @@ def _row(entry: HistoryEntry, trend: str, span: int) -> Mapping[str, Any]:
     return {
         "trend": trend,
         "span": span,
-        "usage": row.usage,
-        "round": row.round,
-        "submitter": row.submitter,
-        "system": row.system,
-        "system_name": row.system_name,
-        "benchmark": row.benchmark,
-        "accelerators": row.accelerators,
-        "nodes": row.nodes,
-        "framework": row.framework,
-        "runs": row.runs,
-        "path": row.path,
+        **{name: getattr(row, name) for name in _FIELDS},
         "scaling": row.scaling or "",
         "division": known_division(row.division),
         "status": category(row.status) or row.status,

@@ -100,8 +100,7 @@ def _charts(content: PageContent, points: int, spans: int) -> Mapping[str, Seque
         convergences = prepared("convergence", group.id, common)
         charts[group.id] = _packable(group.id, convergences)
     for section in content.sections:
-        of_set = set_charts(section.drawn, points, spans)
-        charts[section.id] = _packable(section.id, of_set)
+        charts[section.id] = _packable(section.id, set_charts(section.drawn, points, spans))
     return charts
 
 

@@ -55,7 +55,7 @@ _NAMING = (
 """Fields of a row that may name its system."""
 
 
-class SystemRow(Struct, frozen=True):
+class PublishedRow(Struct, frozen=True):
     """A system of a submission: a row of the tables.
 
     ``key`` is the path of its submission and the name of its folder; ``id`` is its private id.
@@ -132,7 +132,7 @@ class Publication(Struct, frozen=True):
     round_reason: str
     verdict: Basis
     benchmarks: tuple[str, ...]
-    rows: tuple[SystemRow, ...]
+    rows: tuple[PublishedRow, ...]
     scores: tuple[PublishedScore, ...]
     submitters: tuple[Submitter, ...]
     missing: tuple[str, ...] = ()
@@ -227,7 +227,7 @@ def _anonymous_reason(score: PublishedScore) -> str:
 # ---- rows -----------------------------------------------------------------------------------
 
 
-def _row(system: SubmittedSystem, private_id: str, usage: str, round_: str) -> SystemRow:
+def _row(system: SubmittedSystem, private_id: str, usage: str, round_: str) -> PublishedRow:
     cells, missing = known_cells(system.description)
     gaps = {*missing} - {"notes"}
     described = known_division(cells["division"])
@@ -240,7 +240,7 @@ def _row(system: SubmittedSystem, private_id: str, usage: str, round_: str) -> S
     if not status:
         gaps.add("availability")
     urls = url_cells(system.submitter, system.name, usage, round_)
-    return SystemRow(
+    return PublishedRow(
         key=system.key,
         id=private_id,
         submitter=cells["submitter"] or system.submitter,
@@ -265,7 +265,7 @@ def _count(text: str) -> int | None:
     return int(text)
 
 
-def _remarks_on(row: SystemRow, scores: Sequence[PublishedScore]) -> str:
+def _remarks_on(row: PublishedRow, scores: Sequence[PublishedScore]) -> str:
     """Return the remarks on the scores of a row in the tables, by benchmark."""
     remarks = []
     for score in scores:
@@ -277,7 +277,7 @@ def _remarks_on(row: SystemRow, scores: Sequence[PublishedScore]) -> str:
 # ---- scores ---------------------------------------------------------------------------------
 
 
-def _score(result: SetResult, row: SystemRow, verdict: Basis) -> PublishedScore:
+def _score(result: SetResult, row: PublishedRow, verdict: Basis) -> PublishedScore:
     set_row = result.row
     by_rules = verdict is Basis.RULES or set_row.verdict.official is Verdict.NOT_CHECKED
     # The score of the official tables; that by the rules if they cannot have one.
@@ -374,7 +374,7 @@ def ranks(values: Sequence[tuple[Hashable, float]]) -> list[tuple[int, int]]:
 
 
 def _ranked(
-    scores: Sequence[PublishedScore], rows: Sequence[SystemRow]
+    scores: Sequence[PublishedScore], rows: Sequence[PublishedRow]
 ) -> tuple[PublishedScore, ...]:
     """Return the scores with their ranks, within division, category, scaling and benchmark."""
     tables = {row.key: (row.division, row.category) for row in rows}
@@ -394,7 +394,7 @@ def _ranked(
 # ---- submitters and remarks -----------------------------------------------------------------
 
 
-_Pairs = Sequence[tuple[SubmittedSystem, SystemRow]]
+_Pairs = Sequence[tuple[SubmittedSystem, PublishedRow]]
 
 
 def _submitters(pairs: _Pairs, scores: Sequence[PublishedScore]) -> tuple[Submitter, ...]:
@@ -420,7 +420,7 @@ def _by_rank(unranked: Sequence[Submitter]) -> tuple[Submitter, ...]:
 
 
 def _submitter(
-    company: str, rows: Sequence[SystemRow], scores: Sequence[PublishedScore]
+    company: str, rows: Sequence[PublishedRow], scores: Sequence[PublishedScore]
 ) -> Submitter:
     keys = {row.key for row in rows}
     reasons = [score.reason for score in scores if score.row in keys]

@@ -420,9 +420,9 @@ def _choices(system: SubmittedSystem) -> Iterator[str]:
 
     The official summarizer adds the name of the system if an earlier system has the same text.
     """
-    own = own_id(system)
-    if own:
-        yield own
+    submitted = own_id(system)
+    if submitted:
+        yield submitted
     description = system.description
     text = system.key
     if description:

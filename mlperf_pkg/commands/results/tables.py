@@ -24,8 +24,8 @@ from mlperf_pkg.commands.results.publication import (
     UNKNOWN,
     WEAK,
     Publication,
+    PublishedRow,
     PublishedScore,
-    SystemRow,
     anonymous,
     publication,
     rounded,
@@ -80,8 +80,8 @@ _TAIL = (
     _field("notes", width=60),
     _field("remarks", width=40),
 )
-_OF_ROW = ("submitter", "system", "division", "category")
-_OF_SCORE = (
+_ROW_FIELDS = ("submitter", "system", "division", "category")
+_SCORE_COLUMNS = (
     *map(_field, ("benchmark", "scaling")),
     _field("minutes", "published_minutes"),
     *map(_field, ("rank", "of")),
@@ -153,7 +153,7 @@ class ResultsTable(Struct, frozen=True):
     kind: TableKind
     division: str
     category: str
-    rows: tuple[SystemRow, ...]
+    rows: tuple[PublishedRow, ...]
     scores: tuple[Column, ...]
 
     @property
@@ -234,7 +234,7 @@ def _has(kind: TableKind, score: PublishedScore) -> bool:
     return (score.scaling == WEAK) == (kind is _THROUGHPUT)
 
 
-def _order(row: SystemRow) -> tuple[str, str, int, str]:
+def _order(row: PublishedRow) -> tuple[str, str, int, str]:
     return (row.submitter.lower(), row.system.lower(), row.accelerators or 0, row.key)
 
 
@@ -250,7 +250,7 @@ def _cell(
     benchmark: str,
     value: Callable[[PublishedScore], Cell],
     scores: Mapping[tuple[str, str], PublishedScore],
-    row: SystemRow,
+    row: PublishedRow,
 ) -> Cell:
     """Return a value of the score of a row, None if it has no score in a benchmark."""
     score = scores.get((row.key, benchmark))
@@ -275,10 +275,10 @@ def scores_csv(publication: Publication) -> str:
     """Return a line for each result set, with its rank or the reason why it has no score."""
     rows = {row.key: row for row in publication.rows}
 
-    def of_row(name: str) -> Column:
+    def row_column(name: str) -> Column:
         return Column(key=name, of=lambda score: getattr(rows[score.row], name))
 
-    columns = (_field("id"), *map(of_row, _OF_ROW), *_OF_SCORE)
+    columns = (_field("id"), *map(row_column, _ROW_FIELDS), *_SCORE_COLUMNS)
     return render.csv(table_of(columns, publication.scores))
 
 
@@ -373,7 +373,7 @@ def _page_choices(
     return {name: sorted(texts) for name, texts in choices.items() if len(texts) > 1}
 
 
-def _verdict(row: SystemRow, scores: Sequence[PublishedScore]) -> str:
+def _verdict(row: PublishedRow, scores: Sequence[PublishedScore]) -> str:
     """Return the verdicts of the scores of a row that are in the tables: ``official FAIL``."""
     official_fails = False
     rules_fail = False

@@ -17,7 +17,7 @@ _HOUR = 60
 _METHODS = {"reference": "by the reference", "curve": "roughly, by the curve"}
 
 
-class LogEvent(Struct, frozen=True):
+class WatchEvent(Struct, frozen=True):
     """Something that happened to a log; the tag names its kind in JSON."""
 
     def lines(self, path: str, now: datetime) -> Iterator[str]:
@@ -29,7 +29,7 @@ class LogEvent(Struct, frozen=True):
         raise NotImplementedError
 
 
-class FileState(LogEvent, frozen=True, tag="state"):
+class FileState(WatchEvent, frozen=True, tag="state"):
     """A change of the file: ``change`` in one word, ``message`` in a sentence."""
 
     change: str
@@ -40,7 +40,7 @@ class FileState(LogEvent, frozen=True, tag="state"):
         return self.message
 
 
-class Identified(LogEvent, frozen=True, tag="run"):
+class Identified(WatchEvent, frozen=True, tag="run"):
     """The log has named its benchmark, so that its rules are known."""
 
     benchmark: str
@@ -55,7 +55,7 @@ class Identified(LogEvent, frozen=True, tag="run"):
         return f"{subject} ({self.round_reason}); target {self.target or 'unknown'}"
 
 
-class Found(LogEvent, frozen=True, tag="finding"):
+class Found(WatchEvent, frozen=True, tag="finding"):
     """A finding that no later record can change."""
 
     finding: Finding
@@ -69,7 +69,7 @@ class Found(LogEvent, frozen=True, tag="finding"):
         yield from (f"  {remark}" for remark in findings.remarks(finding))
 
 
-class Open(LogEvent, frozen=True, tag="open"):
+class Open(WatchEvent, frozen=True, tag="open"):
     """At ``run_start``: the keys that the rules require and that are not logged yet."""
 
     missing: tuple[str, ...]
@@ -79,7 +79,7 @@ class Open(LogEvent, frozen=True, tag="open"):
         return f"not logged at run_start; expected by the end: {', '.join(self.missing)}"
 
 
-class Evaluated(LogEvent, frozen=True, tag="evaluation"):
+class Evaluated(WatchEvent, frozen=True, tag="evaluation"):
     """One evaluation, ``minutes`` after ``run_start``.
 
     ``position`` is how far the run had trained, in ``unit``; ``met`` says that the target is met.
@@ -101,7 +101,7 @@ class Evaluated(LogEvent, frozen=True, tag="evaluation"):
         return text
 
 
-class Progress(LogEvent, frozen=True, tag="progress"):
+class Progress(WatchEvent, frozen=True, tag="progress"):
     """How far the run is; ``forecast`` is None if its end cannot be predicted."""
 
     minutes: float
@@ -131,7 +131,7 @@ class Progress(LogEvent, frozen=True, tag="progress"):
         )
 
 
-class Lost(LogEvent, frozen=True, tag="lost"):
+class Lost(WatchEvent, frozen=True, tag="lost"):
     """The run is lost: it can no longer count."""
 
     reason: str
@@ -141,7 +141,7 @@ class Lost(LogEvent, frozen=True, tag="lost"):
         return f"LOST: {self.reason}"
 
 
-class Ended(LogEvent, frozen=True, tag="end"):
+class Ended(WatchEvent, frozen=True, tag="end"):
     """``run_stop`` was logged, and the file no longer grows."""
 
     status: str | None
@@ -163,13 +163,13 @@ class Ended(LogEvent, frozen=True, tag="end"):
         return text
 
 
-def text(named: tuple[str, LogEvent], now: datetime) -> str:
+def text(named: tuple[str, WatchEvent], now: datetime) -> str:
     """Return the path of a log and its event as complete lines; ``now`` is the local time."""
     path, event = named
     return "".join(f"{visible(line)}\n" for line in event.lines(path, now))
 
 
-def json(named: tuple[str, LogEvent], _: datetime) -> str:
+def json(named: tuple[str, WatchEvent], _: datetime) -> str:
     """Return the path of a log and its event as one line of JSON."""
     path, event = named
     fields = {"event": event.__struct_config__.tag, "path": as_json(path), **as_json(event)}

@@ -287,7 +287,7 @@ class Session:
         """How far the run is now; None before its start."""
         return self.log.progress(self.silent)
 
-    def tick(self) -> Iterator[events.LogEvent]:
+    def tick(self) -> Iterator[events.WatchEvent]:
         """Read the new bytes, and yield their events, or that there are none for too long.
 
         Raises:
@@ -309,7 +309,7 @@ class Session:
         """Stop following the log."""
         self._follower.close()
 
-    def _read(self) -> Iterator[events.LogEvent]:
+    def _read(self) -> Iterator[events.WatchEvent]:
         grown = False
         try:
             while True:
@@ -331,7 +331,7 @@ class Session:
             self._last_data = self._clock()
         yield from self.log.report(quiet=not grown)
 
-    def _changed(self, change: Change | None) -> Iterator[events.LogEvent]:
+    def _changed(self, change: Change | None) -> Iterator[events.WatchEvent]:
         exists = change != "missing"
         if exists is not self._exists:
             if not exists:
@@ -351,7 +351,7 @@ class Session:
             message = "the file was replaced: reading the new one from the start"
             yield events.FileState(change, message)
 
-    def _unreadable(self, reason: str) -> Iterator[events.LogEvent]:
+    def _unreadable(self, reason: str) -> Iterator[events.WatchEvent]:
         """Report once why the file cannot be read; network storage comes and goes."""
         if reason != self._last_error:
             self._last_error = reason
@@ -392,7 +392,7 @@ class _GrowingLog:
             self._course.take(lines)
             self._unjudged = self._unjudged or _LIKE_TOKEN in lines
 
-    def report(self, *, quiet: bool) -> Iterator[events.LogEvent]:
+    def report(self, *, quiet: bool) -> Iterator[events.WatchEvent]:
         """Yield new events; ``quiet`` says that no bytes came since the last call."""
         if self._unjudged and (quiet or self._clock() >= self._next_judgement):
             before = self._clock()
@@ -420,7 +420,7 @@ class _GrowingLog:
             expected = forecast(course, self._rules, self._goal)
         return events.Progress(minutes, expected)
 
-    def _news(self, run: Run) -> Iterator[events.LogEvent]:
+    def _news(self, run: Run) -> Iterator[events.WatchEvent]:
         if run.identified or self._course.start_ms is not None:
             yield from self._describe(run)
         yield from self._findings(certain(run))
@@ -433,7 +433,7 @@ class _GrowingLog:
         if run.stop_ms is not None and run.status != "success":
             yield from self._lose(f"run_stop says {run.status or 'no status'}: it did not converge")
 
-    def _describe(self, run: Run) -> Iterator[events.LogEvent]:
+    def _describe(self, run: Run) -> Iterator[events.WatchEvent]:
         self._rules = load_benchmark(run.usage, run.round, run.benchmark)
         self._goal = None
         if self._rules:
@@ -445,7 +445,7 @@ class _GrowingLog:
                 goal = target(self._rules)
             yield events.Identified(run.benchmark, run.division, run.round, run.round_reason, goal)
 
-    def _findings(self, findings: list[Finding]) -> Iterator[events.LogEvent]:
+    def _findings(self, findings: list[Finding]) -> Iterator[events.WatchEvent]:
         """Report each kind of finding once."""
         for finding in findings:
             kind = (finding.code, finding.severity)
@@ -457,7 +457,7 @@ class _GrowingLog:
                 elif finding.fails(Basis.OFFICIAL):
                     yield from self._lose(f"the official checker ignores waivers: {finding.code}")
 
-    def _evaluated(self) -> Iterator[events.LogEvent]:
+    def _evaluated(self) -> Iterator[events.WatchEvent]:
         start_ms = self._course.start_ms
         goal = self._goal
         if start_ms is None or goal is None:
@@ -478,12 +478,12 @@ class _GrowingLog:
             if progress:
                 yield progress
 
-    def _lose(self, reason: str) -> Iterator[events.LogEvent]:
+    def _lose(self, reason: str) -> Iterator[events.WatchEvent]:
         if not self.lost:
             self.lost = True
             yield events.Lost(reason)
 
-    def _last(self) -> Iterator[events.LogEvent]:
+    def _last(self) -> Iterator[events.WatchEvent]:
         """Yield the end, if the log has ended.
 
         A last line without a line end counts once it stays as it is.

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.commands.watch import session
-from mlperf_pkg.commands.watch.events import Ended, Evaluated, FileState, Found, LogEvent, Open
+from mlperf_pkg.commands.watch.events import Ended, Evaluated, FileState, Found, Open, WatchEvent
 from mlperf_pkg.commands.watch.session import Follower, Judge, Lines, Session, certain
 from mlperf_pkg.config import WaiverConfig
 from mlperf_pkg.findings import Basis, Finding, Waiver
@@ -199,7 +199,7 @@ class Log:
         judge = Judge(str(path), round="2.0", waivers=waivers or Waivers())
         self.session = Session(judge, lambda: self.now)
 
-    def tick(self, data: bytes | None = None, seconds: float = 10.0) -> list[LogEvent]:
+    def tick(self, data: bytes | None = None, seconds: float = 10.0) -> list[WatchEvent]:
         """Append, let time pass, and ask."""
         if data is not None:
             append(self.path, data)
@@ -214,11 +214,11 @@ def log(tmp_path: Path) -> Iterator[Log]:
     log.session.close()
 
 
-def kinds(events: list[LogEvent]) -> list[str]:
+def kinds(events: list[WatchEvent]) -> list[str]:
     return [str(event.__struct_config__.tag) for event in events]
 
 
-def changes(events: list[LogEvent]) -> list[str]:
+def changes(events: list[WatchEvent]) -> list[str]:
     return [event.change for event in events if isinstance(event, FileState)]
 
 
