@@ -188,8 +188,9 @@ def columns(rows: Rows) -> dict[str, list[Any]]:
 def _column(values: Sequence[Any]) -> list[Any]:
     if all(type(value) in (int, float) and abs(value) < _EXACT for value in values):
         return _numbers(values)
+    shown = [short(value) if isinstance(value, str) else value for value in values]
     column: list[Any] = ["v"]
-    for value, repeated in groupby(map(_short, values)):
+    for value, repeated in groupby(shown):
         column += [value, len(list(repeated))]
     return column
 
@@ -203,12 +204,6 @@ def _numbers(values: Sequence[float]) -> list[Any]:
         column.append(units - before)
         before = units
     return column
-
-
-def _short(value: Any) -> Any:
-    if isinstance(value, str):
-        return short(value)
-    return value
 
 
 def _decimals(value: float) -> int:

@@ -212,9 +212,10 @@ class Summary(Struct):
             self._leave_out(f"{label}: {system.path}: {error}")
             return
         row |= systems.url_cells(description["submitter"], system.name, self.usage, self.round)
-        row[FIELD] = str(systems.written_id(system))
         if self.ids:
             row[FIELD] = self.ids[system.key]
+        else:
+            row[FIELD] = str(systems.written_id(system))
         if self.usage != "hpc":
             self._add_strong(row, self._results(system, label))
             return

@@ -483,7 +483,7 @@ class ResultsFolder(Struct, frozen=True):
     def _ids_in_words(
         self, ids: PrivateIds, extended: PrivateIds, systems: Sequence[SubmittedSystem]
     ) -> str:
-        """Return how many private ids are in the file, and how many of them are ``extended``."""
+        """Return how many systems have ids in the file, how many are new, how many unused."""
         text = f"Private ids of {wording.counted(len(systems), 'system')} in {self.ids}"
         details = []
         new = len(extended.entries) - len(ids.entries)
@@ -541,7 +541,7 @@ def file_contents(result: Publication) -> tuple[dict[str, str | bytes], list[str
 # ---- what is printed ------------------------------------------------------------------------
 
 _WIDTH = 80
-_SHOWN_MISSING = 5  # of two lines at most
+_SHOWN_MISSING = 5  # remarks, each of two lines at most
 _SHOWN_NOTES = 2
 _COLUMNS = (
     Column("Table", of=attrgetter("title")),
