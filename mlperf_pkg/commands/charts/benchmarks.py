@@ -156,7 +156,7 @@ class Looks:
         spellings = by_key((plain_name(name), name) for name in names)
         self._names: dict[str, str] = {}
         for plain in sorted(spellings, key=lambda plain: (-len(spellings[plain]), plain)):
-            [(most_frequent, _)] = Counter(spellings[plain]).most_common(1)
+            most_frequent, _ = Counter(spellings[plain]).most_common(1)[0]
             self._names[plain] = _shortened(most_frequent) or _UNKNOWN
         self._looks = dict(zip(self._names.values(), PALETTE, strict=False))
         self._looks[OTHERS] = _REST
@@ -219,7 +219,7 @@ def convergence(
 ) -> Iterator[Chart]:
     """Yield the chart of several result sets, each with its accelerator, if they were evaluated."""
     lines = list(_lines(members, looks))
-    if len(lines) < 2:  # noqa: PLR2004
+    if len(lines) <= 1:
         return
     first = lines[0].drawn
     targets = goals(first.rules)

@@ -244,7 +244,7 @@ def _timed_rows(timed: Sequence[DrawnRun]) -> Iterator[Mapping[str, Any]]:
 
 def _box(minutes: Sequence[float]) -> Rows:
     """Return the box of the runs that count; a box has two ends."""
-    if len(minutes) < 2:  # noqa: PLR2004
+    if len(minutes) <= 1:
         return []
     low, median_, high = quantiles(minutes, method="inclusive")
     box = {
