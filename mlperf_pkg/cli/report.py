@@ -21,7 +21,7 @@ from mlperf_pkg.render import text
 from mlperf_pkg.submission.find import find_parts
 
 if TYPE_CHECKING:
-    from mlperf_pkg.commands.page.content import Content
+    from mlperf_pkg.commands.page.content import PageContent
     from mlperf_pkg.published.model import PublishedSet
 
 DEFAULT_PAGE = "report.html"
@@ -200,7 +200,7 @@ def _charts(
 
 def _content(
     paths: tuple[str, ...], check_options: Options, filter_findings: options.Filter
-) -> tuple[Content, Checked]:
+) -> tuple[PageContent, Checked]:
     """Return the content of the page of a check, and print its verdicts."""
     from mlperf_pkg.commands.compare.ratios import all_prices  # noqa: PLC0415
     from mlperf_pkg.commands.page import content  # noqa: PLC0415 - slow to import
@@ -213,7 +213,7 @@ def _content(
     lines = content.excerpts(checked, content.shown_findings(report))
     of_sets = list(content.sections(checked, all_prices(None, check_options.config.prices, Path())))
     record = results.sets if (results := usable_results()) else ()
-    return content.Content(report, of_sets, lines, record), checked
+    return content.PageContent(report, of_sets, lines, record), checked
 
 
 def _site(
@@ -236,7 +236,7 @@ def _site(
     refuse_within(folder, paths)
     template.library()
     drawing.library()
-    pages: dict[str, tuple[Content, dict[str, str]]] = {}
+    pages: dict[str, tuple[PageContent, dict[str, str]]] = {}
     own: list[PublishedSet] = []
     for path in paths:
         content, checked = _content((path,), check_options, filter_findings)

@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, ViewportSize, expect
 
 from mlperf_pkg.commands.page import html
-from mlperf_pkg.commands.page.content import Content
+from mlperf_pkg.commands.page.content import PageContent
 from mlperf_pkg.commands.page.history import history_html
 from mlperf_pkg.commands.review.files import files_of, review_of, sections
 from mlperf_pkg.commands.review.round import ReviewSection
@@ -306,7 +306,7 @@ def test_the_chart_has_a_line_of_ideal_scaling_only_beside_several_numbers(
     entries = [section_of(10.0, 8), section_of(6.0, 16), *others]
     rows = tuple(one.row for one in entries)
     file = tmp_path / "page.html"
-    file.write_text(html.html(Content(report(result_sets=rows), entries, {}), "1"), "utf-8")
+    file.write_text(html.html(PageContent(report(result_sets=rows), entries, {}), "1"), "utf-8")
     with opened(browser, file) as shown:
         page = shown.page
         labels = page.locator("#plot text")

@@ -15,7 +15,7 @@ from msgspec.structs import asdict
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.export.formats import Destination
 from mlperf_pkg.commands.export.schema import TABLES
-from mlperf_pkg.commands.page.content import Content
+from mlperf_pkg.commands.page.content import PageContent
 from mlperf_pkg.commands.review.round import read_side, record_side
 from mlperf_pkg.render import FORMATS, Show, View
 from mlperf_pkg.render.text import by_code
@@ -99,7 +99,7 @@ def test_all_findings_are_shown_once(tree: str) -> None:
     assert [key for key, number in counts.items() if number > 1] == []
     groups = by_code(report.findings)
     assert sum(len(group.findings) for group in groups) == len(report.findings)
-    assert len(Content(report, (), {}).findings) == len(report.findings)
+    assert len(PageContent(report, (), {}).findings) == len(report.findings)
     lines = FORMATS["text"](report, View(show=Show.ALL)).splitlines()
     for group in groups:
         assert sum(f"  {group.first.code}" in line for line in lines) >= len(group.findings)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mlperf_pkg.commands.results.official import Summary, Table, summarize
+from mlperf_pkg.commands.results.official import OfficialTable, Summary, summarize
 from mlperf_pkg.submission.model import KEEP_SCALING
 from tests.helpers.corpus import CORPUS, FULL, checked, needs_corpus
 from tests.helpers.official import Rows, official_files, rows, tables
@@ -52,7 +52,7 @@ DETAILED, DETAILED_JSON = "summary_detailed.csv", "summary_detailed.json"
 def differences(summary: Summary, official: dict[str, str]) -> list[tuple[str, str, str, str]]:
     """System, column, our cell and theirs."""
     plain, *weak = tables(official["summary.csv"])
-    pairs: list[tuple[Table | None, Rows]] = [(summary.plain, plain)]
+    pairs: list[tuple[OfficialTable | None, Rows]] = [(summary.plain, plain)]
     pairs += [(summary.weak, table) for table in weak]
     if DETAILED in official:  # which it does not write without a row
         pairs.append((summary.detailed, rows(official[DETAILED])))
@@ -61,7 +61,7 @@ def differences(summary: Summary, official: dict[str, str]) -> list[tuple[str, s
     return [cell for ours, theirs in pairs if ours for cell in _different_cells(ours, theirs)]
 
 
-def _different_cells(ours: Table, theirs: Rows) -> Iterator[tuple[str, str, str, str]]:
+def _different_cells(ours: OfficialTable, theirs: Rows) -> Iterator[tuple[str, str, str, str]]:
     header, *lines = rows(ours.csv())
     assert (header, len(lines)) == (theirs[0], len(theirs) - 1)
     for own, other in zip(lines, theirs[1:], strict=True):

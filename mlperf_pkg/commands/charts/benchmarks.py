@@ -7,9 +7,33 @@ from math import isfinite
 from statistics import median_low
 from typing import Any
 
+from msgspec import Struct
+
 from mlperf_pkg.checks.names import plain_name
-from mlperf_pkg.commands.charts import chart as vega
-from mlperf_pkg.commands.charts.chart import Chart, Look, Rows, Spec
+from mlperf_pkg.commands.charts.chart import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    RED,
+    TARGET_RULE,
+    Chart,
+    Look,
+    Rows,
+    Spec,
+    decades,
+    dots,
+    labelled,
+    layer,
+    nominal,
+    prepared,
+    quantitative,
+    rounded,
+    styled,
+    thinned,
+    tooltip,
+    view,
+)
 from mlperf_pkg.commands.charts.sets import COUNTS, DrawnRun, DrawnSet
 from mlperf_pkg.commands.compare.ratios import Row
 from mlperf_pkg.render.table import by_key
@@ -19,94 +43,107 @@ from mlperf_pkg.run.evaluations import goals
 
 _OTHER = "no division"
 _DIVISIONS = {
-    "closed": Look(vega.BLUE, "circle"),
-    "open": Look(vega.GREEN, "square"),
-    _OTHER: Look(vega.GREY, "cross"),
+    "closed": Look(BLUE, "circle"),
+    "open": Look(GREEN, "square"),
+    _OTHER: Look(GREY, "cross"),
 }
 _LANES = {"ticks": False, "domain": False, "labelLimit": 330, "labelOverlap": False}
 _LANE_HEIGHT = 18  # pixels
 _LOG_FROM = 8  # slowest to fastest: above it the axis is logarithmic
+_SCORE_LABEL: Spec = {"type": "text", "align": "left", "dx": 9}
 
 
 def scoreboard(rows: Iterable[ResultSetRow]) -> Iterator[tuple[str, Chart]]:
     """Yield a chart for each benchmark that has a score, with its name."""
     scored = [row for row in rows if row.score_minutes and isfinite(row.score_minutes)]
-    for benchmark, of_one in sorted(by_key((row.benchmark, row) for row in scored).items()):
-        [chart] = vega.prepared("scoreboard", benchmark, partial(map, _board, [of_one]))
+    by_benchmark = by_key((row.benchmark, row) for row in scored)
+    for benchmark, benchmark_rows in sorted(by_benchmark.items()):
+        [chart] = prepared("scoreboard", benchmark, partial(map, _board, [benchmark_rows]))
         yield benchmark, chart
 
 
 def _board(rows: list[ResultSetRow]) -> Chart:
     ordered = sorted(rows, key=lambda row: (row.score_minutes or 0, row.path))
-    fastest = ordered[0].score_minutes or 0
-    slowest = ordered[-1].score_minutes or 0
-    scores = [
-        {
-            "set": named(row.submitter, row.system) or row.id,
-            "minutes": vega.rounded(row.score_minutes or 0, 7),
-            "label": wording.minutes(row.score_minutes),
-            "division": row.division if row.division in _DIVISIONS else _OTHER,
-            "official": wording.VERDICTS[row.verdict.official],
-            "rules": wording.VERDICTS[row.verdict.rules],
-            "order": order,
-        }
-        for order, row in enumerate(ordered)
-    ]
-    best = f"{ordered[0].submitter or ''} {ordered[0].system or ''}".strip()
-    rounds = sorted({row.round for row in rows})
-    text = (
-        f"{wording.counted(len(ordered), 'score')} from {wording.minutes(fastest)} minutes"
-        f" ({best}) to {wording.minutes(slowest)} minutes."
+    fastest = ordered[0]
+    slowest = ordered[-1]
+    best = f"{fastest.submitter or ''} {fastest.system or ''}".strip()
+    least = fastest.score_minutes or 0
+    most = slowest.score_minutes or 0
+    text = f"{wording.counted(len(ordered), 'score')} from {wording.minutes(least)} minutes"
+    text += f" ({best}) to {wording.minutes(most)} minutes."
+    scores = [_score(row, order) for order, row in enumerate(ordered)]
+    return Chart(
+        "scoreboard",
+        title=f"Scores: {fastest.benchmark}",
+        description=text,
+        spec=_board_spec(scores, logarithmic=most > _LOG_FROM * least),
+        data={"scores": scores},
+        subject=_rounds(rows),
     )
-    title = f"Scores: {ordered[0].benchmark}"
-    spec = _board_spec(scores, logarithmic=slowest > _LOG_FROM * fastest)
-    subject = f"round{'s' if len(rounds) > 1 else ''} {', '.join(rounds)}"
-    return Chart("scoreboard", title, text, spec, {"scores": scores}, subject)
+
+
+def _rounds(rows: Iterable[ResultSetRow]) -> str:
+    rounds = sorted({row.round for row in rows})
+    if len(rounds) > 1:
+        return f"rounds {', '.join(rounds)}"
+    return f"round {rounds[0]}"
+
+
+def _score(row: ResultSetRow, order: int) -> Mapping[str, Any]:
+    division = _OTHER
+    if row.division in _DIVISIONS:
+        division = row.division
+    return {
+        "set": named(row.submitter, row.system) or row.id,
+        "minutes": rounded(row.score_minutes or 0, 7),
+        "label": wording.minutes(row.score_minutes),
+        "division": division,
+        "official": wording.VERDICTS[row.verdict.official],
+        "rules": wording.VERDICTS[row.verdict.rules],
+        "order": order,
+    }
 
 
 def _board_spec(scores: Rows, *, logarithmic: bool) -> Spec:
-    minutes = [score["minutes"] for score in scores]
-    # A logarithmic axis would have nine ticks per decade.
-    ticks = {"values": vega.decades(min(minutes), max(minutes))} if logarithmic else {}
+    title = "minutes"
+    scale: Spec = {"zero": True}
+    ticks: Spec = {"format": ",~r"}
+    if logarithmic:
+        title = "minutes, logarithmic"
+        scale = {"type": "log"}
+        minutes = [score["minutes"] for score in scores]
+        # A logarithmic axis would have nine ticks per decade.
+        ticks["values"] = decades(min(minutes), max(minutes))
     sort = {"field": "order", "op": "min"}
-    position: Spec = {
-        "y": vega.nominal("set", title=None, sort=sort, axis={"grid": True, **_LANES}),
-        "x": {
-            "field": "minutes",
-            "type": "quantitative",
-            "title": "minutes" + (", logarithmic" if logarithmic else ""),
-            "scale": {"type": "log"} if logarithmic else {"zero": True},
-            "axis": {"format": ",~r", **ticks},
-        },
-    }
-    looks = vega.styled("division", _DIVISIONS, (score["division"] for score in scores))
-    facts = vega.tooltip("set", "minutes", "division", "official", "rules")
-    label = {"type": "text", "align": "left", "dx": 9}
+    x = {"field": "minutes", "type": "quantitative", "title": title, "scale": scale, "axis": ticks}
+    y = nominal("set", title=None, sort=sort, axis={"grid": True, **_LANES})
+    looks = styled("division", _DIVISIONS, (score["division"] for score in scores))
+    facts = tooltip("set", "minutes", "division", "official", "rules")
     layers = [
-        vega.layer("", vega.dots(80), **position, **looks, tooltip=facts),
-        vega.layer("", label, **position, text=vega.nominal("label")),
+        layer("", dots(80), y=y, x=x, **looks, tooltip=facts),
+        layer("", _SCORE_LABEL, y=y, x=x, text=nominal("label")),
     ]
     lanes = len({score["set"] for score in scores}) + 1  # and some room
-    return vega.labelled("scores", layers, _LANE_HEIGHT * lanes)
+    return labelled("scores", layers, _LANE_HEIGHT * lanes)
 
 
 PURPLE = "#8f63c4"
 TEAL = "#2a8fa3"
 PINK = "#c95fa0"
 PALETTE = (
-    Look(vega.BLUE, "circle"),
-    Look(vega.ORANGE, "square"),
-    Look(vega.GREEN, "triangle-up"),
+    Look(BLUE, "circle"),
+    Look(ORANGE, "square"),
+    Look(GREEN, "triangle-up"),
     Look(PURPLE, "diamond"),
     Look(TEAL, "triangle-down"),
-    Look(vega.RED, "cross"),
+    Look(RED, "cross"),
     Look(PINK, "triangle-right"),
 )
 """Looks of which each two differ in shape as well as in colour."""
 
 OTHERS = "others"
 _UNKNOWN = "unknown"
-_REST = Look(vega.GREY, "triangle-left")
+_REST = Look(GREY, "triangle-left")
 _LEGEND = {"columns": 2, "labelLimit": 135}
 _LEFT_OUT = {"NVIDIA", "AMD", "GPU"}  # words of names in a legend
 
@@ -116,18 +153,20 @@ class Looks:
 
     def __init__(self, names: Iterable[str]) -> None:
         """Take the names of all accelerators, as often as they are used."""
-        alike = by_key((plain_name(name), name) for name in names)
-        ordered = sorted(alike, key=lambda plain: (-len(alike[plain]), plain))
-        self._names = {
-            plain: _shortened(Counter(alike[plain]).most_common(1)[0][0]) or _UNKNOWN
-            for plain in ordered
-        }
-        self._looks = dict(zip(self._names.values(), PALETTE, strict=False)) | {OTHERS: _REST}
+        spellings = by_key((plain_name(name), name) for name in names)
+        self._names: dict[str, str] = {}
+        for plain in sorted(spellings, key=lambda plain: (-len(spellings[plain]), plain)):
+            most_frequent, _ = Counter(spellings[plain]).most_common(1)[0]
+            self._names[plain] = _shortened(most_frequent) or _UNKNOWN
+        self._looks = dict(zip(self._names.values(), PALETTE, strict=False))
+        self._looks[OTHERS] = _REST
 
     def name(self, accelerator: str) -> str:
         """Return the name of an accelerator in the legend."""
         name = self.spelling(accelerator)
-        return name if name in self._looks else OTHERS
+        if name not in self._looks:
+            return OTHERS
+        return name
 
     def spelling(self, accelerator: str) -> str:
         """Return the most frequent name of an accelerator, without its vendor."""
@@ -135,11 +174,12 @@ class Looks:
 
     def encoding(self, names: Iterable[str]) -> dict[str, Spec]:
         """Return the encodings of the field ``accelerator``, for the ``names`` of a chart."""
-        return vega.styled("accelerator", self._looks, names, legend=_LEGEND)
+        return styled("accelerator", self._looks, names, legend=_LEGEND)
 
 
 def _shortened(name: str) -> str:
-    return " ".join(word for word in name.split() if word not in _LEFT_OUT) or name
+    words = [word for word in name.split() if word not in _LEFT_OUT]
+    return " ".join(words) or name
 
 
 def named(submitter: str | None, system: str | None) -> str:
@@ -150,59 +190,90 @@ def named(submitter: str | None, system: str | None) -> str:
 # ---- convergence: a line for each result set, that of its median run ----------------------
 
 
+_LINE: Spec = {"type": "line", "size": 1.2, "opacity": 0.6}
+
+
+class _ConvergenceLine(Struct, frozen=True):
+    """A result set of a chart, the name of its accelerator in the legend, and the drawn run."""
+
+    drawn: DrawnSet
+    accelerator: str
+    run: DrawnRun
+
+    def points(self, metric: str, limit: int) -> Iterator[Mapping[str, Any]]:
+        """Yield about ``limit`` evaluations of a metric."""
+        row = self.drawn.row
+        name = named(row.submitter, row.system)
+        for evaluation in thinned(self.run.evaluations(metric), limit):
+            value = evaluation.values[metric]
+            yield {
+                "set": name,
+                "accelerator": self.accelerator,
+                "at": rounded(evaluation.position),
+                "value": rounded(value, 4),
+            }
+
+
 def convergence(
     benchmark: str, members: Sequence[tuple[DrawnSet, str]], looks: Looks, max_points: int
 ) -> Iterator[Chart]:
     """Yield the chart of several result sets, each with its accelerator, if they were evaluated."""
-    drawn = [(one, looks.name(model), run) for one, model in members if (run := _typical(one))]
-    if len(drawn) < 2:  # noqa: PLR2004
+    lines = list(_lines(members, looks))
+    if len(lines) <= 1:
         return
-    first = drawn[0][0]
+    first = lines[0].drawn
     targets = goals(first.rules)
     metric = next(iter(targets), "")
-    points = [point for member in drawn for point in _line(*member, metric, max_points)]
+    points: list[Mapping[str, Any]] = []
+    for line in lines:
+        points += line.points(metric, max_points)
     if not points:
         return
-    look = looks.encoding(accelerator for _, accelerator, _ in drawn)
-    target = targets.get(metric)
-    aim = "" if target is None else f" The dashed line is the target, {target:g}."
     quality = metric or "evaluation"
+    text = (
+        f"{quality} against {first.unit} trained; of each result set the run with the median time."
+    )
+    target: Rows = []
+    if metric in targets:
+        target = [{"target": targets[metric]}]
+        text += f" The dashed line is the target, {targets[metric]:g}."
+    encoding = looks.encoding(line.accelerator for line in lines)
+    spec = view(_convergence_layers(quality, first.unit, encoding), 320)
     title = f"Convergence of all result sets: {benchmark}"
-    of_each = "of each result set the run with the median time"
-    text = f"{quality} against {first.unit} trained; {of_each}.{aim}"
-    spec = vega.view(_convergence_layers(quality, first.unit, look), 320)
-    goal = [] if target is None else [{"target": target}]
-    yield Chart("convergence", title, text, spec, {"points": points, "target": goal})
+    yield Chart("convergence", title, text, spec, {"points": points, "target": target})
+
+
+def _lines(members: Iterable[tuple[DrawnSet, str]], looks: Looks) -> Iterator[_ConvergenceLine]:
+    for drawn, accelerator in members:
+        run = _typical(drawn)
+        if run:
+            yield _ConvergenceLine(drawn, looks.name(accelerator), run)
 
 
 def _typical(drawn: DrawnSet) -> DrawnRun | None:
     """Return the run with the median time among those that count and have evaluations."""
-    counting = (run for run in drawn.runs if run.state == COUNTS and run.curve.evaluations)
-    runs = [run for run in counting if run.row.minutes is not None]
-    times = [run.row.minutes for run in runs]
-    return runs[times.index(median_low(times))] if runs else None  # type: ignore[type-var]
+    by_minutes: dict[float, DrawnRun] = {}
+    minutes: list[float] = []
+    for run in drawn.runs:
+        if run.state == COUNTS and run.curve.evaluations and run.row.minutes is not None:
+            minutes.append(run.row.minutes)
+            by_minutes.setdefault(run.row.minutes, run)
+    if not minutes:
+        return None
+    return by_minutes[median_low(minutes)]
 
 
-def _line(drawn: DrawnSet, accelerator: str, run: DrawnRun, metric: str, limit: int) -> Rows:
-    names = {"set": named(drawn.row.submitter, drawn.row.system), "accelerator": accelerator}
-    shown = ((one.position, one.values[metric]) for one in run.evaluations(metric))
-    return [
-        {**names, "at": vega.rounded(at), "value": vega.rounded(value, 4)}
-        for at, value in vega.thinned(shown, limit)
-    ]
-
-
-def _convergence_layers(quality: str, unit: str, look: Mapping[str, Spec]) -> list[Spec]:
-    x = vega.quantitative("at", f"{unit} trained")
-    y = vega.quantitative("value", quality)
+def _convergence_layers(quality: str, unit: str, looks: Mapping[str, Spec]) -> list[Spec]:
+    x = quantitative("at", f"{unit} trained")
+    y = quantitative("value", quality)
     order = {"field": "at", "type": "quantitative"}
-    by_set = {"detail": vega.nominal("set"), "order": order, "color": look["color"]}
-    line = {"type": "line", "size": 1.2, "opacity": 0.6}
-    facts = vega.tooltip("set", "accelerator", "at", "value")
+    by_set = {"detail": nominal("set"), "order": order, "color": looks["color"]}
+    target = {"field": "target", "type": "quantitative"}
+    facts = tooltip("set", "accelerator", "at", "value")
     return [
-        vega.layer("target", vega.TARGET_RULE, y={"field": "target", "type": "quantitative"}),
-        vega.layer("points", line, x=x, y=y, **by_set),
-        vega.layer("points", vega.dots(18, 0.8), x=x, y=y, **look, tooltip=facts),
+        layer("target", TARGET_RULE, y=target),
+        layer("points", _LINE, x=x, y=y, **by_set),
+        layer("points", dots(18, 0.8), x=x, y=y, **looks, tooltip=facts),
     ]
 
 
@@ -214,11 +285,12 @@ _SMALL = 0.1  # ratios below it are shown with two digits
 _ROOM = 4.0  # times: free space left of bars on a logarithmic axis, for their labels
 _AXIS: Spec = {"field": "ratio", "type": "quantitative", "title": "times the baseline"}
 _LOG_RATIOS_FROM = 10  # smallest to largest ratio: above it the axis is logarithmic
+_BASELINE: Spec = {"type": "rule", "strokeDash": [4, 3]}
 _MEASURES = {  # by name in the legend: the field of a row, and the colour
-    "speed": ("speed", vega.BLUE),
-    "per dollar": ("performance_per_dollar", vega.GREEN),
-    "per accelerator": ("speed_per_accelerator", vega.GREY),
-    "per joule": ("performance_per_joule", vega.ORANGE),
+    "speed": ("speed", BLUE),
+    "per dollar": ("performance_per_dollar", GREEN),
+    "per accelerator": ("speed_per_accelerator", GREY),
+    "per joule": ("performance_per_joule", ORANGE),
 }
 
 
@@ -226,30 +298,42 @@ def comparison(rows: Iterable[Row]) -> Chart | None:
     """Return a chart of the ratios of all results to their baselines; None if there are none."""
     compared = [row for row in rows if not row.baseline]
     rounds = {row.result.round for row in compared}
-    ratios = [ratio for row in compared for ratio in _ratios(row, named=len(rounds) > 1)]
+    ratios: list[Mapping[str, Any]] = []
+    for row in compared:
+        ratios += _ratios(row, named=len(rounds) > 1)
     if not ratios:
         return None
     title = "Relative to the baseline of each benchmark (1 = equal)"
     text = f"{wording.counted(len(ratios), 'ratio')} to the baseline of each benchmark."
-    subject = f"round {', '.join(sorted(filter(None, rounds)))}" if any(rounds) else ""
+    names = sorted(filter(None, rounds))
+    subject = ""
+    if names:
+        subject = f"round {', '.join(names)}"
     return Chart("comparison", title, text, _comparison_spec(ratios), {"ratios": ratios}, subject)
 
 
 def _ratios(row: Row, *, named: bool) -> Iterator[Mapping[str, Any]]:
     """Yield the ratios of a row, which is in two lines; its round is named if ``named``."""
     result = row.result
-    owner = f"{result.submitter}: " if result.submitter else ""
-    round_ = f"round {result.round}" if named and result.round else ""
-    group = ", ".join(filter(None, (*result.group, round_)))
+    system = result.system
+    if result.submitter:
+        system = f"{result.submitter}: {result.system}"
+    group = list(filter(None, result.group))
+    if named and result.round:
+        group.append(f"round {result.round}")
     for name, (field, _) in _MEASURES.items():
         ratio = getattr(row, field)
-        if ratio is not None and isfinite(ratio):
-            yield {
-                "set": f"{owner}{result.system}\n{group}",
-                "measure": name,
-                "ratio": vega.rounded(ratio, 7),
-                "label": f"{ratio:.2f}" if ratio >= _SMALL else f"{ratio:.2g}",
-            }
+        if ratio is None or not isfinite(ratio):
+            continue
+        label = f"{ratio:.2f}"
+        if ratio < _SMALL:
+            label = f"{ratio:.2g}"
+        yield {
+            "set": f"{system}\n{', '.join(group)}",
+            "measure": name,
+            "ratio": rounded(ratio, 7),
+            "label": label,
+        }
 
 
 def _comparison_spec(ratios: list[Mapping[str, Any]]) -> Spec:
@@ -257,40 +341,57 @@ def _comparison_spec(ratios: list[Mapping[str, Any]]) -> Spec:
     drawn = {ratio["measure"] for ratio in ratios}
     measures = [name for name in _MEASURES if name in drawn]
     values = [1.0, *(ratio["ratio"] for ratio in ratios)]
-    least = min(values)
-    most = max(values)
-    logarithmic = most > _LOG_RATIOS_FROM * least
+    logarithmic = max(values) > _LOG_RATIOS_FROM * min(values)
     split = {**_LANES, "labelExpr": r"split(datum.label, '\n')"}
     position: Spec = {
-        "y": vega.nominal("set", title=None, sort=None, axis=split),
-        "yOffset": vega.nominal("measure", sort=measures),
-        "x": _logarithmic_axis(least, most) if logarithmic else _AXIS,
+        "y": nominal("set", title=None, sort=None, axis=split),
+        "yOffset": nominal("measure", sort=measures),
+        "x": _AXIS,
     }
+    beginning: Spec = {}
     # Bars begin at 0 or, on a logarithmic axis, at 1.
-    begin: Spec = {"x2": {"datum": 1}} if logarithmic else {}
-    scale = {"domain": measures, "range": [_MEASURES[name][1] for name in measures]}
-    color = vega.nominal("measure", scale=scale)
-    facts = vega.tooltip("set", "measure", "ratio")
+    if logarithmic:
+        position["x"] = _logarithmic_axis(min(values), max(values))
+        beginning = {"x2": {"datum": 1}}
     layers = [
-        vega.layer("", {"type": "rule", "strokeDash": [4, 3]}, x={"datum": 1}),
-        vega.layer("", {"type": "bar"}, **position, **begin, color=color, tooltip=facts),
-        *_labels(position, beside_bars=logarithmic),
+        layer("", _BASELINE, x={"datum": 1}),
+        _ratio_bars(measures, {**position, **beginning}),
+        *_ratio_labels(position, beside_bars=logarithmic),
     ]
     lanes = len({ratio["set"] for ratio in ratios}) * (len(measures) + 1)
-    return vega.labelled("ratios", layers, _MEASURE_HEIGHT * lanes)
+    return labelled("ratios", layers, _MEASURE_HEIGHT * lanes)
+
+
+def _ratio_bars(measures: Sequence[str], position: Spec) -> Spec:
+    colors = []
+    for measure in measures:
+        _, color = _MEASURES[measure]
+        colors.append(color)
+    scale = {"domain": measures, "range": colors}
+    facts = tooltip("set", "measure", "ratio")
+    bar = {"type": "bar"}
+    return layer("", bar, **position, color=nominal("measure", scale=scale), tooltip=facts)
 
 
 def _logarithmic_axis(least: float, most: float) -> Spec:
-    room = _ROOM if least < 1 else 1
-    scale = {"type": "log", "domain": [vega.rounded(least / room), most], "nice": False}
-    ticks = {"values": vega.decades(least / room, most), "format": ",~r"}
+    if least < 1:
+        least /= _ROOM
+    scale = {"type": "log", "domain": [rounded(least), most], "nice": False}
+    ticks = {"values": decades(least, most), "format": ",~r"}
     return {**_AXIS, "title": "times the baseline, logarithmic", "scale": scale, "axis": ticks}
 
 
-def _labels(position: Spec, *, beside_bars: bool) -> Iterator[Spec]:
+def _ratio_labels(position: Spec, *, beside_bars: bool) -> Iterator[Spec]:
     """Yield the labels right of the bars; ``beside_bars``, left of those that end left of 1."""
-    sides = {"left": {"gte": 1}, "right": {"lt": 1}} if beside_bars else {"left": {"gte": 0}}
-    for align, bounds in sides.items():
-        mark = {"type": "text", "align": align, "dx": 4 if align == "left" else -4}
-        label = vega.layer("", mark, **position, text=vega.nominal("label"))
-        yield {"transform": [{"filter": {"field": "ratio", **bounds}}], **label}
+    if not beside_bars:
+        yield _ratio_label("left", 4, {"gte": 0}, position)
+        return
+    yield _ratio_label("left", 4, {"gte": 1}, position)
+    yield _ratio_label("right", -4, {"lt": 1}, position)
+
+
+def _ratio_label(align: str, dx: int, bounds: Spec, position: Spec) -> Spec:
+    """Return the labels of the ratios within ``bounds``."""
+    mark = {"type": "text", "align": align, "dx": dx}
+    label = layer("", mark, **position, text=nominal("label"))
+    return {"transform": [{"filter": {"field": "ratio", **bounds}}], **label}

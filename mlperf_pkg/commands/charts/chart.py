@@ -89,19 +89,20 @@ class Chart(Struct, frozen=True):
 
         All strings are made visible: the library that draws ends the process on some characters.
         """
-        document: Spec = _all_visible(
-            {
-                "$schema": SCHEMA,
-                "padding": 10,
-                **self.spec,
-                "title": {"text": self.title, "subtitle": self.subject, **_TITLE},
-                "description": self.description,
-                "width": WIDTH,
-                "datasets": {name: list(rows) for name, rows in self.data.items()},
-                "config": {**_CONFIG_OF_FILES, "background": "white"},
-            }
-        )
-        return document
+        title = {"text": self.title, "subtitle": self.subject, **_TITLE}
+        datasets = {name: list(rows) for name, rows in self.data.items()}
+        document = {
+            "$schema": SCHEMA,
+            "padding": 10,
+            **self.spec,
+            "title": title,
+            "description": self.description,
+            "width": WIDTH,
+            "datasets": datasets,
+            "config": {**_CONFIG_OF_FILES, "background": "white"},
+        }
+        visible_document: Spec = _all_visible(document)
+        return visible_document
 
 
 def prepared(name: str, path: str, function: Callable[[], Iterable[Chart | None]]) -> list[Chart]:
@@ -134,10 +135,15 @@ def quantitative(
     field: str, title: str | None = None, axis: Spec | None = None, **scale: Any
 ) -> Spec:
     """Return the encoding of numbers in ``field``; the axis need not begin at zero."""
-    zero = {} if scale.get("type") == "log" else {"zero": False}
-    encoding = {"title": title, "scale": {**zero, **scale}, "axis": axis}
-    shown = {name: part for name, part in encoding.items() if part is not None}
-    return {"field": field, "type": "quantitative", **shown}
+    encoding: Spec = {"field": field, "type": "quantitative"}
+    if title is not None:
+        encoding["title"] = title
+    if scale.get("type") != "log":
+        scale = {"zero": False, **scale}
+    encoding["scale"] = scale
+    if axis is not None:
+        encoding["axis"] = axis
+    return encoding
 
 
 def nominal(field: str, **more: Any) -> Spec:
@@ -154,17 +160,20 @@ def styled(
     """
     values = set(present)
     names = [name for name in looks if name in values]
-    scales = {
-        channel: {"domain": names, "range": [getattr(looks[name], channel) for name in names]}
-        for channel in ("color", "shape")
+    colors = [looks[name].color for name in names]
+    shapes = [looks[name].shape for name in names]
+    return {
+        "color": nominal(field, scale={"domain": names, "range": colors}, **more),
+        "shape": nominal(field, scale={"domain": names, "range": shapes}, **more),
     }
-    return {channel: nominal(field, scale=scale, **more) for channel, scale in scales.items()}
 
 
 def layer(data: str, mark: Spec, **encoding: Any) -> Spec:
     """Return a layer of a chart: a mark for each row of ``data`` (empty: of the whole chart)."""
-    named = {"data": {"name": data}} if data else {}
-    return {**named, "mark": mark, "encoding": encoding}
+    spec: Spec = {"mark": mark, "encoding": encoding}
+    if data:
+        return {"data": {"name": data}, **spec}
+    return spec
 
 
 def dots(size: float, opacity: float = 1) -> Spec:
@@ -179,8 +188,13 @@ def decades(least: float, most: float) -> list[float]:
     """
     first = floor(log10(least))
     last = ceil(log10(most))
-    steps = (1, 2, 5) if last - first <= 3 else (1,)  # noqa: PLR2004
-    return [rounded(step * 10.0**power) for power in range(first, last + 1) for step in steps]
+    steps = [1, 2, 5]
+    if last - first > 3:  # noqa: PLR2004
+        steps = [1]
+    ticks = []
+    for power in range(first, last + 1):
+        ticks += [rounded(step * 10.0**power) for step in steps]
+    return ticks
 
 
 def tooltip(*fields: str) -> list[Spec]:
@@ -191,10 +205,11 @@ def tooltip(*fields: str) -> list[Spec]:
 def thinned(items: Iterable[_Item], limit: int) -> list[_Item]:
     """Return at most ``limit`` + 1 of the items, evenly chosen, with the first and the last."""
     candidates = list(items)
-    chosen = candidates[:: max(1, ceil(len(candidates) / limit))]
-    if not candidates or chosen[-1] is candidates[-1]:
-        return chosen
-    return [*chosen, candidates[-1]]
+    step = max(1, ceil(len(candidates) / limit))
+    chosen = candidates[::step]
+    if candidates and chosen[-1] is not candidates[-1]:
+        chosen.append(candidates[-1])
+    return chosen
 
 
 def rounded(value: float, digits: int = 5) -> float:
@@ -204,7 +219,8 @@ def rounded(value: float, digits: int = 5) -> float:
 
 def _all_visible(value: Any) -> Any:
     if isinstance(value, str):
-        return "\n".join(map(visible, value.split("\n")))  # labels may have several lines
+        lines = value.split("\n")  # labels may have several lines
+        return "\n".join(map(visible, lines))
     if isinstance(value, Mapping):
         return {visible(name): _all_visible(item) for name, item in value.items()}
     if isinstance(value, list | tuple):

@@ -36,9 +36,14 @@ def drawn_sets(checked: Checked) -> Iterator[DrawnSet]:
     """Yield the result sets of a check with ``curves``, in the order of its report."""
     runs = {run.path: run for run in checked.runs}
     for scored in scores(checked).sets:
-        usage = next((runs[run.path].usage for run in scored.runs), "training")
-        drawn = tuple(DrawnRun(run, runs[run.path].curve or Curve()) for run in scored.runs)
-        yield DrawnSet(scored.row, drawn, usage)
+        usage = "training"
+        if scored.runs:
+            usage = runs[scored.runs[0].path].usage
+        drawn_runs = []
+        for row in scored.runs:
+            curve = runs[row.path].curve or Curve()
+            drawn_runs.append(DrawnRun(row, curve))
+        yield DrawnSet(scored.row, tuple(drawn_runs), usage)
 
 
 def set_charts(drawn: DrawnSet, points: int = 150, spans: int = 40) -> list[Chart]:
@@ -52,11 +57,10 @@ def set_charts(drawn: DrawnSet, points: int = 150, spans: int = 40) -> list[Char
         "rcp": lambda: [rcp(drawn)],
         "timeline": lambda: [timeline(drawn, spans)],
     }
-    return [
-        replace(chart, subject=drawn.subject)
-        for name, function in kinds.items()
-        for chart in prepared(name, drawn.row.path, function)
-    ]
+    charts: list[Chart] = []
+    for name, function in kinds.items():
+        charts += prepared(name, drawn.row.path, function)
+    return [replace(chart, subject=drawn.subject) for chart in charts]
 
 
 def files(checked: Checked, names: Collection[str]) -> dict[str, Chart]:
@@ -65,14 +69,25 @@ def files(checked: Checked, names: Collection[str]) -> dict[str, Chart]:
     File names consist of letters, digits, ``.``, ``_`` and ``-``, whatever the names of folders.
     """
     charts: dict[str, Chart] = {}
-    drawn = [(item.row, chart) for item in drawn_sets(checked) for chart in set_charts(item)]
-    # Several sets may be in one folder.
-    named = [(row.path if set_name(row.path) else row.id, chart) for row, chart in drawn]
-    for name, chart in (*named, *scoreboard(checked.report.result_sets)):
-        if chart.name.partition("-")[0] in names:
-            plain = _UNSAFE.sub("-", f"{name}.{chart.name}").lstrip(".-")[-MAX_NAME:]
-            charts[unused(plain, charts)] = chart
+    for name, chart in _named_charts(checked):
+        kind = chart.name.partition("-")[0]
+        if kind in names:
+            plain = _UNSAFE.sub("-", f"{name}.{chart.name}").lstrip(".-")
+            file = unused(plain[-MAX_NAME:], charts)
+            charts[file] = chart
     return charts
+
+
+def _named_charts(checked: Checked) -> Iterator[tuple[str, Chart]]:
+    """Yield the charts of a check, with the name of the result set or the benchmark."""
+    for drawn_set in drawn_sets(checked):
+        row = drawn_set.row
+        name = row.path
+        if not set_name(row.path):  # several sets may be in one folder
+            name = row.id
+        for chart in set_charts(drawn_set):
+            yield name, chart
+    yield from scoreboard(checked.report.result_sets)
 
 
 # ---- pictures, and the libraries for a page -----------------------------------------------
@@ -122,10 +137,11 @@ def drawn(charts: Sequence[Chart], format_: str) -> list[bytes | WorkerLostError
     """
     with pool(1) as workers:
         draw = partial(workers.map, partial(_draw, format_), instead=lambda error: error)
-        return [
-            next(iter(draw([chart]))) if isinstance(picture, WorkerLostError) else picture
-            for chart, picture in zip(charts, list(draw(charts)), strict=True)
-        ]
+        pictures = list(draw(charts))
+        for index, chart in enumerate(charts):
+            if isinstance(pictures[index], WorkerLostError):
+                [pictures[index]] = draw([chart])
+        return pictures
 
 
 def file_format(file: Path, *endings: str) -> str:
@@ -134,11 +150,12 @@ def file_format(file: Path, *endings: str) -> str:
     Raises:
         UserError: the file has another ending, or vl-convert-python is not installed.
     """
-    if file.suffix.lower() not in endings:
+    ending = file.suffix.lower()
+    if ending not in endings:
         expected = f"{', '.join(endings[:-1])} or {endings[-1]}"
         raise UserError(f"{file}: not a chart format; expected {expected}")
     library()
-    return file.suffix.lower().removeprefix(".")
+    return ending.removeprefix(".")
 
 
 def picture_of(chart: Chart, format_: str, file: Path) -> bytes:

@@ -3,19 +3,44 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain, pairwise
+from itertools import pairwise
 from statistics import median, quantiles
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.commands.charts import chart as vega
-from mlperf_pkg.commands.charts.chart import Chart, Look, Rows, Spec
+from mlperf_pkg.commands.charts.chart import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    RED,
+    TARGET_RULE,
+    Chart,
+    Look,
+    Rows,
+    Spec,
+    dots,
+    layer,
+    nominal,
+    quantitative,
+    rounded,
+    styled,
+    thinned,
+    tooltip,
+    view,
+)
 from mlperf_pkg.infra.json_values import to_finite
-from mlperf_pkg.results import rcp as points
 from mlperf_pkg.results import wording
-from mlperf_pkg.results.rcp import ReferencePoint
+from mlperf_pkg.results.rcp import (
+    NO_LIMIT,
+    ReferencePoint,
+    has_limit,
+    margin_in_words,
+    prune,
+    reference_points,
+)
 from mlperf_pkg.results.report import RcpRow, ResultSetRow, RunRow
 from mlperf_pkg.results.scoring import NO_TIME, NOT_CONVERGED
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
@@ -26,9 +51,9 @@ COUNTS = "counts"
 DROPPED = "dropped"
 FAILED = "did not converge"
 _STATES = {
-    COUNTS: Look(vega.BLUE, "circle"),
-    DROPPED: Look(vega.GREY, "cross"),
-    FAILED: Look(vega.RED, "triangle-up"),
+    COUNTS: Look(BLUE, "circle"),
+    DROPPED: Look(GREY, "cross"),
+    FAILED: Look(RED, "triangle-up"),
 }
 
 
@@ -48,11 +73,13 @@ class DrawnRun(Struct, frozen=True):
         """Whether and how it counts in the score."""
         if self.row.dropped in (NOT_CONVERGED, NO_TIME):
             return FAILED
-        return DROPPED if self.row.dropped else COUNTS
+        if self.row.dropped:
+            return DROPPED
+        return COUNTS
 
     def evaluations(self, metric: str) -> list[Evaluation]:
         """Return the evaluations of a metric."""
-        return [one for one in self.curve.evaluations if metric in one.values]
+        return [evaluation for evaluation in self.curve.evaluations if metric in evaluation.values]
 
     def spans(self, *phases: Phase) -> list[Span]:
         """Return the spans of these phases."""
@@ -77,12 +104,22 @@ class DrawnSet(Struct, frozen=True):
         row = self.row
         details = [row.division or "no division", row.scaling or "", f"round {row.round}"]
         names = [row.submitter or "", row.system or "", row.benchmark]
-        return f"{', '.join(filter(None, names))} ({', '.join(filter(None, details))})"
+        name = ", ".join(filter(None, names))
+        detail = ", ".join(filter(None, details))
+        return f"{name} ({detail})"
 
     @property
     def unit(self) -> str:
         """The unit in which convergence is counted."""
-        return self.rules.unit if self.rules else "epochs or samples"
+        rules = self.rules
+        if rules is None:
+            return "epochs or samples"
+        return rules.unit
+
+
+def _state_looks(runs: Sequence[DrawnRun]) -> dict[str, Spec]:
+    """Return the encodings of the field ``state``, for these runs."""
+    return styled("state", _STATES, (run.state for run in runs))
 
 
 # ---- convergence: quality against training, a line per run, with the target ---------------
@@ -91,62 +128,74 @@ class DrawnSet(Struct, frozen=True):
 MOST_METRICS = 4
 MAX_METRIC = 40  # characters of its name
 _CROWD = 800  # points above which they are drawn small
+_TARGET_LABEL: Spec = {"type": "text", "align": "left", "dx": 4, "dy": -7, "x": 0}
 
 
 def curves(drawn: DrawnSet, max_points: int) -> Iterator[Chart]:
     """Yield a chart for each metric, with at most about ``max_points`` points of each run."""
     targets = goals(drawn.rules)
-    evaluations = chain.from_iterable(run.curve.evaluations for run in drawn.runs)
-    logged = dict.fromkeys(chain.from_iterable(one.values for one in evaluations))
-    metrics = [metric for metric in logged if not targets or metric in targets][:MOST_METRICS]
-    for number, metric in enumerate(metrics, 1):
-        name = "curves" if len(metrics) == 1 else f"curves-{number}"
+    metrics: dict[str, None] = {}
+    for run in drawn.runs:
+        for evaluation in run.curve.evaluations:
+            metrics |= dict.fromkeys(evaluation.values)
+    shown = [metric for metric in metrics if not targets or metric in targets][:MOST_METRICS]
+    for number, metric in enumerate(shown, 1):
+        name = "curves"
+        if len(shown) > 1:
+            name = f"curves-{number}"
         yield _curve(name, drawn, metric, targets.get(metric), max_points)
 
 
 def _curve(name: str, drawn: DrawnSet, metric: str, target: float | None, max_points: int) -> Chart:
-    rows = [
-        {
-            "run": run.name,
-            "state": run.state,
-            "at": vega.rounded(evaluation.position, 7),
-            "value": vega.rounded(evaluation.values[metric]),
-        }
-        for run in drawn.runs
-        for evaluation in vega.thinned(run.evaluations(metric), max_points)
-    ]
-    goal = [] if target is None else [{"target": target, "label": f"target {target:g}"}]
     quality = metric[:MAX_METRIC] or "evaluation"
+    title = "Convergence"
+    if metric:
+        title += f": {quality}"
+    text = f"{quality} against {drawn.unit} trained, {len(drawn.runs)} runs"
+    goal: Rows = []
+    if target is not None:
+        text += f" and the target {target:g}"
+        goal = [{"target": target, "label": f"target {target:g}"}]
+    text += "."
     longest = max(len(run.evaluations(metric)) for run in drawn.runs)
-    aim = "" if target is None else f" and the target {target:g}"
-    text = f"{quality} against {drawn.unit} trained, {len(drawn.runs)} runs{aim}."
     if longest > max_points:
         text += f" Of up to {longest} evaluations of a run, {max_points} are shown."
-    title = "Convergence" + (f": {quality}" if metric else "")
-    looks = vega.styled("state", _STATES, (run.state for run in drawn.runs))
-    layers = _curve_layers(quality, drawn.unit, looks, crowded=len(rows) > _CROWD)
-    return Chart(name, title, text, vega.view(layers, 260), {"points": rows, "target": goal})
+    rows = list(_curve_points(drawn, metric, max_points))
+    layers = _curve_layers(quality, drawn, crowded=len(rows) > _CROWD)
+    return Chart(name, title, text, view(layers, 260), {"points": rows, "target": goal})
 
 
-def _curve_layers(
-    quality: str, unit: str, looks: Mapping[str, Spec], *, crowded: bool
-) -> list[Spec]:
+def _curve_points(drawn: DrawnSet, metric: str, max_points: int) -> Iterator[Mapping[str, Any]]:
+    for run in drawn.runs:
+        for evaluation in thinned(run.evaluations(metric), max_points):
+            value = evaluation.values[metric]
+            yield {
+                "run": run.name,
+                "state": run.state,
+                "at": rounded(evaluation.position, 7),
+                "value": rounded(value),
+            }
+
+
+def _curve_layers(quality: str, drawn: DrawnSet, *, crowded: bool) -> list[Spec]:
+    line = {"type": "line", "size": 1.2, "opacity": 0.55}
+    points = dots(22, 0.8)
+    if crowded:
+        line["opacity"] = 0.3
+        points = dots(7, 0.6)
+    looks = _state_looks(drawn.runs)
     target = {"field": "target", "type": "quantitative"}
-    label = {"type": "text", "align": "left", "dx": 4, "dy": -7, "x": 0}
-    line = {"type": "line", "size": 1.2, "opacity": 0.3 if crowded else 0.55}
-    dots = vega.dots(7, 0.6) if crowded else vega.dots(22, 0.8)
+    x = quantitative("at", f"{drawn.unit} trained")
+    y = quantitative("value", quality)
     order = {"field": "at", "type": "quantitative"}
-    by_run = {"detail": vega.nominal("run"), "order": order, "color": looks["color"]}
-    x = vega.quantitative("at", f"{unit} trained")
-    y = vega.quantitative("value", quality)
-    at = vega.quantitative("at")
-    value = vega.quantitative("value")
-    facts = vega.tooltip("run", "at", "value", "state")
+    by_run = {"detail": nominal("run"), "order": order, "color": looks["color"]}
+    place = {"x": quantitative("at"), "y": quantitative("value")}
+    facts = tooltip("run", "at", "value", "state")
     return [
-        vega.layer("target", vega.TARGET_RULE, y=target),
-        vega.layer("target", label, y=target, text=vega.nominal("label")),
-        vega.layer("points", line, x=x, y=y, **by_run),
-        vega.layer("points", dots, x=at, y=value, **looks, tooltip=facts),
+        layer("target", TARGET_RULE, y=target),
+        layer("target", _TARGET_LABEL, y=target, text=nominal("label")),
+        layer("points", line, x=x, y=y, **by_run),
+        layer("points", points, **place, **looks, tooltip=facts),
     ]
 
 
@@ -154,6 +203,10 @@ def _curve_layers(
 
 
 _ROWS = 5  # of points, so that equal times do not cover each other
+_BOX_LINE: Spec = {"type": "rule", "color": BLUE}
+_BOX: Spec = {"type": "bar", "height": 14, "color": BLUE, "opacity": 0.45}
+_BOX_MEDIAN: Spec = {"type": "tick", "color": "currentColor", "height": 14, "thickness": 2}
+_MEAN_LABEL: Spec = {"type": "text", "dx": 5, "align": "left", "y": 4}
 
 
 def times(drawn: DrawnSet) -> Chart | None:
@@ -161,54 +214,73 @@ def times(drawn: DrawnSet) -> Chart | None:
     timed = [run for run in drawn.runs if run.row.minutes is not None]
     if not timed:
         return None
-    runs: list[dict[str, Any]] = [
-        {
+    runs = list(_timed_rows(timed))
+    counted = [run["minutes"] for run in runs if run["state"] == COUNTS]
+    dropped = [run for run in timed if run.state == DROPPED]
+    mean = drawn.row.unscaled_minutes
+    data = {"runs": runs, "box": _box(counted), "mean": _mean(mean)}
+    text = (
+        f"{len(timed)} runs with a time, {len(counted)} of them count,"
+        f" {len(dropped)} are dropped as fastest or slowest."
+        f" Olympic mean {wording.minutes(mean)} minutes."
+    )
+    layers = _time_layers(_state_looks(timed))
+    # A layer without data makes a warning in the console.
+    shown = [spec for spec in layers if data[spec["data"]["name"]]]
+    return Chart("times", "Times of the runs", text, view(shown, 110), data)
+
+
+def _timed_rows(timed: Sequence[DrawnRun]) -> Iterator[Mapping[str, Any]]:
+    for index, run in enumerate(timed):
+        minutes = run.row.minutes or 0
+        yield {
             "run": run.name,
-            "minutes": vega.rounded(run.row.minutes or 0, 7),
+            "minutes": rounded(minutes, 7),
             "state": run.state,
             "why": wording.outcome(run.row),
             "row": index % _ROWS,
         }
-        for index, run in enumerate(timed)
-    ]
-    counted = [run["minutes"] for run in runs if run["state"] == COUNTS]
-    mean = drawn.row.unscaled_minutes
-    label = f"olympic mean {wording.minutes(mean)}"
-    box: list[Mapping[str, Any]] = []
-    if len(counted) > 1:  # a box has two ends
-        cuts = (vega.rounded(cut, 7) for cut in quantiles(counted, method="inclusive"))
-        middle = dict(zip(("low", "median", "high"), cuts, strict=True))
-        box = [{"least": min(counted), "most": max(counted), **middle, "at": -1.6}]
-    means = [] if mean is None else [{"minutes": vega.rounded(mean, 7), "label": label}]
-    data: dict[str, Rows] = {"runs": runs, "box": box, "mean": means}
-    text = (
-        f"{len(timed)} runs with a time, {len(counted)} of them count,"
-        f" {sum(run['state'] == DROPPED for run in runs)} are dropped as fastest or slowest."
-        f" Olympic mean {wording.minutes(mean)} minutes."
-    )
-    # A layer without data makes a warning in the console.
-    looks = vega.styled("state", _STATES, (run.state for run in timed))
-    layers = [one for one in _time_layers(looks) if data[one["data"]["name"]]]
-    return Chart("times", "Times of the runs", text, vega.view(layers, 110), data)
+
+
+def _box(minutes: Sequence[float]) -> Rows:
+    """Return the box of the runs that count; a box has two ends."""
+    if len(minutes) <= 1:
+        return []
+    low, median_, high = quantiles(minutes, method="inclusive")
+    box = {
+        "least": min(minutes),
+        "most": max(minutes),
+        "low": rounded(low, 7),
+        "median": rounded(median_, 7),
+        "high": rounded(high, 7),
+        "at": -1.6,
+    }
+    return [box]
+
+
+def _mean(minutes: float | None) -> Rows:
+    if minutes is None:
+        return []
+    return [{"minutes": rounded(minutes, 7), "label": f"olympic mean {wording.minutes(minutes)}"}]
 
 
 def _time_layers(looks: Mapping[str, Spec]) -> list[Spec]:
     """Return the mean, a box from the fastest to the slowest with its middle half, and points."""
-    x = vega.quantitative("minutes", "minutes to train")
+    x = quantitative("minutes", "minutes to train")
     y = {"field": "row", "type": "quantitative", "axis": None, "scale": {"domain": [-3, _ROWS]}}
-    half = {"type": "bar", "height": 14, "color": vega.BLUE, "opacity": 0.45}
-    median = {"type": "tick", "color": "currentColor", "height": 14, "thickness": 2}
-    label = {"type": "text", "dx": 5, "align": "left", "y": 4}
-    box = {**y, "field": "at"}
-    line = {"type": "rule", "color": vega.BLUE}
-    facts = vega.tooltip("run", "minutes", "why")
+    box_y = {**y, "field": "at"}
+    least = {**x, "field": "least"}
+    low = {**x, "field": "low"}
+    middle = {**x, "field": "median"}
+    mean_facts = tooltip("label")
+    run_facts = tooltip("run", "minutes", "why")
     return [
-        vega.layer("mean", vega.TARGET_RULE, x=x, tooltip=vega.tooltip("label")),
-        vega.layer("mean", label, x=x, text={"field": "label"}),
-        vega.layer("box", line, y=box, x={**x, "field": "least"}, x2={"field": "most"}),
-        vega.layer("box", half, y=box, x={**x, "field": "low"}, x2={"field": "high"}),
-        vega.layer("box", median, y=box, x={**x, "field": "median"}),
-        vega.layer("runs", vega.dots(60, 0.85), x=x, y=y, **looks, tooltip=facts),
+        layer("mean", TARGET_RULE, x=x, tooltip=mean_facts),
+        layer("mean", _MEAN_LABEL, x=x, text={"field": "label"}),
+        layer("box", _BOX_LINE, y=box_y, x=least, x2={"field": "most"}),
+        layer("box", _BOX, y=box_y, x=low, x2={"field": "high"}),
+        layer("box", _BOX_MEDIAN, y=box_y, x=middle),
+        layer("runs", dots(60, 0.85), x=x, y=y, **looks, tooltip=run_facts),
     ]
 
 
@@ -220,64 +292,101 @@ _SHORTEST = 1e-3  # minutes: the shortest axis
 _INIT_SHARE = 0.3  # of the longest run: the longest part of an initialisation that is drawn
 _LANE_HEIGHT = 15  # pixels
 _TRAINING = "training"
-_COLORS = {Phase.INIT: vega.GREY, _TRAINING: vega.BLUE, Phase.EVALUATION: vega.ORANGE}
+_COLORS = {Phase.INIT: GREY, _TRAINING: BLUE, Phase.EVALUATION: ORANGE}
 _AXIS = {"labelLimit": 110, "labelOverlap": False, "ticks": False, "domain": False}
-_LANE: Spec = vega.nominal("run", title=None, sort={"field": "order", "op": "min"}, axis=_AXIS)
+_LANE: Spec = nominal("run", title=None, sort={"field": "order", "op": "min"}, axis=_AXIS)
+_BAR: Spec = {"type": "bar", "height": {"band": 0.75}, "clip": True}
+_EDGE: Spec = {
+    "type": "tick",
+    "color": "currentColor",
+    "opacity": 0.45,
+    "thickness": 1,
+    "clip": True,
+}
 
 
 def timeline(drawn: DrawnSet, max_spans: int) -> Chart | None:
     """Return the chart with about ``max_spans`` spans per phase of a run; None if it is empty."""
-    rows = [row for index, run in enumerate(drawn.runs) for row in _bars(index, run, max_spans)]
-    if not rows:
+    spans = list(_bars(drawn, max_spans))
+    if not spans:
         return None
-    # Some runs evaluate after their end, which does not count; some have no end.
-    stops = (max((span.stop for span in run.curve.spans), default=0.0) for run in drawn.runs)
-    lengths = (to_finite(r.row.minutes) or stop for r, stop in zip(drawn.runs, stops, strict=True))
-    longest = max(_SHORTEST, *lengths)
-    earliest = max(min(row["start"] for row in rows), -_INIT_SHARE * longest)
-    edges: list[dict[str, Any]] = [
-        {"run": run.name, "order": index, "stop": span.stop}
-        for index, run in enumerate(drawn.runs)
-        for span in vega.thinned(run.spans(Phase.EPOCH, Phase.BLOCK), max_spans)
-    ]
+    longest = _longest(drawn)
+    earliest = min(span["start"] for span in spans)
+    earliest = max(earliest, -_INIT_SHARE * longest)
     decimals = _DECIMALS - math.floor(math.log10(longest))
-    logged = max(len(run.spans(phase)) for run in drawn.runs for phase in Phase)
+    layers = _timeline_layers(round(earliest, decimals), round(longest, decimals))
+    data = {
+        "spans": [_rounded_times(span, decimals) for span in spans],
+        "edges": [_rounded_times(edge, decimals) for edge in _edges(drawn, max_spans)],
+    }
+    text = _timeline_text(drawn, max_spans)
+    spec = view(layers, _LANE_HEIGHT * len(drawn.runs))
+    return Chart("timeline", "Timeline of the runs", text, spec, data)
+
+
+def _timeline_text(drawn: DrawnSet, max_spans: int) -> str:
     text = (
         f"{len(drawn.runs)} runs: initialisation before minute 0 (cut at {_INIT_SHARE:.0%} of the"
         " longest run), training, evaluations, and the ends of epochs or blocks as lines."
     )
+    logged = 0
+    for run in drawn.runs:
+        for phase in Phase:
+            logged = max(logged, len(run.spans(phase)))
     if logged > max_spans:
         text += f" Of up to {logged} spans of a phase, {max_spans} are shown."
-    layers = _timeline_layers(round(earliest, decimals), round(longest, decimals))
-    spec = vega.view(layers, _LANE_HEIGHT * len(drawn.runs))
-    data = {
-        "spans": [r | {name: round(r[name], decimals) for name in ("start", "stop")} for r in rows],
-        "edges": [edge | {"stop": round(edge["stop"], decimals)} for edge in edges],
-    }
-    return Chart("timeline", "Timeline of the runs", text, spec, data)
+    return text
 
 
-def _bars(index: int, run: DrawnRun, max_spans: int) -> Iterator[dict[str, Any]]:
-    lane = {"run": run.name, "order": index}
-    minutes = to_finite(run.row.minutes)
-    if minutes is not None:
-        yield {**lane, "phase": _TRAINING, "start": 0.0, "stop": minutes}
-    for phase in (Phase.INIT, Phase.EVALUATION):
-        for span in vega.thinned(run.spans(phase), max_spans):
-            yield {**lane, "phase": phase.value, "start": span.start, "stop": span.stop}
+def _bars(drawn: DrawnSet, max_spans: int) -> Iterator[dict[str, Any]]:
+    for order, run in enumerate(drawn.runs):
+        lane = {"run": run.name, "order": order}
+        minutes = to_finite(run.row.minutes)
+        if minutes is not None:
+            yield {**lane, "phase": _TRAINING, "start": 0.0, "stop": minutes}
+        for phase in (Phase.INIT, Phase.EVALUATION):
+            for span in thinned(run.spans(phase), max_spans):
+                yield {**lane, "phase": phase.value, "start": span.start, "stop": span.stop}
+
+
+def _edges(drawn: DrawnSet, max_spans: int) -> Iterator[dict[str, Any]]:
+    """Yield the ends of epochs or blocks."""
+    for order, run in enumerate(drawn.runs):
+        for span in thinned(run.spans(Phase.EPOCH, Phase.BLOCK), max_spans):
+            yield {"run": run.name, "order": order, "stop": span.stop}
+
+
+def _longest(drawn: DrawnSet) -> float:
+    """Return the minutes of the longest run.
+
+    What some runs evaluate after their end does not count; some have no end.
+    """
+    longest = _SHORTEST
+    for run in drawn.runs:
+        last_stop = max((span.stop for span in run.curve.spans), default=0.0)
+        minutes = to_finite(run.row.minutes) or last_stop
+        longest = max(longest, minutes)
+    return longest
+
+
+def _rounded_times(row: dict[str, Any], decimals: int) -> dict[str, Any]:
+    rounded_row = row.copy()
+    for name in ("start", "stop"):
+        if name in row:
+            rounded_row[name] = round(row[name], decimals)
+    return rounded_row
 
 
 def _timeline_layers(earliest: float, latest: float) -> list[Spec]:
-    x = vega.quantitative("", "minutes from run_start", domain=[earliest, latest])
-    edge = {"type": "tick", "color": "currentColor", "opacity": 0.45, "thickness": 1, "clip": True}
-    bar = {"type": "bar", "height": {"band": 0.75}, "clip": True}
+    x = quantitative("", "minutes from run_start", domain=[earliest, latest])
+    start = {**x, "field": "start"}
+    stop = {**x, "field": "stop"}
     scale = {"domain": list(_COLORS), "range": list(_COLORS.values())}
-    color = vega.nominal("phase", scale=scale)
-    facts = vega.tooltip("run", "phase", "start", "stop")
-    at = {name: {"y": _LANE, "x": {**x, "field": name}} for name in ("start", "stop")}
+    color = nominal("phase", scale=scale)
+    facts = tooltip("run", "phase", "start", "stop")
     return [
-        vega.layer("spans", bar, **at["start"], x2={"field": "stop"}, color=color, tooltip=facts),
-        vega.layer("edges", edge, **at["stop"]),
+        layer("spans", _BAR, y=_LANE, x=start, x2={"field": "stop"}, color=color, tooltip=facts),
+        layer("edges", _EDGE, y=_LANE, x=stop),
     ]
 
 
@@ -292,12 +401,16 @@ _PRUNED = "pruned reference"
 _PASSED = "this set: pass"
 _FAILED = "this set: fail"
 _KINDS = {
-    _MEAN: Look(vega.BLUE, "circle"),
-    _PRUNED: Look(vega.GREY, "cross"),
-    _LIMIT: Look(vega.ORANGE, "stroke"),
-    _PASSED: Look(vega.GREEN, "diamond"),
-    _FAILED: Look(vega.RED, "diamond"),
+    _MEAN: Look(BLUE, "circle"),
+    _PRUNED: Look(GREY, "cross"),
+    _LIMIT: Look(ORANGE, "stroke"),
+    _PASSED: Look(GREEN, "diamond"),
+    _FAILED: Look(RED, "diamond"),
 }
+_HULL_LINE: Spec = {"type": "line", "size": 2}
+_LIMIT_LINE: Spec = {"type": "line", "strokeDash": [6, 4], "size": 2}
+_REFERENCE_TICK: Spec = {"type": "tick", "orient": "horizontal", "color": GREY, "opacity": 0.45}
+_MARGIN_LABEL: Spec = {"type": "text", "dy": 20, "fontWeight": "bold"}
 
 
 def rcp(drawn: DrawnSet) -> Chart | None:
@@ -306,30 +419,34 @@ def rcp(drawn: DrawnSet) -> Chart | None:
     rules = drawn.rules
     if test is None or rules is None:
         return None
-    runs = rules.runs
     ruleset = load_round(drawn.usage, drawn.row.round).ruleset
-    reference = points.reference_points(
-        drawn.usage, ruleset, rules.name, runs=runs.required, drop=runs.drop
+    required = rules.runs.required
+    reference = reference_points(
+        drawn.usage, ruleset, rules.name, runs=required, drop=rules.runs.drop
     )
     if not reference:
         return None
-    own = _own(test, drawn.row.system)
-    kinds = [_MEAN, _PRUNED, _LIMIT, *(point["kind"] for point in own)]
+    data = _reference_data(reference, required)
+    own = _own_point(test, drawn.row.system)
+    kinds = [_MEAN, _PRUNED, _LIMIT]
+    kinds += [point["kind"] for point in own]
     means = f"their means, the smallest acceptable mean, and this set: {wording.rcp(drawn.row)}"
-    return _chart(_data(reference, runs.required), own, drawn.unit, kinds, means)
+    return _rcp_chart(data, own, drawn.unit, kinds, means)
 
 
 def points_chart(
     reference: Sequence[ReferencePoint], required: int, unit: str, subject: str
 ) -> Chart:
     """Return the chart of reference points alone, for submissions of ``required`` runs."""
-    data = _data(tuple(reference), required)
-    kinds = [_LIMIT, *(point["kind"] for point in data["points"])]
+    data = _reference_data(tuple(reference), required)
+    kinds = [_LIMIT]
+    kinds += [point["kind"] for point in data["points"]]
     means = "their means, and the smallest acceptable mean"
-    return replace(_chart(data, [], unit, kinds, means), subject=subject)
+    chart = _rcp_chart(data, [], unit, kinds, means)
+    return replace(chart, subject=subject)
 
 
-def _chart(
+def _rcp_chart(
     data: Mapping[str, Rows], own: Rows, unit: str, kinds: Sequence[str], means: str
 ) -> Chart:
     """Return the chart of reference data and ``own`` results; ``means`` says what else it shows."""
@@ -338,98 +455,121 @@ def _chart(
     if far:
         runs = wording.counted(far, "reference run")
         text += f" {runs} beyond {_FAR} times the median not shown."
-    return Chart("rcp", _TITLE, text, _spec(unit, kinds), {**data, "own": own})
+    return Chart("rcp", _TITLE, text, _rcp_spec(unit, kinds), {**data, "own": own})
 
 
-def _own(test: RcpRow, system: str | None) -> Rows:
+def _own_point(test: RcpRow, system: str | None) -> Rows:
     """Return the point of a result set, if it has a mean at a batch size."""
     if test.mean is None or not math.isfinite(test.mean) or test.batch_size <= 0:
         return []
-    limit = None if test.minimum is None else vega.rounded(test.minimum, 7)
-    margin = "" if test.margin_percent is None else points.margin_in_words(test.margin_percent)
-    return [
-        {
-            "batch": test.batch_size,
-            "mean": vega.rounded(test.mean, 7),
-            "kind": _PASSED if test.official_pass else _FAILED,
-            "name": system,
-            "limit": points.NO_LIMIT if test.no_limit_reason else limit,
-            "margin": points.NO_LIMIT if test.no_limit_reason else margin,
-        }
-    ]
+    limit: float | str | None = None
+    margin = ""
+    if test.no_limit_reason:
+        limit = NO_LIMIT
+        margin = NO_LIMIT
+    else:
+        if test.minimum is not None:
+            limit = rounded(test.minimum, 7)
+        if test.margin_percent is not None:
+            margin = margin_in_words(test.margin_percent)
+    kind = _FAILED
+    if test.official_pass:
+        kind = _PASSED
+    point = {
+        "batch": test.batch_size,
+        "mean": rounded(test.mean, 7),
+        "kind": kind,
+        "name": system,
+        "limit": limit,
+        "margin": margin,
+    }
+    return [point]
 
 
 @lru_cache(maxsize=64)
-def _data(reference: tuple[ReferencePoint, ...], required: int) -> Mapping[str, Rows]:
+def _reference_data(reference: tuple[ReferencePoint, ...], required: int) -> Mapping[str, Rows]:
     """Return the reference data, the same rows for all result sets of one benchmark.
 
     A page stores rows that are the same only once.
     """
-    hull = points.prune(reference)
-    along = list(_along(hull, required))
-    kept = {point.name for point in hull}
-    near = list[Mapping[str, Any]]()
-    far = list[Mapping[str, Any]]()
+    hull = prune(reference)
+    means: list[Mapping[str, Any]] = []
+    limits: list[Mapping[str, Any]] = []
+    for point in _along(hull, required):
+        limit = None  # breaks the line where there is no lower limit
+        if has_limit(point):
+            limit = point.minimum
+        means.append(_line_point(point.batch_size, point.mean, _MEAN))
+        limits.append(_line_point(point.batch_size, limit, _LIMIT))
+    near: list[Mapping[str, Any]] = []
+    far: list[Mapping[str, Any]] = []
     for point in reference:
+        farthest = _FAR * median(point.to_converge)
         for value in point.to_converge:
-            own = far if value > _FAR * median(point.to_converge) else near
-            own.append({"batch": point.batch_size, "mean": vega.rounded(value, 6)})
-    return {
-        "points": [
-            {
-                "batch": p.batch_size,
-                "mean": vega.rounded(p.mean, 7),
-                "limit": vega.rounded(p.minimum, 7) if points.has_limit(p) else points.NO_LIMIT,
-                "kind": _MEAN if p.name in kept else _PRUNED,
-                "name": p.name,
-            }
-            for p in reference
-        ],
-        "runs": near,
-        "far": far,
-        "hull": [_on_line(point.batch_size, point.mean, _MEAN) for point in along],
-        # None breaks the line where there is no lower limit.
-        "limit": [
-            _on_line(point.batch_size, point.minimum if points.has_limit(point) else None, _LIMIT)
-            for point in along
-        ],
-    }
+            run = {"batch": point.batch_size, "mean": rounded(value, 6)}
+            if value > farthest:
+                far.append(run)
+            else:
+                near.append(run)
+    points = list(_reference_rows(reference, hull))
+    return {"points": points, "runs": near, "far": far, "hull": means, "limit": limits}
 
 
-def _on_line(batch: float, mean: float | None, kind: str) -> Mapping[str, Any]:
-    shown = None if mean is None else vega.rounded(mean, 6)
-    return {"batch": vega.rounded(batch), "mean": shown, "kind": kind}
+def _reference_rows(
+    reference: Sequence[ReferencePoint], hull: Sequence[ReferencePoint]
+) -> Iterator[Mapping[str, Any]]:
+    """Yield the rows of the points; those beside the ``hull`` are pruned."""
+    kept = {point.name for point in hull}
+    for point in reference:
+        limit: float | str = NO_LIMIT
+        if has_limit(point):
+            limit = rounded(point.minimum, 7)
+        kind = _PRUNED
+        if point.name in kept:
+            kind = _MEAN
+        yield {
+            "batch": point.batch_size,
+            "mean": rounded(point.mean, 7),
+            "limit": limit,
+            "kind": kind,
+            "name": point.name,
+        }
+
+
+def _line_point(batch: float, mean: float | None, kind: str) -> Mapping[str, Any]:
+    shown = None
+    if mean is not None:
+        shown = rounded(mean, 6)
+    return {"batch": rounded(batch), "mean": shown, "kind": kind}
 
 
 def _along(hull: Sequence[ReferencePoint], runs: int) -> Iterator[ReferencePoint]:
     """Yield the points and some between them: straight lines of the test bend on a log axis."""
     for low, high in pairwise(hull):
         yield low
+        growth = high.batch_size / low.batch_size
         for step in range(1, _STEPS):
-            size = low.batch_size * (high.batch_size / low.batch_size) ** (step / _STEPS)
+            size = low.batch_size * growth ** (step / _STEPS)
             yield ReferencePoint.between(low, high, size, runs=runs)
     yield from hull[-1:]
 
 
-def _spec(unit: str, kinds: Sequence[str]) -> Spec:
+def _rcp_spec(unit: str, kinds: Sequence[str]) -> Spec:
     scale = {"type": "log", "base": 2, "nice": False, "padding": 20}
-    x = vega.quantitative("batch", "global batch size", {"format": ",d"}, **scale)
+    x = quantitative("batch", "global batch size", {"format": ",d"}, **scale)
     # Browsers may have a wider font.
-    y = vega.quantitative("mean", f"{unit} to converge", {"titlePadding": 14}, padding=10)
-    looks = vega.styled("kind", _KINDS, kinds, legend={"columns": 2})
+    y = quantitative("mean", f"{unit} to converge", {"titlePadding": 14}, padding=10)
     place = {"x": x, "y": y}
-    line = {**place, "color": looks["color"]}
-    tick = {"type": "tick", "orient": "horizontal", "color": vega.GREY, "opacity": 0.45}
-    facts = ("name", "batch", "mean", "limit")
-    of_point = vega.tooltip(*facts, "kind")
-    of_own = vega.tooltip(*facts, "margin", "kind")
-    label = {"type": "text", "dy": 20, "fontWeight": "bold"}
+    looks = styled("kind", _KINDS, kinds, legend={"columns": 2})
+    color = looks["color"]
+    point_facts = tooltip("name", "batch", "mean", "limit", "kind")
+    own_facts = tooltip("name", "batch", "mean", "limit", "margin", "kind")
     layers = [
-        vega.layer("runs", tick, **place),
-        vega.layer("hull", {"type": "line", "size": 2}, **line),
-        vega.layer("limit", {"type": "line", "strokeDash": [6, 4], "size": 2}, **line),
-        vega.layer("points", vega.dots(60), **place, **looks, tooltip=of_point),
-        vega.layer("own", vega.dots(220), **place, **looks, tooltip=of_own),
-        vega.layer("own", label, **place, text=vega.nominal("margin")),
+        layer("runs", _REFERENCE_TICK, **place),
+        layer("hull", _HULL_LINE, **place, color=color),
+        layer("limit", _LIMIT_LINE, **place, color=color),
+        layer("points", dots(60), **place, **looks, tooltip=point_facts),
+        layer("own", dots(220), **place, **looks, tooltip=own_facts),
+        layer("own", _MARGIN_LABEL, **place, text=nominal("margin")),
     ]
-    return vega.view(layers, 260)
+    return view(layers, 260)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from operator import attrgetter, itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -84,10 +84,12 @@ class Point(Struct, frozen=True):
     def hardware(self, accelerator: str) -> str:
         """Return the number of an accelerator, and the availability if it is unusual."""
         name = f"{self.accelerators:,} \u00d7 {accelerator}"
-        return f"{name}, {self.availability}" if self.availability in _UNUSUAL else name
+        if self.availability in _UNUSUAL:
+            return f"{name}, {self.availability}"
+        return name
 
 
-class Section(Struct, frozen=True):
+class ResultSection(Struct, frozen=True):
     """A result set of a page; ``id`` is that of its element.
 
     ``settings`` are its batch size and hyperparameters in words; ``system`` is None if there is no
@@ -115,7 +117,9 @@ class Section(Struct, frozen=True):
     @property
     def accelerators(self) -> int | None:
         """The number of accelerators in the whole system."""
-        return self.system.accelerators if self.system else None
+        if self.system is None:
+            return None
+        return self.system.accelerators
 
     @property
     def accelerator(self) -> str:
@@ -125,8 +129,9 @@ class Section(Struct, frozen=True):
     @property
     def availability(self) -> str:
         """The availability: that of the rules for any spelling, else as described."""
-        status = (self.system.status if self.system else None) or ""
-        return category(status) or status
+        if self.system is None or not self.system.status:
+            return ""
+        return category(self.system.status) or self.system.status
 
     @property
     def description(self) -> Iterator[tuple[str, str]]:
@@ -140,18 +145,26 @@ class Section(Struct, frozen=True):
     def point(self) -> Point | None:
         """The score for charts; None if it or the number of accelerators is missing."""
         row = self.row
-        minutes = to_finite(self.row.score_minutes)
+        minutes = to_finite(row.score_minutes)
         if not minutes or not self.accelerators or row.scaling == "weak":
             return None
-        fails = " and ".join(basis for basis in BASES if getattr(row.verdict, basis) == "fail")
-        system = (row.submitter or "", self.accelerator, self.accelerators)
-        return Point(row.round, *system, minutes, self.availability, self.id, fails)
+        failing = [basis for basis in BASES if getattr(row.verdict, basis) == "fail"]
+        return Point(
+            round=row.round,
+            submitter=row.submitter or "",
+            accelerator=self.accelerator,
+            accelerators=self.accelerators,
+            minutes=minutes,
+            availability=self.availability,
+            element=self.id,
+            fails=" and ".join(failing),
+        )
 
     @property
     def title(self) -> str:
         """The heading: benchmark, system and submitter."""
         names = (self.row.benchmark, self.row.system, self.row.submitter)
-        return ", ".join(name for name in names if name)
+        return ", ".join(filter(None, names))
 
     @property
     def errors(self) -> list[ShownFinding]:
@@ -162,27 +175,40 @@ class Section(Struct, frozen=True):
     def facts(self) -> list[tuple[str, str]]:
         """Facts of the result set by title."""
         row = self.row
-        price = self.price
+        seeds = "FAIL"
+        if row.seeds.official_pass:
+            seeds = "pass"
         facts = [
             ("Minutes", wording.minutes(row.score_minutes)),
             ("Olympic mean", wording.minutes(row.unscaled_minutes)),
             ("Scaling factor", f"{row.scaling_factor:.4f}"),
             ("Summarizer", wording.minutes(row.official_minutes)),
-            ("Seeds", "pass" if row.seeds.official_pass else "FAIL"),
+            ("Seeds", seeds),
         ]
-        facts += [("Published", in_words(self.standing))] if self.standing else []
-        facts += [("Price", f"{price.usd:,.0f} US dollars ({price.source})")] if price else []
-        facts += [("Id", row.id), ("Path", row.path)]
-        facts += [("Note", row.score_note)] if row.score_note else []
-        facts += [("RCP", row.rcp.explanation)] if row.rcp else []
+        if self.standing:
+            facts.append(("Published", in_words(self.standing)))
+        if self.price:
+            price = f"{self.price.usd:,.0f} US dollars ({self.price.source})"
+            facts.append(("Price", price))
+        facts.append(("Id", row.id))
+        facts.append(("Path", row.path))
+        if row.score_note:
+            facts.append(("Note", row.score_note))
+        if row.rcp:
+            facts.append(("RCP", row.rcp.explanation))
         return facts
 
     def _text(self, name: str) -> str:
-        value = (self.system.contents or {}).get(name, "") if self.system else ""
-        return str(value).strip() if isinstance(value, str | int) else ""
+        """Return a field of the system description in words, empty if it is missing."""
+        if self.system is None or not self.system.contents:
+            return ""
+        value = self.system.contents.get(name, "")
+        if not isinstance(value, str | int):
+            return ""
+        return str(value).strip()
 
 
-def sections(checked: Checked, prices: Prices) -> Iterator[Section]:
+def sections(checked: Checked, prices: Prices) -> Iterator[ResultSection]:
     """Yield the result sets of a check with ``curves``, in the order of its report.
 
     Those of one submitter have their standing in the published record.
@@ -191,28 +217,34 @@ def sections(checked: Checked, prices: Prices) -> Iterator[Section]:
     if Submitters(checked.report).number <= 1:
         with suppress(PublishedResultsError):
             scored = with_standings(scored, checked)
-    for drawn, context, of_record in zip(
+    for drawn, context, scored_set in zip(
         drawn_sets(checked), checked.contexts, scored.sets, strict=True
     ):
-        name = context.system.system_name if context.system else None
-        price = price_of(prices, drawn.row.system, name)
+        system_name = None
+        if context.system:
+            system_name = context.system.system_name
+        price = price_of(prices, drawn.row.system, system_name)
         settings = _settings(context)
-        yield Section(drawn, context.system, settings, price, of_record.published)
+        yield ResultSection(drawn, context.system, settings, price, scored_set.published)
 
 
 def _settings(context: SetContext) -> dict[str, str]:
     """Return the values of all runs by key: ``1e-05``, or ``1, 2 (of 3 values)``."""
-    settings: list[tuple[str, str]] = []
+    logged: list[tuple[str, str]] = []
     for run in context.runs:
-        settings += (("global_batch_size", size) for size in run.batch_sizes[:1])
-        settings += islice(run.hyperparameters.items(), MOST_SETTINGS)
-    return {key: _listed(texts) for key, texts in islice(by_key(settings).items(), MOST_SETTINGS)}
+        if run.batch_sizes:
+            logged.append(("global_batch_size", run.batch_sizes[0]))
+        logged += islice(run.hyperparameters.items(), MOST_SETTINGS)
+    settings = islice(by_key(logged).items(), MOST_SETTINGS)
+    return {key: _listed(values) for key, values in settings}
 
 
 def _listed(texts: list[str]) -> str:
     values = list(dict.fromkeys(texts))
     text = ", ".join(values[:_MOST_VALUES])
-    return text if len(values) <= _MOST_VALUES else f"{text} (of {len(values)} values)"
+    if len(values) > _MOST_VALUES:
+        text += f" (of {len(values)} values)"
+    return text
 
 
 # ---- the cards of a round -----------------------------------------------------------------
@@ -242,7 +274,7 @@ _COST = attrgetter("cost")
 
 
 def cards(
-    sections: Iterable[Section],
+    sections: Iterable[ResultSection],
     record: Sequence[PublishedSet],
     companies: Mapping[str, Sequence[str]],
 ) -> Iterator[Card]:
@@ -251,48 +283,80 @@ def cards(
     ``record`` are the published sets, ``companies`` the submitters with their submissions. Scores
     are those of the Closed division, or of the Open one if there is no other.
     """
-    points = by_key(
-        ((one.row.benchmark, one.row.round, one.drawn.usage), (one.division, point))
-        for one in sections
-        if (point := one.point)
-    )
-    named = len({round_ for _, round_, _ in points}) > 1
-    for (benchmark, round_, usage), scored in sorted(points.items(), key=itemgetter(0)):
-        divisions = by_key(scored)
-        division = next((name for name in ("closed", "open") if name in divisions), "")
-        own = divisions.get(division) or next(iter(divisions.values()))
-        of_usage = (row for row in record if row.usage == usage)
-        alike = (row for row in of_usage if known_division(row.division) == division)
-        before = _earlier(alike, comparable_rounds(usage, round_, benchmark))
-        owners = {point.submitter for point in own}
-        by_name = {name: names for name, names in companies.items() if owners & {*names}}
-        other = "" if division == "closed" else f", {division or 'no'} division"
-        numbers = wording.counted(len(own), "result"), wording.counted(len(by_name), "submitter")
-        yield Card(
-            title=f"{benchmark}, round {round_}" if named else benchmark,
-            state=f"Benchmark={parameter(benchmark)}" + (f"&Round={round_}" if named else ""),
-            about=f"{', '.join(numbers)}{other}",
-            best=tuple(_best(own, before, by_name)),
-        )
+    groups = by_key(_scored(sections))
+    rounds = {group.round for group in groups}
+    for group, scored in sorted(groups.items(), key=itemgetter(0)):
+        division, points = _of_one_division(scored)
+        submitters = _submitters(points, companies)
+        title = group.benchmark
+        state = f"Benchmark={parameter(group.benchmark)}"
+        if len(rounds) > 1:
+            title += f", round {group.round}"
+            state += f"&Round={group.round}"
+        about = wording.counted(len(points), "result")
+        about += f", {wording.counted(len(submitters), 'submitter')}"
+        if division != "closed":
+            about += f", {division or 'no'} division"
+        before = _published_before(group, division, record)
+        yield Card(title, state, about, tuple(_best(points, before, submitters)))
+
+
+class _CardGroup(NamedTuple):
+    """What the scores of a card have in common."""
+
+    benchmark: str
+    round: str
+    usage: str
+
+
+def _scored(sections: Iterable[ResultSection]) -> Iterator[tuple[_CardGroup, tuple[str, Point]]]:
+    """Yield the scores with their card and division."""
+    for section in sections:
+        point = section.point
+        if point:
+            row = section.row
+            group = _CardGroup(row.benchmark, row.round, section.drawn.usage)
+            yield group, (section.division, point)
+
+
+def _of_one_division(scored: Iterable[tuple[str, Point]]) -> tuple[str, list[Point]]:
+    """Return the division that a card shows, empty if it has neither Closed nor Open scores."""
+    divisions = by_key(scored)
+    for division in ("closed", "open"):
+        if division in divisions:
+            return division, divisions[division]
+    return "", next(iter(divisions.values()))
+
+
+def _submitters(
+    points: Iterable[Point], companies: Mapping[str, Sequence[str]]
+) -> Mapping[str, Sequence[str]]:
+    """Return the companies that own one of the points, with their submissions."""
+    owners = {point.submitter for point in points}
+    return {name: names for name, names in companies.items() if owners.intersection(names)}
 
 
 def _best(
-    points: Sequence[Point], before: Sequence[Point], by_name: Mapping[str, Sequence[str]]
+    points: Sequence[Point], before: Sequence[Point], companies: Mapping[str, Sequence[str]]
 ) -> Iterator[Best]:
     """Yield the winner, the fastest of another submitter, and the fewest accelerator-minutes."""
     winner = min(points, key=_MINUTES)
-    cheapest = min(points, key=_COST)
-    winners = {winner.submitter}.union(*(n for n in by_name.values() if winner.submitter in n))
+    since = _since(before, winner)
+    yield Best("Winner", wording.minutes(winner.minutes), "min", winner, since)
+    winners = {winner.submitter}
+    for names in companies.values():
+        if winner.submitter in names:
+            winners.update(names)
     others = [point for point in points if point.submitter not in winners]
-    yield Best("Winner", wording.minutes(winner.minutes), "min", winner, _since(before, winner))
     if others:
         second = min(others, key=_MINUTES)
         gap = wording.change(winner.minutes, second.minutes)
-        gap = "equally fast" if gap == wording.UNCHANGED else gap
+        if gap == wording.UNCHANGED:
+            gap = "equally fast"
         yield Best("Runner-up", wording.minutes(second.minutes), "min", second, gap)
-    change = _since(before, cheapest, _COST)
-    unit = "accelerator-minutes"
-    yield Best("Per accelerator", f"{cheapest.cost:,.1f}", unit, cheapest, change)
+    cheapest = min(points, key=_COST)
+    since = _since(before, cheapest, _COST)
+    yield Best("Per accelerator", f"{cheapest.cost:,.1f}", "accelerator-minutes", cheapest, since)
 
 
 def _since(before: Sequence[Point], best: Point, value: Callable[[Point], float] = _MINUTES) -> str:
@@ -300,19 +364,36 @@ def _since(before: Sequence[Point], best: Point, value: Callable[[Point], float]
     if not before:
         return ""
     change = wording.change(min(map(value, before)), value(best))
-    word = "since" if change == wording.UNCHANGED else "as in" if " as " in change else "than"
+    if change == wording.UNCHANGED:
+        word = "since"
+    elif " as " in change:
+        word = "as in"
+    else:
+        word = "than"
     return f"{change} {word} {before[0].round}"
 
 
-def _earlier(record: Iterable[PublishedSet], names: Iterable[tuple[str, str]]) -> Sequence[Point]:
-    """Return the published scores of the latest of these rounds and benchmarks that has some."""
+def _published_before(
+    group: _CardGroup, division: str, record: Iterable[PublishedSet]
+) -> Sequence[Point]:
+    """Return the scores of the latest comparable round before that of a card which has some."""
     points: dict[tuple[str, str], list[Point]] = {}
     for row in record:
+        if row.usage != group.usage or known_division(row.division) != division:
+            continue
         if row.score_minutes and row.accelerators and row.scaling != "weak":
-            system = (row.submitter, row.accelerator_model, row.accelerators)
-            point = Point(row.round, *system, row.score_minutes)
+            point = Point(
+                round=row.round,
+                submitter=row.submitter,
+                accelerator=row.accelerator_model,
+                accelerators=row.accelerators,
+                minutes=row.score_minutes,
+            )
             points.setdefault((row.round, row.benchmark), []).append(point)
-    return next((points[name] for name in names if name in points), [])
+    for name in comparable_rounds(group.usage, group.round, group.benchmark):
+        if name in points:
+            return points[name]
+    return []
 
 
 # ---- the page -----------------------------------------------------------------------------
@@ -331,16 +412,16 @@ class BenchmarkSections(Struct, frozen=True):
 
     id: str
     title: str
-    sections: tuple[Section, ...]
+    sections: tuple[ResultSection, ...]
 
 
-class Content:
+class PageContent:
     """The page of a report; ``cards`` are those of a round, none for one submitter."""
 
     def __init__(
         self,
         report: Report,
-        sections: Sequence[Section],
+        sections: Sequence[ResultSection],
         lines: Mapping[tuple[str, int], str],
         record: Sequence[PublishedSet] = (),
     ) -> None:
@@ -349,25 +430,30 @@ class Content:
         self.submitters = Submitters(report)
         self.name = wording.edition(report.usage, report.round)
         self.is_round = self.submitters.number > 1
-        self.findings = tuple(
-            ShownFinding(f"f{index}", finding, lines.get((finding.path, finding.line or 0)))
-            for index, finding in enumerate(shown_findings(report))
-        )
+        self.findings = tuple(_numbered(report, lines))
         by_set = by_key((shown.finding.set, shown) for shown in self.findings)
-        self.sections = [
-            replace(section, id=f"s{index}", findings=tuple(by_set.get(section.row.id, ())))
-            for index, section in enumerate(sorted(sections, key=_sort_key))
-        ]
-        groups = by_key(((one.row.round, one.row.benchmark), one) for one in self.sections)
-        self.benchmarks = []
-        for index, ((round_, benchmark), members) in enumerate(groups.items()):
-            title = f"{benchmark}, round {round_}" if report.round is None else benchmark
-            self.benchmarks.append(BenchmarkSections(f"g{index}", title, tuple(members)))
-        made = cards(self.sections, record, report.submitters)
-        self.cards = list(made) if self.is_round else []
+        self.sections: list[ResultSection] = []
+        for index, section in enumerate(sorted(sections, key=_sort_key)):
+            set_findings = tuple(by_set.get(section.row.id, ()))
+            self.sections.append(replace(section, id=f"s{index}", findings=set_findings))
+        self.benchmarks = list(self._benchmarks())
+        self.cards: list[Card] = []
+        if self.is_round:
+            self.cards += cards(self.sections, record, report.submitters)
         self.columns = columns(self.sections)
         self.choices = choices(self.columns, self.sections)
         self.looks = Looks(section.accelerator for section in sections)
+
+    def _benchmarks(self) -> Iterator[BenchmarkSections]:
+        """Yield the result sets by benchmark; a report of several rounds names the round."""
+        groups = by_key(
+            ((section.row.round, section.row.benchmark), section) for section in self.sections
+        )
+        for index, ((round_, benchmark), members) in enumerate(groups.items()):
+            title = benchmark
+            if self.report.round is None:
+                title += f", round {round_}"
+            yield BenchmarkSections(f"g{index}", title, tuple(members))
 
     @property
     def verdicts(self) -> list[tuple[str, Verdict, str, list[tuple[str, str]]]]:
@@ -375,12 +461,12 @@ class Content:
 
         That is in words too, with the state of the page that shows it: ``4 of Google``.
         """
-        report = self.report
-        words = verdict_in_words
-        return [
-            (b.value, getattr(report.verdict, b), words(report, b), list(self._failing(b)))
-            for b in BASES
-        ]
+        verdicts = []
+        for basis in BASES:
+            verdict = getattr(self.report.verdict, basis)
+            words = verdict_in_words(self.report, basis)
+            verdicts.append((basis.value, verdict, words, list(self._failing(basis))))
+        return verdicts
 
     def _failing(self, basis: Basis) -> Iterator[tuple[str, str]]:
         rows = [section.row for section in self.sections]
@@ -388,17 +474,21 @@ class Content:
         if not failing:
             return
         yield f"{len(failing)} of {wording.counted(len(rows), 'result set')}", f"FAIL={basis}"
-        owners = Counter(_text(row.submitter) for row in failing) if self.is_round else Counter()
+        if not self.is_round:
+            return
+        owners = Counter(_text(row.submitter) for row in failing)
         for name, number in owners.most_common(_MOST_FAILING):
             yield f"{number} of {name}", f"Submitter={parameter(name)}&FAIL={basis}"
 
     @property
     def title(self) -> str:
         """The title of the window: the verdicts, except for a round."""
-        words = " / ".join(wording.VERDICTS[verdict] for _, verdict, *_ in self.verdicts)
-        return f"{self.name}: {'results' if self.is_round else words}"
+        if self.is_round:
+            return f"{self.name}: results"
+        verdicts = [wording.VERDICTS[verdict] for _, verdict, *_ in self.verdicts]
+        return f"{self.name}: {' / '.join(verdicts)}"
 
-    def cells(self, section: Section) -> list[tuple[ResultColumn, Span]]:
+    def cells(self, section: ResultSection) -> list[tuple[ResultColumn, Span]]:
         """Return the cells of a result set in the table, by column."""
         return list(zip(self.columns, Table(self.columns).spans(section), strict=True))
 
@@ -406,21 +496,33 @@ class Content:
 def shown_findings(report: Report) -> list[Finding]:
     """Return the findings of a page: all, errors first, waived ones last."""
     order = tuple(Severity).index
-    return sorted(report.findings, key=lambda one: (bool(one.waiver), order(one.severity)))
+    return sorted(
+        report.findings, key=lambda finding: (bool(finding.waiver), order(finding.severity))
+    )
 
 
-def _sort_key(section: Section) -> tuple[str, str, str, float, tuple[str, ...]]:
+def _numbered(report: Report, lines: Mapping[tuple[str, int], str]) -> Iterator[ShownFinding]:
+    for index, finding in enumerate(shown_findings(report)):
+        line = lines.get((finding.path, finding.line or 0))
+        yield ShownFinding(f"f{index}", finding, line)
+
+
+def _sort_key(section: ResultSection) -> tuple[str, str, str, float, tuple[str, ...]]:
     """Return what orders result sets: the fastest of each round, benchmark and division first."""
     row = section.row
-    names = tuple(name or "" for name in (row.submitter, row.system, row.id))
-    score = math.inf if row.score_minutes is None else row.score_minutes
+    names = (row.submitter or "", row.system or "", row.id or "")
+    score = math.inf
+    if row.score_minutes is not None:
+        score = row.score_minutes
     return row.round or "", row.benchmark, section.division, score, names
 
 
 def amount(value: float | None) -> str:
     """Return a number of epochs or samples as text, however large."""
+    if value is None:
+        return wording.NOTHING
     try:
-        return wording.NOTHING if value is None else f"{value:,.10g}"
+        return f"{value:,.10g}"
     except OverflowError:
         return "more than any number"
 
@@ -457,16 +559,26 @@ def _text(value: str | None) -> str:
 
 
 def _whole(value: float | None) -> str:
-    return wording.NOTHING if value is None else f"{value:,.0f}"
+    if value is None:
+        return wording.NOTHING
+    return f"{value:,.0f}"
 
 
 def _kilo(value: float | None) -> str:
-    return _whole(None if value is None else value / 1000)
+    if value is None:
+        return wording.NOTHING
+    return _whole(value / 1000)
 
 
 def _part(name: str, show: Callable[[Any], str]) -> Callable[[Any], str]:
     """Return how to show an attribute of a value that may be missing."""
-    return lambda whole: show(getattr(whole, name)) if whole else wording.NOTHING
+
+    def part(whole: Any) -> str:
+        if not whole:
+            return wording.NOTHING
+        return show(getattr(whole, name))
+
+    return part
 
 
 def _batch_size(settings: Mapping[str, str]) -> str:
@@ -509,32 +621,47 @@ COLUMNS = (
 )
 
 
-def columns(sections: Sequence[Section]) -> tuple[ResultColumn, ...]:
+def columns(sections: Sequence[ResultSection]) -> tuple[ResultColumn, ...]:
     """Return the columns of a table; results of one round do not have it in a column."""
     rounds = {section.row.round for section in sections}
     values = _values(COLUMNS, sections)
-    used = (column for column in COLUMNS if not column.may_lack or values[column.heading])
-    return tuple(column for column in used if column.title != "Round" or len(rounds) > 1)
+    used = []
+    for column in COLUMNS:
+        if column.may_lack and not values[column.heading]:
+            continue
+        if column.title == "Round" and len(rounds) <= 1:
+            continue
+        used.append(column)
+    return tuple(used)
 
 
-def choices(columns: Sequence[ResultColumn], sections: Sequence[Section]) -> dict[str, list[str]]:
+def choices(
+    columns: Sequence[ResultColumn], sections: Sequence[ResultSection]
+) -> dict[str, list[str]]:
     """Return the values by which results can be filtered, by column."""
     values = _values([column for column in columns if column.filters], sections)
     return {name: sorted(texts, key=_natural) for name, texts in values.items() if len(texts) > 1}
 
 
-def _values(columns: Sequence[ResultColumn], sections: Sequence[Section]) -> dict[str, set[str]]:
+def _values(
+    columns: Sequence[ResultColumn], sections: Sequence[ResultSection]
+) -> dict[str, set[str]]:
     """Return the texts of the cells of each column, without those that are missing."""
-    rows = [[text for text, _ in Table(columns).spans(section)] for section in sections]
-    return {
-        column.heading: {row[place] for row in rows} - {wording.NOTHING}
-        for place, column in enumerate(columns)
-    }
+    values: dict[str, set[str]] = {column.heading: set() for column in columns}
+    table = Table(columns)
+    for section in sections:
+        for column, (text, _) in zip(columns, table.spans(section), strict=True):
+            if text != wording.NOTHING:
+                values[column.heading].add(text)
+    return values
 
 
 def _natural(text: str) -> tuple[int, str]:
     digits = text.replace(",", "")
-    return (int(digits) if digits.isdecimal() and len(digits) < 20 else -1, text)  # noqa: PLR2004
+    number = -1
+    if digits.isdecimal() and len(digits) < 20:  # noqa: PLR2004
+        number = int(digits)
+    return (number, text)
 
 
 # ---- the lines of findings ----------------------------------------------------------------
@@ -547,13 +674,18 @@ def excerpts(checked: Checked, findings: Iterable[Finding]) -> dict[tuple[str, i
         UserError: an input is in a store.
     """
     places = checked.places
-    stored = next((place for place in places.values() if place.source.stored), None)
-    if stored:
-        raise UserError(f"{stored.path}: is in an object store; expected a path on this machine")
-    located = by_key((f.path, f.line) for f in findings if f.line and f.path in places)
+    for place in places.values():
+        if place.source.stored:
+            raise UserError(f"{place.path}: is in an object store; expected a path on this machine")
+    located = by_key(
+        (finding.path, finding.line)
+        for finding in findings
+        if finding.line and finding.path in places
+    )
     texts: dict[tuple[str, int], str] = {}
     for path, lines in located.items():
         with suppress(OSError):
             raw = raw_lines(places[path].source, set(lines), EXCERPT)
-            texts |= {(path, line): text for line, text in raw.items()}
+            for line, text in raw.items():
+                texts[path, line] = text
     return texts

@@ -10,9 +10,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
-from itertools import groupby, starmap
+from itertools import groupby
 from math import isfinite, log
-from operator import attrgetter
 from typing import Any
 from urllib.parse import quote
 
@@ -42,11 +41,25 @@ _NO_ACCELERATOR = "processors alone"
 _POWER_LIMIT = re.compile(r" ?\(\d+ ?W\)")
 _FAMILY = re.compile(r"(\S+) .+\((.+)\)")
 EIGHT = 8  # accelerators: a usual node, on which systems are compared
+_FIELDS = (
+    "usage",
+    "round",
+    "submitter",
+    "system",
+    "system_name",
+    "benchmark",
+    "accelerators",
+    "nodes",
+    "framework",
+    "runs",
+    "path",
+)
+"""Fields of a published set that the table shows as they are."""
 _DAYS = 365.25
 _DOUBLING = 2.0  # years, in which Moore's law doubles speed
 
 
-class Entry(Struct, frozen=True):
+class HistoryEntry(Struct, frozen=True):
     """A result set of the page: its ``index`` in the table, and its ``accelerator`` as shown.
 
     Spellings of one accelerator are shown as the most frequent one. ``own`` is a result set of the
@@ -64,8 +77,11 @@ class Entry(Struct, frozen=True):
     @property
     def link(self) -> str:
         """The permalink within the page: by the path below the folder of the round's results."""
-        folder = "own" if self.is_new else f"{self.row.usage}_results_v{self.row.round}"
-        return f"#r={quote(f'{folder}/{self.row.path}')}"
+        folder = f"{self.row.usage}_results_v{self.row.round}"
+        if self.is_new:
+            folder = "own"
+        path = f"{folder}/{self.row.path}"
+        return f"#r={quote(path)}"
 
     @property
     def minutes(self) -> float:
@@ -76,7 +92,9 @@ class Entry(Struct, frozen=True):
     def hardware(self) -> str:
         """The number and the name of the accelerators."""
         number = self.row.accelerators
-        return f"{number:,} \u00d7 {self.accelerator}" if number else self.accelerator
+        if not number:
+            return self.accelerator
+        return f"{number:,} \u00d7 {self.accelerator}"
 
     @property
     def year(self) -> float:
@@ -86,26 +104,23 @@ class Entry(Struct, frozen=True):
     @property
     def is_ranked(self) -> bool:
         """Whether it takes part in trends: Closed, scored, not of weak scaling, with rules."""
-        minutes = self.row.score_minutes
-        return (
-            self.row.usage in usages()
-            and self.row.round in rounds(self.row.usage)
-            and known_division(self.row.division) == "closed"
-            and minutes is not None
-            and isfinite(minutes)
-            and minutes > 0
-            and self.row.scaling != "weak"
-        )
+        row = self.row
+        if row.usage not in usages() or row.round not in rounds(row.usage):
+            return False
+        if known_division(row.division) != "closed" or row.scaling == "weak":
+            return False
+        minutes = row.score_minutes
+        return minutes is not None and isfinite(minutes) and minutes > 0
 
 
 class Series(Struct, frozen=True):
     """The fastest entry of each round, by round, of what ``name`` says."""
 
     name: str
-    entries: tuple[Entry, ...]
+    entries: tuple[HistoryEntry, ...]
 
     @property
-    def best(self) -> Entry:
+    def best(self) -> HistoryEntry:
         """The fastest of all rounds, the first of equals."""
         return min(self.entries, key=lambda entry: entry.minutes)
 
@@ -127,18 +142,19 @@ class Series(Struct, frozen=True):
     @property
     def record_moore(self) -> float:
         """The gain in the time from the first entry to the fastest by Moore's law."""
-        return float(2 ** ((self.best.year - self.entries[0].year) / _DOUBLING))
+        years = self.best.year - self.entries[0].year
+        return float(2 ** (years / _DOUBLING))
 
 
-class Span(Struct, frozen=True):
+class TargetSpan(Struct, frozen=True):
     """The entries of a benchmark in rounds with the same target, which are comparable.
 
     The ``new`` ones of the user compete with nobody.
     """
 
     target: str
-    entries: tuple[Entry, ...]
-    new: tuple[Entry, ...] = ()
+    entries: tuple[HistoryEntry, ...]
+    new: tuple[HistoryEntry, ...] = ()
 
     @property
     def rounds(self) -> list[str]:
@@ -159,13 +175,18 @@ class Span(Struct, frozen=True):
     @property
     def gains(self) -> list[Series]:
         """The same number of the same accelerators in several rounds, most rounds first."""
-        groups = by_key((one.hardware, one) for one in self.entries if one.row.accelerators)
+        groups = by_key((entry.hardware, entry) for entry in self.entries if entry.row.accelerators)
+        lines = []
+        for hardware, entries in groups.items():
+            series = _fastest(hardware, entries)
+            if series.is_line:
+                lines.append(series)
 
         def key(series: Series) -> tuple[int, bool, str]:
             first = series.entries[0].row
             return -len(series.entries), first.accelerators != EIGHT, series.name
 
-        return sorted(filter(attrgetter("is_line"), starmap(_fastest, groups.items())), key=key)
+        return sorted(lines, key=key)
 
 
 class Trend(Struct, frozen=True):
@@ -174,13 +195,17 @@ class Trend(Struct, frozen=True):
     id: str
     usage: str
     names: tuple[str, ...]
-    spans: tuple[Span, ...]
+    spans: tuple[TargetSpan, ...]
 
     @property
     def title(self) -> str:
         """The benchmark as shown, with its earlier names."""
-        earlier = f" ({', '.join(self.names[:-1])})" if len(self.names) > 1 else ""
-        return f"{self.names[-1]}{earlier}{'' if self.usage == TRAINING else ', HPC'}"
+        *earlier, title = self.names
+        if earlier:
+            title += f" ({', '.join(earlier)})"
+        if self.usage != TRAINING:
+            title += ", HPC"
+        return title
 
     @property
     def rounds(self) -> list[str]:
@@ -188,33 +213,36 @@ class Trend(Struct, frozen=True):
         return [name for span in self.spans for name in span.rounds]
 
     @property
-    def latest(self) -> Span:
+    def latest(self) -> TargetSpan:
         """The rounds with the latest target."""
         return self.spans[-1]
 
     @property
     def newest(self) -> int:
         """The number of results in its last round."""
-        return sum(entry.row.round == self.rounds[-1] for entry in self.latest.entries)
+        last = self.rounds[-1]
+        return sum(entry.row.round == last for entry in self.latest.entries)
 
 
-class History(Struct, frozen=True):
+class ResultHistory(Struct, frozen=True):
     """All entries in the order of the table, and the trends of all benchmarks."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[HistoryEntry, ...]
     trends: tuple[Trend, ...]
     source: str
 
     @property
     def rounds(self) -> Mapping[str, list[str]]:
         """The published rounds of each usage, the oldest first."""
-        published = {(e.row.usage, e.row.round) for e in self.entries if not e.is_new}
-        return by_key(
-            sorted(published, key=lambda pair: (pair[0] != TRAINING, *version_of(pair[1])))
-        )
+        published = {
+            (entry.row.usage, entry.row.round) for entry in self.entries if not entry.is_new
+        }
+        # Training comes first.
+        ordered = sorted(published, key=lambda pair: (pair[0] != TRAINING, *version_of(pair[1])))
+        return by_key(ordered)
 
     @property
-    def own(self) -> list[Entry]:
+    def own(self) -> list[HistoryEntry]:
         """The result sets of the user."""
         return [entry for entry in self.entries if entry.own]
 
@@ -222,37 +250,43 @@ class History(Struct, frozen=True):
     def groups(self) -> Iterator[tuple[str, list[Trend]]]:
         """The trends for the overview, with a heading for each group."""
         newest = {usage: names[-1] for usage, names in self.rounds.items()}
-        headings = {
-            (True, True): f"In Training {newest.get(TRAINING, '')}",
-            (True, False): "Benchmarks of earlier rounds",
-            (False, True): f"HPC, latest round {newest.get('hpc', '')}",
-            (False, False): "HPC, earlier rounds",
-        }
-        trends = sorted(self.trends, key=lambda trend: -trend.newest)
-        by_kind = by_key(
-            ((one.usage == TRAINING, one.rounds[-1] == newest[one.usage]), one) for one in trends
-        )
-        yield from ((headings[kind], by_kind[kind]) for kind in headings if kind in by_kind)
+
+        def kind(trend: Trend) -> tuple[bool, bool]:
+            return trend.usage != TRAINING, trend.rounds[-1] != newest[trend.usage]
+
+        trends = sorted(self.trends, key=lambda trend: (kind(trend), -trend.newest))
+        for (is_hpc, is_earlier), members in groupby(trends, key=kind):
+            if is_hpc and is_earlier:
+                heading = "HPC, earlier rounds"
+            elif is_hpc:
+                heading = f"HPC, latest round {newest['hpc']}"
+            elif is_earlier:
+                heading = "Benchmarks of earlier rounds"
+            else:
+                heading = f"In Training {newest[TRAINING]}"
+            yield heading, list(members)
 
 
 def year_of(usage: str, round_: str) -> float:
     """Return the day of submission of a round in years, such as 2021.37."""
     day = submission_date(usage, round_)
-    return day.year + (day - date(day.year, 1, 1)).days / _DAYS
+    since_new_year = day - date(day.year, 1, 1)
+    return day.year + since_new_year.days / _DAYS
 
 
-def _fastest(name: str, entries: Iterable[Entry]) -> Series:
+def _fastest(name: str, entries: Iterable[HistoryEntry]) -> Series:
     """Return the fastest of the entries of each round, which are in the order of rounds."""
-    by_round = by_key((entry.row.round, entry) for entry in entries).values()
-    return Series(
-        name, tuple(min(group, key=lambda one: (one.minutes, one.row.path)) for group in by_round)
-    )
+    by_round = by_key((entry.row.round, entry) for entry in entries)
+    best = []
+    for round_entries in by_round.values():
+        best.append(min(round_entries, key=lambda entry: (entry.minutes, entry.row.path)))
+    return Series(name, tuple(best))
 
 
 # ---- from the published results -----------------------------------------------------------
 
 
-def published_history(results: PublishedResults, own: Iterable[PublishedSet] = ()) -> History:
+def published_history(results: PublishedResults, own: Iterable[PublishedSet] = ()) -> ResultHistory:
     """Return the history of the published results, with result sets of a user."""
     provenance = results.provenance
     source = f"collected on {provenance.made} from {provenance.source}"
@@ -264,30 +298,33 @@ def history(
     source: str,
     own: Iterable[PublishedSet] = (),
     published: Iterable[PublishedSet] | None = None,
-) -> History:
+) -> ResultHistory:
     """Return the history of result sets, with those of a user; ``source`` says where they are from.
 
     Sets that are ``published`` (None: all) are shown as they were, with a link to their source.
     """
     rows = [row for row in sets if row.runs]
-    public = {_identity(row): row for row in (rows if published is None else published)}
-    rows = [public.get(_identity(row), row) for row in rows]
-    identities = set(map(_identity, rows))
+    if published is None:
+        published = rows
+    public = {_identity(row): row for row in published}
+    shown = [public.get(_identity(row), row) for row in rows]
+    others = {_identity(row) for row in shown}
     of_user = {_identity(row): row for row in own if row.runs}
-    new = [row for identity, row in of_user.items() if identity not in identities]
-    names = _accelerator_names([*rows, *new])
-    entries = tuple(
-        Entry(
+    shown += [row for identity, row in of_user.items() if identity not in others]
+    names = _accelerator_names(shown)
+    entries = []
+    for index, row in enumerate(shown):
+        identity = _identity(row)
+        entry = HistoryEntry(
             index=index,
             row=row,
             accelerator=names[_hardware_key(row)],
-            own=_identity(row) in of_user,
+            own=identity in of_user,
             is_new=index >= len(rows),
-            is_public=_identity(row) in public,
+            is_public=identity in public,
         )
-        for index, row in enumerate([*rows, *new])
-    )
-    return History(entries, tuple(_trends(entries)), source)
+        entries.append(entry)
+    return ResultHistory(tuple(entries), tuple(_trends(entries)), source)
 
 
 def own_sets(checked: Checked) -> Iterator[PublishedSet]:
@@ -296,7 +333,8 @@ def own_sets(checked: Checked) -> Iterator[PublishedSet]:
         size = batch_size_of(context.runs)
         row = as_published(result.row, context.runs, context.system, size)
         # Logs without a description have a division too.
-        yield replace(row, division=row.division or result.row.division or "")
+        division = row.division or result.row.division or ""
+        yield replace(row, division=division)
 
 
 def _identity(row: PublishedSet) -> tuple[str | float | None, ...]:
@@ -305,58 +343,88 @@ def _identity(row: PublishedSet) -> tuple[str | float | None, ...]:
     The path depends on what was checked, and the score on the reference points.
     """
     minutes = row.unscaled_minutes
-    names = (row.usage, row.round, row.submitter, row.system, row.benchmark, row.scaling)
-    return (*names, minutes if minutes is None else comparable(minutes))
+    if minutes is not None:
+        minutes = comparable(minutes)
+    return row.usage, row.round, row.submitter, row.system, row.benchmark, row.scaling, minutes
 
 
 def _hardware_key(row: PublishedSet) -> frozenset[str]:
-    return words_of(row.accelerator_model) or frozenset({f"cpu {plain_name(row.host_processor)}"})
+    words = words_of(row.accelerator_model)
+    if words:
+        return words
+    return frozenset({f"cpu {plain_name(row.host_processor)}"})
 
 
 def _accelerator_names(rows: Iterable[PublishedSet]) -> Mapping[frozenset[str], str]:
     """Return the most frequent spelling of each accelerator, or of processors without one."""
     spellings: dict[frozenset[str], Counter[str]] = {}
     for row in rows:
-        has_one = words_of(row.accelerator_model)
-        name = row.accelerator_model if has_one else row.host_processor or _NO_ACCELERATOR
-        name = _POWER_LIMIT.sub("", name)
-        family = _FAMILY.fullmatch(name)  # NVIDIA Blackwell GPU (GB200) is NVIDIA GB200
-        if family and words_of(family[2]) == words_of(name):
-            name = f"{family[1]} {family[2]}"
-        spellings.setdefault(_hardware_key(row), Counter())[name] += 1
-    return {
-        key: min(counts, key=lambda name: (-counts[name], name))
-        for key, counts in spellings.items()
-    }
+        names = spellings.setdefault(_hardware_key(row), Counter())
+        names[_plain_hardware(row)] += 1
+    most_frequent = {}
+    for key, names in spellings.items():
+        by_frequency = sorted(names, key=lambda name: (-names[name], name))
+        most_frequent[key] = by_frequency[0]
+    return most_frequent
 
 
-def _trends(entries: Sequence[Entry]) -> Iterator[Trend]:
-    ranked = [entry for entry in entries if entry.is_ranked]
-    named = ((first_name(e.row.usage, e.row.round, e.row.benchmark), e) for e in ranked)
-    by_name = by_key(((entry.row.usage, name), entry) for name, entry in named)
-    for (usage, first), group in by_name.items():
-        spans = []
-        ordered = sorted(group, key=lambda entry: version_of(entry.row.round))
-        for target, members in groupby(ordered, key=_target):
-            by_kind = by_key((entry.is_new, entry) for entry in members)
-            if False in by_kind:
-                spans.append(Span(target, tuple(by_kind[False]), tuple(by_kind.get(True, ()))))
+def _plain_hardware(row: PublishedSet) -> str:
+    """Return the name of the accelerator or processor of a set, without its power limit."""
+    name = row.accelerator_model
+    if not words_of(name):
+        name = row.host_processor or _NO_ACCELERATOR
+    name = _POWER_LIMIT.sub("", name)
+    family = _FAMILY.fullmatch(name)  # NVIDIA Blackwell GPU (GB200) is NVIDIA GB200
+    if family and words_of(family[2]) == words_of(name):
+        name = f"{family[1]} {family[2]}"
+    return name
+
+
+def _trends(entries: Sequence[HistoryEntry]) -> Iterator[Trend]:
+    by_name: dict[tuple[str, str], list[HistoryEntry]] = {}
+    for entry in entries:
+        if entry.is_ranked:
+            row = entry.row
+            first = first_name(row.usage, row.round, row.benchmark)
+            by_name.setdefault((row.usage, first), []).append(entry)
+    for (usage, first), benchmark_entries in by_name.items():
+        spans = tuple(_spans(benchmark_entries))
+        names: dict[str, None] = {}
+        for span in spans:
+            names |= dict.fromkeys(entry.row.benchmark for entry in span.entries)
+        identifier = first
+        if usage != TRAINING:
+            identifier = f"{usage}-{first}"
         if spans:
-            published = (entry for span in spans for entry in span.entries)
-            names = tuple(dict.fromkeys(entry.row.benchmark for entry in published))
-            identifier = first if usage == TRAINING else f"{usage}-{first}"
-            yield Trend(identifier, usage, names, tuple(spans))
+            yield Trend(identifier, usage, tuple(names), spans)
 
 
-def _target(entry: Entry) -> str:
+def _spans(entries: Iterable[HistoryEntry]) -> Iterator[TargetSpan]:
+    """Yield the spans of a benchmark; those without a published entry are left out."""
+    ordered = sorted(entries, key=lambda entry: version_of(entry.row.round))
+    for target, members in groupby(ordered, key=_target):
+        published = []
+        new = []
+        for entry in members:
+            if entry.is_new:
+                new.append(entry)
+            else:
+                published.append(entry)
+        if published:
+            yield TargetSpan(target, tuple(published), tuple(new))
+
+
+def _target(entry: HistoryEntry) -> str:
     rules = load_benchmark(entry.row.usage, entry.row.round, entry.row.benchmark)
-    return explain.target(rules) if rules else "unknown"
+    if rules is None:
+        return "unknown"
+    return explain.target(rules)
 
 
 # ---- as HTML ------------------------------------------------------------------------------
 
 
-def history_html(history: History, home: str = "") -> str:
+def history_html(history: ResultHistory, home: str = "") -> str:
     """Return the page; ``home`` is as in ``html``.
 
     Raises:
@@ -375,14 +443,22 @@ def history_html(history: History, home: str = "") -> str:
     return filled("history.html", values, title=_TITLE, style=style, scripts=scripts)
 
 
-def fastest(trend: Trend, rounds: list[str], *, eight: bool) -> Iterator[tuple[str, Entry | None]]:
+def fastest(
+    trend: Trend, rounds: list[str], *, eight: bool
+) -> Iterator[tuple[str, HistoryEntry | None]]:
     """Yield a cell for each round: its class, ``new`` where the target is new, and the entry."""
-    entries = {
-        entry.row.round: ("new" if number and not index else "", entry)
-        for number, span in enumerate(trend.spans)
-        for index, entry in enumerate((span.on_eight if eight else span.overall).entries)
-    }
-    yield from (entries.get(round_, ("", None)) for round_ in rounds)
+    cells: dict[str, tuple[str, HistoryEntry | None]] = {}
+    for number, span in enumerate(trend.spans):
+        series = span.overall
+        if eight:
+            series = span.on_eight
+        for index, entry in enumerate(series.entries):
+            kind = ""
+            if number > 0 and index == 0:
+                kind = "new"
+            cells[entry.row.round] = (kind, entry)
+    for round_ in rounds:
+        yield cells.get(round_, ("", None))
 
 
 def small_chart(trend: Trend) -> list[tuple[str, list[tuple[float, float]]]]:
@@ -390,55 +466,70 @@ def small_chart(trend: Trend) -> list[tuple[str, list[tuple[float, float]]]]:
 
     It is logarithmic in minutes.
     """
-    shown = [
-        (kind, series.entries)
-        for span in trend.spans
-        for kind, series in (("eight", span.on_eight), ("overall", span.overall))
-        if series.entries
-    ]
-    minutes = [log(entry.minutes) for _, entries in shown for entry in entries]
-    years = [entry.year for _, entries in shown for entry in entries]
+    lines: list[tuple[str, Series]] = []
+    for span in trend.spans:
+        lines.append(("eight", span.on_eight))
+        lines.append(("overall", span.overall))
+    minutes = []
+    years = []
+    for _, series in lines:
+        minutes += [log(entry.minutes) for entry in series.entries]
+        years += [entry.year for entry in series.entries]
 
-    def place(entry: Entry) -> tuple[float, float]:
+    def place(entry: HistoryEntry) -> tuple[float, float]:
         x = _share(entry.year, min(years), max(years))
         y = _share(log(entry.minutes), max(minutes), min(minutes))
         return round(5 + x * (_WIDTH - 10), 1), round(5 + y * (_HEIGHT - 10), 1)
 
-    return [(kind, list(map(place, entries))) for kind, entries in shown]
+    return [(kind, list(map(place, series.entries))) for kind, series in lines if series.entries]
 
 
 def _share(value: float, least: float, most: float) -> float:
-    return 0.5 if least == most else (value - least) / (most - least)
+    if least == most:
+        return 0.5
+    return (value - least) / (most - least)
 
 
-def _table(history: History) -> str:
+def _table(history: ResultHistory) -> str:
     """Return the rows of all entries, and what draws the benchmarks that have trends, as JSON.
 
     The rows of a trend have its id and the number of their span: only they can be compared.
     """
-    places = {
-        entry.index: (trend.id, number)
-        for trend in history.trends
-        for number, span in enumerate(trend.spans)
-        for entry in (*span.entries, *span.new)
-    }
-    ranked = (entry.row for entry in history.entries if entry.is_ranked)
-    rounds = {(row.usage, row.round) for row in ranked}
-    rows = [_row(entry, *places.get(entry.index, ("", 0))) for entry in history.entries]
-    trends = [trend for _, group in history.groups for trend in group]
-    benchmarks = {t.id: {"title": t.title, "usage": t.usage, "names": t.names} for t in trends}
-    years = {f"{usage} {name}": rounded(year_of(usage, name), 7) for usage, name in sorted(rounds)}
-    return compact({"rows": columns(rows), "benchmarks": benchmarks, "years": years})
+    benchmarks = {}
+    for _, trends in history.groups:
+        for trend in trends:
+            benchmarks[trend.id] = {
+                "title": trend.title,
+                "usage": trend.usage,
+                "names": trend.names,
+            }
+    ranked = [entry.row for entry in history.entries if entry.is_ranked]
+    years = {}
+    for usage, round_ in sorted({(row.usage, row.round) for row in ranked}):
+        years[f"{usage} {round_}"] = rounded(year_of(usage, round_), 7)
+    rows = columns(_rows(history))
+    return compact({"rows": rows, "benchmarks": benchmarks, "years": years})
 
 
-def _row(entry: Entry, trend: str, span: int) -> Mapping[str, Any]:
+def _rows(history: ResultHistory) -> list[Mapping[str, Any]]:
+    spans: dict[int, tuple[str, int]] = {}  # by the index of an entry
+    for trend in history.trends:
+        for number, span in enumerate(trend.spans):
+            for entry in (*span.entries, *span.new):
+                spans[entry.index] = (trend.id, number)
+    rows = []
+    for entry in history.entries:
+        trend_id, number = spans.get(entry.index, ("", 0))
+        rows.append(_row(entry, trend_id, number))
+    return rows
+
+
+def _row(entry: HistoryEntry, trend: str, span: int) -> Mapping[str, Any]:
     row = entry.row
-    names = ("usage", "round", "submitter", "system", "system_name", "benchmark")
-    more = ("accelerators", "nodes", "framework", "runs", "path")
     return {
         "trend": trend,
         "span": span,
-        **{name: getattr(row, name) for name in (*names, *more)},
+        **{name: getattr(row, name) for name in _FIELDS},
         "scaling": row.scaling or "",
         "division": known_division(row.division),
         "status": category(row.status) or row.status,
@@ -456,4 +547,6 @@ def _row(entry: Entry, trend: str, span: int) -> Mapping[str, Any]:
 
 
 def _number(value: float | None) -> float | None:
-    return None if value is None else rounded(value, 8)
+    if value is None:
+        return None
+    return rounded(value, 8)

@@ -16,7 +16,7 @@ visible at once and without a script.
 import json
 from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import Any
 
 from msgspec.structs import replace
@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from mlperf_pkg.commands.charts.benchmarks import convergence
 from mlperf_pkg.commands.charts.chart import CONFIG, Chart, Rows, prepared
 from mlperf_pkg.commands.charts.drawing import set_charts
-from mlperf_pkg.commands.page.content import Content, amount
+from mlperf_pkg.commands.page.content import PageContent, amount
 from mlperf_pkg.commands.page.template import file, filled, packed, short
 from mlperf_pkg.render import findings
 from mlperf_pkg.results.report import as_json
@@ -34,7 +34,7 @@ _DETAILS = ((150, 40), (50, 15), (15, 5))  # points and spans of a run, as for `
 _DATA = 'id="charts">'  # which no value contains: their quotation marks are escaped
 
 
-def html(content: Content, runtime: str, home: str = "") -> str:
+def html(content: PageContent, runtime: str, home: str = "") -> str:
     """Return the page; ``runtime`` is the script that sets ``window.vegaEmbed``.
 
     ``home`` is the index of the site that it is part of, empty if there is none. If the page is
@@ -43,45 +43,62 @@ def html(content: Content, runtime: str, home: str = "") -> str:
     Raises:
         MissingPackageError: Jinja is not installed.
     """
-    charts = _charts(content, *_DETAILS[0])
-    text = filled(
+    points, spans = _DETAILS[0]
+    charts = _charts(content, points, spans)
+    missing = {}
+    for element, element_charts in charts.items():
+        missing[element] = [chart for chart in element_charts if chart.missing]
+    values = {
+        "page": content,
+        "amount": amount,
+        "headings": findings,
+        "home": home,
+        "missing": missing,
+    }
+    page = filled(
         "page.html",
-        {
-            "page": content,
-            "amount": amount,
-            "headings": findings,
-            "home": home,
-            "missing": {name: [c for c in shown if c.missing] for name, shown in charts.items()},
-        },
+        values,
         title=content.title,
         style=file("page.css") + _labels(content),
         scripts=("charts.js", "plot.js", "table.js", "drawing.js", "page.js"),
         runtime=runtime,
     )
-    room = MAX_BYTES - len(text.encode())
+    data = _fitting(content, charts, MAX_BYTES - len(page.encode()))
+    return page.replace(_DATA, f"{_DATA}{data}", 1)
+
+
+def _fitting(content: PageContent, charts: Mapping[str, Sequence[Chart]], room: int) -> str:
+    """Return the data of ``charts``, or of charts with less detail that fit into ``room`` bytes.
+
+    If none fit, or the page is too large without them, they are those with the least detail.
+    """
     data = packed(payload(charts))
-    for detail in _DETAILS[1:] if room > 0 else _DETAILS[-1:]:
-        if len(data) > room:
-            data = packed(payload(_charts(content, *detail)))
-    return text.replace(_DATA, f"{_DATA}{data}", 1)
+    details = list(_DETAILS[1:])
+    if room <= 0:
+        details = [_DETAILS[-1]]
+    for points, spans in details:
+        if len(data) <= room:
+            break
+        data = packed(payload(_charts(content, points, spans)))
+    return data
 
 
-def _labels(content: Content) -> str:
+def _labels(content: PageContent) -> str:
     """Return the style that names the values of a result on a narrow screen, where it is a card."""
-    labels = (
-        f'#table td:nth-child({number})::before{{content:"{column.heading}"}}'
-        for number, column in enumerate(content.columns, 1)
-    )
-    return f"@media screen and (max-width: 40rem) {{{''.join(labels)}}}"
+    style = "@media screen and (max-width: 40rem) {"
+    for number, column in enumerate(content.columns, 1):
+        style += f'#table td:nth-child({number})::before{{content:"{column.heading}"}}'
+    return f"{style}}}"
 
 
-def _charts(content: Content, points: int, spans: int) -> Mapping[str, Sequence[Chart]]:
+def _charts(content: PageContent, points: int, spans: int) -> Mapping[str, Sequence[Chart]]:
     """Return the charts by the id of the element that shows them."""
     charts = {}
     for group in content.benchmarks:
         members = [(section.drawn, section.accelerator) for section in group.sections]
         common = partial(convergence, group.title, members, content.looks, points)
-        charts[group.id] = _packable(group.id, prepared("convergence", group.id, common))
+        convergences = prepared("convergence", group.id, common)
+        charts[group.id] = _packable(group.id, convergences)
     for section in content.sections:
         charts[section.id] = _packable(section.id, set_charts(section.drawn, points, spans))
     return charts
@@ -89,7 +106,10 @@ def _charts(content: Content, points: int, spans: int) -> Mapping[str, Sequence[
 
 def _packable(element: str, charts: Sequence[Chart]) -> list[Chart]:
     """Return the charts of an element in the form of a page, so that their rows are not kept."""
-    return [p for one in charts for p in prepared(one.name, element, partial(map, packable, [one]))]
+    small: list[Chart] = []
+    for chart in charts:
+        small += prepared(chart.name, element, partial(map, packable, [chart]))
+    return small
 
 
 # ---- the data of charts: compressed JSON, with the parts that charts share stored once -----
@@ -101,8 +121,12 @@ _EXACT = 2**53 / 10**_MOST_DECIMALS  # numbers below it are exact in units of th
 
 def packable(chart: Chart) -> Chart:
     """Return a chart with short strings, and with its data as ``columns`` returns them."""
-    texts = {"title": short(chart.title), "description": short(chart.description)}
-    return replace(chart, **texts, data={name: columns(rows) for name, rows in chart.data.items()})
+    return replace(
+        chart,
+        title=short(chart.title),
+        description=short(chart.description),
+        data={name: columns(rows) for name, rows in chart.data.items()},
+    )
 
 
 def payload(charts: Mapping[str, Sequence[Chart]]) -> str:
@@ -112,27 +136,36 @@ def payload(charts: Mapping[str, Sequence[Chart]]) -> str:
     {name: data}], ...]}}``, in which specs and data are indexes, and data are as ``columns``
     returns them.
     """
-    specs: dict[str, tuple[int, Any]] = {}
-    data: dict[str, tuple[int, Any]] = {}
-    packed_charts: dict[str, list[Any]] = {element: [] for element in charts}
-    for element, of_element in charts.items():
-        for chart in (chart for chart in of_element if not chart.missing):
-            tables = {name: _index(data, table) for name, table in chart.data.items()}
-            parts = [_index(specs, chart.spec), chart.title, chart.description, tables]
-            packed_charts[element].append(parts)
+    specs = _Indexed()
+    data = _Indexed()
+    packed_charts: dict[str, list[Any]] = {}
+    for element, element_charts in charts.items():
+        packed_charts[element] = []
+        for chart in element_charts:
+            if chart.missing:
+                continue
+            tables = {name: data.index(table) for name, table in chart.data.items()}
+            spec = specs.index(chart.spec)
+            packed_charts[element].append([spec, chart.title, chart.description, tables])
     return compact(
-        {
-            "config": CONFIG,
-            "specs": [spec for _, spec in specs.values()],
-            "data": [table for _, table in data.values()],
-            "charts": packed_charts,
-        }
+        {"config": CONFIG, "specs": specs.values, "data": data.values, "charts": packed_charts}
     )
 
 
-def _index(table: dict[str, tuple[int, Any]], value: Any) -> int:
-    """Return the index of a value in a table of different values, in which it is then."""
-    return table.setdefault(json.dumps(value, sort_keys=True), (len(table), value))[0]
+class _Indexed:
+    """Different values, each stored once."""
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+        self._indexes: dict[str, int] = {}
+
+    def index(self, value: Any) -> int:
+        """Return the index of a value, which is added if it is new."""
+        text = json.dumps(value, sort_keys=True)
+        if text not in self._indexes:
+            self._indexes[text] = len(self.values)
+            self.values.append(value)
+        return self._indexes[text]
 
 
 def compact(document: Any) -> str:
@@ -146,23 +179,40 @@ def columns(rows: Rows) -> dict[str, list[Any]]:
     Numbers become ``["n", decimals, first, difference, ...]`` in units of the last decimal, and
     everything else ``["v", value, repetitions, ...]``.
     """
-    fields = dict.fromkeys(name for row in rows for name in row)
+    fields: dict[str, None] = {}
+    for row in rows:
+        fields |= dict.fromkeys(row)
     return {name: _column([row.get(name) for row in rows]) for name in fields}
 
 
 def _column(values: Sequence[Any]) -> list[Any]:
     if all(type(value) in (int, float) and abs(value) < _EXACT for value in values):
-        decimals = max(map(_decimals, values))
-        units = [round(value * 10**decimals) for value in values]
-        return ["n", decimals, *(after - before for before, after in pairwise([0, *units]))]
-    values = [short(value) if isinstance(value, str) else value for value in values]
-    runs = ((value, len(list(alike))) for value, alike in groupby(values))
-    return ["v", *(part for run in runs for part in run)]
+        return _numbers(values)
+    shown = [short(value) if isinstance(value, str) else value for value in values]
+    column: list[Any] = ["v"]
+    for value, repeated in groupby(shown):
+        column += [value, len(list(repeated))]
+    return column
+
+
+def _numbers(values: Sequence[float]) -> list[Any]:
+    decimals = max(map(_decimals, values))
+    column: list[Any] = ["n", decimals]
+    before = 0
+    for value in values:
+        units = round(value * 10**decimals)
+        column.append(units - before)
+        before = units
+    return column
 
 
 def _decimals(value: float) -> int:
     """Return the number of decimals of a number, up to as many as a chart can show."""
     text = repr(value)
-    if "e" in text:
-        return next((n for n in range(_MOST_DECIMALS) if round(value, n) == value), _MOST_DECIMALS)
-    return min(_MOST_DECIMALS, len(text.partition(".")[2].rstrip("0")))
+    if "e" not in text:
+        decimals = text.partition(".")[2].rstrip("0")
+        return min(_MOST_DECIMALS, len(decimals))
+    for number in range(_MOST_DECIMALS):
+        if round(value, number) == value:
+            return number
+    return _MOST_DECIMALS

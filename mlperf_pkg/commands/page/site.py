@@ -3,7 +3,7 @@
 from collections.abc import Container, Mapping, Sequence
 
 from mlperf_pkg import __version__
-from mlperf_pkg.commands.page.content import Content
+from mlperf_pkg.commands.page.content import PageContent
 from mlperf_pkg.commands.page.history import history_html, published_history
 from mlperf_pkg.commands.page.html import html
 from mlperf_pkg.commands.page.template import file, filled
@@ -16,14 +16,14 @@ HISTORY = "history"
 _TITLE = "MLPerf results"
 
 
-def page_name(content: Content, taken: Container[str]) -> str:
+def page_name(content: PageContent, taken: Container[str]) -> str:
     """Return the name of a page that is not ``taken``: ``training-2.0``."""
     report = content.report
     return unused(f"{report.usage}-{report.round or 'several-rounds'}", taken)
 
 
 def files(
-    pages: Mapping[str, tuple[Content, Mapping[str, str]]],
+    pages: Mapping[str, tuple[PageContent, Mapping[str, str]]],
     published: PublishedResults | None,
     own: Sequence[PublishedSet],
     runtime: str,
@@ -36,17 +36,18 @@ def files(
     Raises:
         MissingPackageError: Jinja is not installed.
     """
-    about = {"history": HISTORY if published else "", "title": _TITLE, "version": __version__}
-    style = file("page.css")
-    values = {"pages": pages, **about}
-    texts = {INDEX: filled("site.html", values, title=_TITLE, style=style)}
+    values = {"pages": pages, "history": "", "title": _TITLE, "version": __version__}
+    if published:
+        values["history"] = HISTORY
+    index = f"{INDEX}.html"
+    texts = {index: filled("site.html", values, title=_TITLE, style=file("page.css"))}
     if published:
         history = published_history(published, own)
         if not any(entry.is_new for entry in history.own):
             history = published_history(published)
-        texts[HISTORY] = history_html(history, f"{INDEX}.html")
+        texts[f"{HISTORY}.html"] = history_html(history, index)
     reviews: dict[str, str] = {}
     for name, (page, review) in pages.items():
-        texts[name] = html(page, runtime, f"{INDEX}.html")
+        texts[f"{name}.html"] = html(page, runtime, index)
         reviews |= {f"{name}-review/{part}": text for part, text in review.items()}
-    return {f"{name}.html": text for name, text in texts.items()} | reviews
+    return texts | reviews

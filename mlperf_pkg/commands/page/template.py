@@ -99,9 +99,11 @@ def raw(text: str) -> Any:
 
 def page_head(title: str, style: str, *scripts: str) -> str:
     """Return a page up to ``</head>``; its policy allows this style, these scripts, no request."""
-    sources = " ".join(map(_hash_source, scripts))
+    script_sources = ""
+    if scripts:
+        script_sources = f"script-src {' '.join(map(_hash_source, scripts))}; "
     return _HEAD.format(
-        scripts=f"script-src {sources}; " if scripts else "",
+        scripts=script_sources,
         style_source=_hash_source(style),
         title=escape_html(title),
         style=style,
@@ -116,7 +118,9 @@ def _hash_source(text: str) -> str:
 
 def short(text: str) -> str:
     """Return a string from a log, cut to ``MAX_TEXT`` characters."""
-    return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 3]}..."
+    if len(text) <= MAX_TEXT:
+        return text
+    return f"{text[: MAX_TEXT - 3]}..."
 
 
 def parameter(text: str) -> str:
@@ -126,4 +130,6 @@ def parameter(text: str) -> str:
 
 def _printable(value: Any) -> Any:
     """Return a value of the page with the characters that do not print spelled out."""
-    return visible(short(value)) if type(value) is str else value
+    if type(value) is not str:
+        return value
+    return visible(short(value))

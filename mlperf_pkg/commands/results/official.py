@@ -46,7 +46,7 @@ STRONG_METRICS = (
     "rcp_scaling_factor",
 )
 WEAK_METRICS = ("number_of_models", "instance_scale", "time_to_train_all")
-Row = dict[str, systems.Cell]
+TableRow = dict[str, systems.Cell]
 
 _USAGES = ("training", "hpc")
 _ALIASES = {"mask": "maskrcnn"}
@@ -67,7 +67,7 @@ _OPTIONS = {
 }
 
 
-class Table(Struct, frozen=True):
+class OfficialTable(Struct, frozen=True):
     """Rows of cells, one per column; None is an empty cell."""
 
     columns: tuple[str, ...]
@@ -78,10 +78,8 @@ class Table(Struct, frozen=True):
         stream = io.StringIO()
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(self.columns)
-        writer.writerows(
-            [escape_cell(c) if isinstance(c, str) else None if _is_absent(c) else c for c in row]
-            for row in self.rows
-        )
+        for row in self.rows:
+            writer.writerow(map(_written, row))
         return stream.getvalue()
 
     def json(self) -> str:
@@ -90,8 +88,24 @@ class Table(Struct, frozen=True):
         return json.dumps(records, indent=2, allow_nan=False)
 
 
+def _written(cell: systems.Cell) -> systems.Cell:
+    """Return a cell as CSV has it: no text is a formula."""
+    if isinstance(cell, str):
+        return escape_cell(cell)
+    if _is_absent(cell):
+        return None
+    return cell
+
+
 def _sort_key(row: Sequence[systems.Cell]) -> list[tuple[bool, Any]]:
-    return [(_is_absent(cell), 0 if _is_absent(cell) else cell) for cell in row]
+    """Return what sorts rows: absent cells come last."""
+    key: list[tuple[bool, Any]] = []
+    for cell in row:
+        if _is_absent(cell):
+            key.append((True, 0))
+        else:
+            key.append((False, cell))
+    return key
 
 
 def _is_absent(cell: systems.Cell) -> bool:
@@ -161,26 +175,28 @@ class Summary(Struct):
     left_out: list[str] = []
     tested: list[str] = []
     crashed: bool = False
-    _plain: list[Row] = []
-    _detailed: list[Row] = []
-    _weak: list[Row] = []
+    _plain: list[TableRow] = []
+    _detailed: list[TableRow] = []
+    _weak: list[TableRow] = []
 
     @property
-    def plain(self) -> Table:
+    def plain(self) -> OfficialTable:
         """The times to train in minutes, one column per benchmark."""
         return self._table(self._plain)
 
     @property
-    def detailed(self) -> Table:
+    def detailed(self) -> OfficialTable:
         """The same with batch size, samples to converge, RCP and energy (in joules)."""
         return self._table(self._detailed, STRONG_METRICS)
 
     @property
-    def weak(self) -> Table | None:
+    def weak(self) -> OfficialTable | None:
         """The throughput of HPC, None for training."""
-        return self._table(self._weak, WEAK_METRICS) if self.usage == "hpc" else None
+        if self.usage != "hpc":
+            return None
+        return self._table(self._weak, WEAK_METRICS)
 
-    def add(self, system: systems.System) -> None:
+    def add(self, system: systems.SubmittedSystem) -> None:
         """Add the row of a system, even without results; HPC has one for each kind of scaling."""
         label = system.folder.place.label
         if system.file is None:
@@ -196,20 +212,30 @@ class Summary(Struct):
             self._leave_out(f"{label}: {system.path}: {error}")
             return
         row |= systems.url_cells(description["submitter"], system.name, self.usage, self.round)
-        row[FIELD] = self.ids[system.key] if self.ids else str(systems.written_id(system))
-        for scaling in (STRONG, WEAK) if self.usage == "hpc" else (None,):
-            if scaling and scaling not in system.folder.folders:
-                continue
-            results = self._results(system, f"{label}/{scaling}" if scaling else label)
-            if scaling == WEAK:
-                self._weak.append(row | _cells(results, _throughput))
-            else:
-                self._plain.append(row | {n: r.row.official_minutes for n, r in results.items()})
-                # Benchmarks without results keep empty strings in the RCP columns.
-                blank: Row = {f"{name}:RCP": "" for name in self.benchmarks}
-                self._detailed.append(blank | row | _cells(results, _details))
+        if self.ids:
+            row[FIELD] = self.ids[system.key]
+        else:
+            row[FIELD] = str(systems.written_id(system))
+        if self.usage != "hpc":
+            self._add_strong(row, self._results(system, label))
+            return
+        if STRONG in system.folder.folders:
+            self._add_strong(row, self._results(system, f"{label}/{STRONG}"))
+        if WEAK in system.folder.folders:
+            results = self._results(system, f"{label}/{WEAK}")
+            self._weak.append(row | _cells(results, _throughput))
 
-    def _results(self, system: systems.System, parent: str) -> dict[str, SetResult]:
+    def _add_strong(self, row: TableRow, results: Mapping[str, SetResult]) -> None:
+        """Add the row of a system to the plain and the detailed table."""
+        plain = row.copy()
+        for name, result in results.items():
+            plain[name] = result.row.official_minutes
+        self._plain.append(plain)
+        # Benchmarks without results keep empty strings in the RCP columns.
+        blank: TableRow = {f"{name}:RCP": "" for name in self.benchmarks}
+        self._detailed.append(blank | row | _cells(results, _details))
+
+    def _results(self, system: systems.SubmittedSystem, parent: str) -> dict[str, SetResult]:
         """Return the result sets in a folder by the names of their columns."""
         by_column = {}
         others = []
@@ -236,38 +262,55 @@ class Summary(Struct):
         self.left_out.append(reason)
         self.crashed = True
 
-    def _table(self, rows: list[Row], metrics: Sequence[str] = ()) -> Table:
+    def _table(self, rows: list[TableRow], metrics: Sequence[str] = ()) -> OfficialTable:
         """Return rows sorted by all columns from the left, empty cells last.
 
         Absent cells are empty; without ``metrics``, there is a column for each benchmark.
         """
-        of_metrics = [f"{name}:{metric}" for name in self.benchmarks for metric in metrics]
-        columns = (*systems.COLUMNS, *(of_metrics or self.benchmarks), *systems.URLS)
-        cells = (tuple(map(row.get, columns)) for row in rows)
-        return Table(columns, tuple(sorted(cells, key=_sort_key)))
+        results: list[str] = []
+        for name in self.benchmarks:
+            results += [f"{name}:{metric}" for metric in metrics]
+        if not metrics:
+            results += self.benchmarks
+        columns = (*systems.COLUMNS, *results, *systems.URLS)
+        cells = [tuple(map(row.get, columns)) for row in rows]
+        cells.sort(key=_sort_key)
+        return OfficialTable(columns, tuple(cells))
 
 
-def _cells(results: Mapping[str, SetResult], cells_of: Callable[[SetResult], Row]) -> Row:
+def _cells(results: Mapping[str, SetResult], cells_of: Callable[[SetResult], TableRow]) -> TableRow:
+    cells = {}
+    for name, result in results.items():
+        for metric, cell in cells_of(result).items():
+            cells[f"{name}:{metric}"] = cell
+    return cells
+
+
+def _details(result: SetResult) -> TableRow:
+    row = result.row
+    summarized = result.summarized
     return {
-        f"{name}:{metric}": cell
-        for name, result in results.items()
-        for metric, cell in cells_of(result).items()
+        "time_to_train": row.official_minutes,
+        "Energy": row.energy_joules,
+        "GBS": summarized.batch_size,
+        "samples_to_converge": summarized.to_converge,
+        "RCP": summarized.rcp,
+        "rcp_scaling_factor": summarized.scaling_factor,
     }
 
 
-def _details(result: SetResult) -> Row:
-    row = result.row
-    of_set = result.summarized
-    values = (row.official_minutes, row.energy_joules, of_set.batch_size, of_set.to_converge)
-    return dict(zip(STRONG_METRICS, (*values, of_set.rcp, of_set.scaling_factor), strict=True))
-
-
-def _throughput(result: SetResult) -> Row:
+def _throughput(result: SetResult) -> TableRow:
     weak = result.summarized.weak
     if weak is None:
         return {}
-    scale = None if weak.instance_scale is None else float(weak.instance_scale)
-    return dict(zip(WEAK_METRICS, (float(weak.models), scale, weak.minutes), strict=True))
+    scale = None
+    if weak.instance_scale is not None:
+        scale = float(weak.instance_scale)
+    return {
+        "number_of_models": float(weak.models),
+        "instance_scale": scale,
+        "time_to_train_all": weak.minutes,
+    }
 
 
 # ---- files ----------------------------------------------------------------------------------
@@ -301,13 +344,15 @@ def official_files(
     files: dict[str, str | bytes] = {}
     for name, table in zip(_NAMES, (summary.plain, summary.detailed, summary.weak), strict=True):
         if table is not None:
-            files |= {f"{name}.csv": table.csv(), f"{name}.json": table.json()}
+            files[f"{name}.csv"] = table.csv()
+            files[f"{name}.json"] = table.json()
     notes = []
     try:
         files["summary.xlsx"] = official_workbook(summary)
     except MissingPackageError as error:
         notes.append(f"no summary.xlsx: {error}")
-    return files, [*notes, *(f"not in the tables: {reason}" for reason in summary.left_out)]
+    notes += [f"not in the tables: {reason}" for reason in summary.left_out]
+    return files, notes
 
 
 # ---- workbook -------------------------------------------------------------------------------
@@ -327,10 +372,10 @@ def official_workbook(summary: Summary) -> bytes:
             sheet = file.contents.add_worksheet(title)
             sheet.freeze_panes(1, 1)
             sheet.set_column(0, len(table.columns), _WIDTH)
-            sections = (
-                (name, [(f"{summary.round}-{next(numbers):04}", *row) for row in rows])
-                for name, rows in _sections(table)
-            )
+            sections = []
+            for name, rows in _sections(table):
+                numbered = [(f"{summary.round}-{next(numbers):04}", *row) for row in rows]
+                sections.append((name, numbered))
             write_sections(file, sheet, ("ID", *table.columns), sections)
     return file.stream.getvalue()
 
@@ -370,37 +415,47 @@ def write_sections(
     formats: Mapping[str, Any] | None = None,
 ) -> None:
     """Write the columns, and rows below the titles of their sections; some in a format."""
+    formats = formats or {}
     sheet.write_row(0, 0, columns, book.head)
-    line = count(1)
+    lines = count(1)
     for title, rows in sections:
-        heading = next(line)
-        sheet.merge_range(heading, 0, heading, len(columns) - 1, "", book.title)
-        sheet.write_string(heading, 0, fitting(title), book.title)
+        line = next(lines)
+        sheet.merge_range(line, 0, line, len(columns) - 1, "", book.title)
+        sheet.write_string(line, 0, fitting(title), book.title)
         for row in rows:
-            at = next(line)
+            line = next(lines)
             for place, (column, cell) in enumerate(zip(columns, row, strict=True)):
-                sheet.write(at, place, fitting(cell), (formats or {}).get(column))
+                sheet.write(line, place, fitting(cell), formats.get(column))
 
 
 def fitting(cell: systems.Cell) -> systems.Cell:
     """Return a cell that the format can hold; its numbers are doubles."""
     if isinstance(cell, int) and to_finite(cell) is None:
         cell = str(cell)
-    return visible(cell)[:_LONGEST] if isinstance(cell, str) else cell
+    if isinstance(cell, str):
+        return visible(cell)[:_LONGEST]
+    return cell
 
 
-def _sheets(summary: Summary) -> Iterator[tuple[str, Table]]:
+def _sheets(summary: Summary) -> Iterator[tuple[str, OfficialTable]]:
     """Yield a sheet per division, even an empty one, and a sheet for unknown divisions."""
     for suffix, table in (("", summary.plain), (" weak scaling", summary.weak)):
         if table is None:
             continue
-        for division in (*DIVISIONS, _OTHER):
-            rows = [r for r in table.rows if (r[0] if r[0] in DIVISIONS else _OTHER) == division]
+        by_division: dict[str, list[tuple[systems.Cell, ...]]] = {
+            division: [] for division in (*DIVISIONS, _OTHER)
+        }
+        for row in table.rows:
+            division = str(row[0])
+            if division not in DIVISIONS:
+                division = _OTHER
+            by_division[division].append(row)
+        for division, rows in by_division.items():
             if rows or (division != _OTHER and not suffix):
-                yield division + suffix, Table(table.columns, tuple(rows))
+                yield division + suffix, OfficialTable(table.columns, tuple(rows))
 
 
-def _sections(table: Table) -> Iterator[tuple[str, Sequence[tuple[systems.Cell, ...]]]]:
+def _sections(table: OfficialTable) -> Iterator[tuple[str, Sequence[tuple[systems.Cell, ...]]]]:
     column = table.columns.index("availability")
     sections: dict[str, list[tuple[systems.Cell, ...]]] = {
         CATEGORIES[name]: [] for name in _SECTIONS
@@ -409,4 +464,6 @@ def _sections(table: Table) -> Iterator[tuple[str, Sequence[tuple[systems.Cell, 
         availability = str(row[column] or "no availability")
         title = CATEGORIES.get(category(availability) or "", availability)
         sections.setdefault(title, []).append(row)
-    return ((name, rows) for name, rows in sections.items() if rows)
+    for title, rows in sections.items():
+        if rows:
+            yield title, rows

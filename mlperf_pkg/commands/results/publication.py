@@ -19,7 +19,13 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checks.descriptions import CATEGORIES, category
 from mlperf_pkg.checks.result_sets import SetResult
-from mlperf_pkg.commands.results.systems import PrivateIds, System, known_cells, own_id, url_cells
+from mlperf_pkg.commands.results.systems import (
+    PrivateIds,
+    SubmittedSystem,
+    known_cells,
+    own_id,
+    url_cells,
+)
 from mlperf_pkg.findings import Basis, Finding, Verdict
 from mlperf_pkg.published.model import known_division
 from mlperf_pkg.render.table import by_key
@@ -36,9 +42,20 @@ UNDIVIDED = "no division"
 
 _, WEAK = SCALINGS
 _MOST_CODES = 3  # of each basis in the remarks on a score
+_NAMING = (
+    "submitter",
+    "system",
+    "processor",
+    "accelerator",
+    "software",
+    "details_url",
+    "code_url",
+    "notes",
+)
+"""Fields of a row that may name its system."""
 
 
-class Row(Struct, frozen=True):
+class PublishedRow(Struct, frozen=True):
     """A system of a submission: a row of the tables.
 
     ``key`` is the path of its submission and the name of its folder; ``id`` is its private id.
@@ -64,7 +81,7 @@ class Row(Struct, frozen=True):
     remarks: str = ""
 
 
-class Score(Struct, frozen=True):
+class PublishedScore(Struct, frozen=True):
     """The score of a result set in the tables; else ``reason`` says why they omit it.
 
     ``minutes`` has full precision, ``published_minutes`` is rounded for publication. ``rank`` is
@@ -115,8 +132,8 @@ class Publication(Struct, frozen=True):
     round_reason: str
     verdict: Basis
     benchmarks: tuple[str, ...]
-    rows: tuple[Row, ...]
-    scores: tuple[Score, ...]
+    rows: tuple[PublishedRow, ...]
+    scores: tuple[PublishedScore, ...]
     submitters: tuple[Submitter, ...]
     missing: tuple[str, ...] = ()
     official_gaps: tuple[str, ...] = ()
@@ -128,13 +145,16 @@ class Publication(Struct, frozen=True):
         return f"{wording.edition(self.usage, self.round)} results"
 
     @property
-    def without_score(self) -> list[Score]:
+    def without_score(self) -> list[PublishedScore]:
         """The result sets that have no score in the tables."""
         return [score for score in self.scores if score.reason]
 
 
 def publication(
-    checked: Checked, systems: Sequence[System], ids: PrivateIds, verdict: Basis = Basis.OFFICIAL
+    checked: Checked,
+    systems: Sequence[SubmittedSystem],
+    ids: PrivateIds,
+    verdict: Basis = Basis.OFFICIAL,
 ) -> Publication:
     """Return the summary of a round; ``ids`` has an id for each of its systems.
 
@@ -142,18 +162,22 @@ def publication(
     """
     report = checked.report
     round_ = report.round or ""
-    rows = [_row(system, ids[system.key], report.usage, round_) for system in systems]
-    pairs = list(zip(systems, rows, strict=True))
-    unranked = [_score(result, row, verdict) for system, row in pairs for result in system.results]
+    pairs = []
+    unranked = []
+    for system in systems:
+        row = _row(system, ids[system.key], report.usage, round_)
+        pairs.append((system, row))
+        unranked += [_score(result, row, verdict) for result in system.results]
+    rows = [row for _, row in pairs]
     scores = _ranked(unranked, rows)
-    benchmarks = load_round(report.usage, round_).benchmarks
-    others = dict.fromkeys(score.benchmark for score in scores if not score.reason)
+    benchmarks = dict.fromkeys(load_round(report.usage, round_).benchmarks)
+    benchmarks |= dict.fromkeys(score.benchmark for score in scores if not score.reason)
     return Publication(
         tool=report.tool,
         usage=report.usage,
         round=round_,
         round_reason=report.round_reason,
-        benchmarks=tuple(dict.fromkeys((*benchmarks, *others))),
+        benchmarks=tuple(benchmarks),
         verdict=verdict,
         rows=tuple(replace(row, remarks=_remarks_on(row, scores)) for row in rows),
         scores=scores,
@@ -168,43 +192,60 @@ def anonymous(result: Publication) -> Publication:
 
     Counts and scores stay, and the codes of findings, but not their messages.
     """
-    names = ("submitter", "system", "processor", "accelerator", "software")
-    emptied = dict.fromkeys((*names, "details_url", "code_url", "notes"), "")
+    emptied = dict.fromkeys(_NAMING, "")
     rows = [replace(row, key=row.id, gaps=(), **emptied) for row in result.rows]
     scores = []
-    for score in sorted(result.scores, key=lambda s: (s.id, s.benchmark, s.scaling or "")):
-        code = ": ".join(score.reason.split(": ")[:2])
-        reason = code if code.startswith(_INVALID) else score.reason and "no score"
-        scores.append(replace(score, path="", row=score.id, reason=reason))
+    for score in result.scores:
+        scores.append(replace(score, path="", row=score.id, reason=_anonymous_reason(score)))
+    scores.sort(key=lambda score: (score.id, score.benchmark, score.scaling or ""))
+    missing = []
+    for score in scores:
+        if score.reason:
+            missing.append(f"{score.id}, {score.benchmark}: {score.reason}")
     return replace(
         result,
         round_reason="",
         rows=tuple(sorted(rows, key=attrgetter("id"))),
         scores=tuple(scores),
         submitters=(),
-        missing=tuple(f"{s.id}, {s.benchmark}: {s.reason}" for s in scores if s.reason),
+        missing=tuple(missing),
         official_gaps=(),
         notes=(),
     )
 
 
+def _anonymous_reason(score: PublishedScore) -> str:
+    """Return the reason without the message of a finding; its code stays."""
+    reason = ": ".join(score.reason.split(": ")[:2])
+    if reason.startswith(_INVALID):
+        return reason
+    if score.reason:
+        return "no score"
+    return ""
+
+
 # ---- rows -----------------------------------------------------------------------------------
 
 
-def _row(system: System, private_id: str, usage: str, round_: str) -> Row:
-    cells, gaps = known_cells(system.description)
-    urls = url_cells(system.submitter, system.name, usage, round_)
-    of_description = known_division(cells["division"])
-    of_logs = known_division(system.division)
-    division = of_description or of_logs
+def _row(system: SubmittedSystem, private_id: str, usage: str, round_: str) -> PublishedRow:
+    cells, missing = known_cells(system.description)
+    gaps = {*missing} - {"notes"}
+    described = known_division(cells["division"])
+    if described not in DIVISIONS:
+        gaps.add("division")
+    division = described or known_division(system.division)
+    if division not in DIVISIONS:
+        division = UNDIVIDED
     status = category(cells["availability"])
-    usable = {"division": of_description in DIVISIONS, "availability": bool(status), "notes": True}
-    return Row(
+    if not status:
+        gaps.add("availability")
+    urls = url_cells(system.submitter, system.name, usage, round_)
+    return PublishedRow(
         key=system.key,
         id=private_id,
         submitter=cells["submitter"] or system.submitter,
         system=cells["system"] or system.name,
-        division=division if division in DIVISIONS else UNDIVIDED,
+        division=division,
         category=CATEGORIES.get(status or "", UNKNOWN),
         processor=cells["host_processor_model_name"],
         processors=_count(cells["host_processors_count"]),
@@ -214,42 +255,55 @@ def _row(system: System, private_id: str, usage: str, round_: str) -> Row:
         details_url=str(urls["details_url"]),
         code_url=str(urls["code_url"]),
         notes=cells["notes"],
-        gaps=tuple(name for name in cells if not usable.get(name, name not in gaps)),
+        gaps=tuple(name for name in cells if name in gaps),
     )
 
 
 def _count(text: str) -> int | None:
-    return int(text) if text else None
+    if not text:
+        return None
+    return int(text)
 
 
-def _remarks_on(row: Row, scores: Sequence[Score]) -> str:
+def _remarks_on(row: PublishedRow, scores: Sequence[PublishedScore]) -> str:
     """Return the remarks on the scores of a row in the tables, by benchmark."""
-    own = (score for score in scores if score.row == row.key and not score.reason)
-    return " | ".join(f"{score.benchmark}: {score.remarks}" for score in own if score.remarks)
+    remarks = []
+    for score in scores:
+        if score.row == row.key and score.remarks and not score.reason:
+            remarks.append(f"{score.benchmark}: {score.remarks}")
+    return " | ".join(remarks)
 
 
 # ---- scores ---------------------------------------------------------------------------------
 
 
-def _score(result: SetResult, row: Row, verdict: Basis) -> Score:
-    of_set = result.row
-    by_rules = verdict is Basis.RULES or of_set.verdict.official is Verdict.NOT_CHECKED
+def _score(result: SetResult, row: PublishedRow, verdict: Basis) -> PublishedScore:
+    set_row = result.row
+    by_rules = verdict is Basis.RULES or set_row.verdict.official is Verdict.NOT_CHECKED
     # The score of the official tables; that by the rules if they cannot have one.
-    official = None if by_rules or of_set.scaling == WEAK else of_set.official_minutes
-    minutes = of_set.score_minutes if official is None else official
+    minutes = set_row.official_minutes
+    if by_rules or minutes is None or set_row.scaling == WEAK:
+        minutes = set_row.score_minutes
+    energy_joules = set_row.energy_joules
     reason = _reason(result, minutes, by_rules=by_rules)
-    minutes = None if reason else minutes
-    same = ("path", "benchmark", "scaling", "number_of_models", "instance_scale")
-    return Score(
-        **{name: getattr(of_set, name) for name in same},
+    if reason:
+        minutes = None
+        energy_joules = None
+    waived = {finding.code for finding in result.observations if finding.waiver is not None}
+    return PublishedScore(
+        path=set_row.path,
         row=row.key,
         id=row.id,
+        benchmark=set_row.benchmark,
+        scaling=set_row.scaling,
         minutes=minutes,
         published_minutes=rounded(minutes),
-        energy_joules=None if reason else of_set.energy_joules,
+        energy_joules=energy_joules,
+        number_of_models=set_row.number_of_models,
+        instance_scale=set_row.instance_scale,
         reason=reason,
-        official=of_set.verdict.official,
-        waived=tuple(sorted({f.code for f in result.observations if f.waiver is not None})),
+        official=set_row.verdict.official,
+        waived=tuple(sorted(waived)),
         remarks=_remarks(result.observations),
     )
 
@@ -261,17 +315,24 @@ def _reason(result: SetResult, minutes: float | None, *, by_rules: bool) -> str:
     published that today's checker rejects and the rules of the round allow.
     """
     row = result.row
+    verdict = row.verdict
     failing = [finding for finding in result.observations if finding.fails(Basis.RULES)]
-    failing = [finding for finding in failing if by_rules or finding.basis is Basis.BOTH]
-    if row.verdict.rules is Verdict.FAIL and failing:
-        others = f", and {len(failing) - 1} more" if len(failing) > 1 else ""
-        return f"{_INVALID}: {failing[0].code}: {failing[0].text}{others}"
+    if not by_rules:
+        failing = [finding for finding in failing if finding.basis is Basis.BOTH]
+    if verdict.rules is Verdict.FAIL and failing:
+        reason = f"{_INVALID}: {failing[0].code}: {failing[0].text}"
+        if len(failing) > 1:
+            reason += f", and {len(failing) - 1} more"
+        return reason
     if minutes is None:
         return row.score_note or "no score"
-    accepted = {Verdict.PASS} if by_rules else {Verdict.PASS, Verdict.FAIL}
-    if row.verdict.rules in accepted or (not by_rules and row.verdict.official is Verdict.PASS):
+    if verdict.rules is Verdict.PASS:
         return ""
-    return _INVALID if row.verdict.rules is Verdict.FAIL else "not checked"
+    if not by_rules and (verdict.rules is Verdict.FAIL or verdict.official is Verdict.PASS):
+        return ""
+    if verdict.rules is Verdict.FAIL:
+        return _INVALID
+    return "not checked"
 
 
 def _remarks(findings: Sequence[Finding]) -> str:
@@ -279,60 +340,95 @@ def _remarks(findings: Sequence[Finding]) -> str:
 
     After ``official`` are those of the checker alone.
     """
-    errors = {
-        "rules": {f.code for f in findings if f.fails(Basis.RULES)},
-        "official": {f.code for f in findings if f.is_error and f.basis is Basis.OFFICIAL},
-    }
-    shown = ((basis, wording.shortened(sorted(c), _MOST_CODES)) for basis, c in errors.items())
-    return "; ".join(f"{basis}: {codes}" for basis, codes in shown if codes)
+    by_rules = set()
+    official = set()
+    for finding in findings:
+        if finding.fails(Basis.RULES):
+            by_rules.add(finding.code)
+        if finding.is_error and finding.basis is Basis.OFFICIAL:
+            official.add(finding.code)
+    remarks = []
+    if by_rules:
+        remarks.append(f"rules: {wording.shortened(sorted(by_rules), _MOST_CODES)}")
+    if official:
+        remarks.append(f"official: {wording.shortened(sorted(official), _MOST_CODES)}")
+    return "; ".join(remarks)
 
 
 def rounded(value: float | None) -> float | None:
     """Return a number rounded for publication, None if it is not finite."""
-    return None if value is None or not math.isfinite(value) else float(wording.minutes(value))
+    if value is None or not math.isfinite(value):
+        return None
+    return float(wording.minutes(value))
 
 
 def ranks(values: Sequence[tuple[Hashable, float]]) -> list[tuple[int, int]]:
     """Return the rank of each value in its group, 1 for the smallest, and the size of the group."""
     groups = by_key(sorted(values, key=itemgetter(1)))
-    return [(1 + bisect_left(groups[g], value), len(groups[g])) for g, value in values]
+    ranked = []
+    for key, value in values:
+        group = groups[key]
+        rank = 1 + bisect_left(group, value)
+        ranked.append((rank, len(group)))
+    return ranked
 
 
-def _ranked(scores: Sequence[Score], rows: Sequence[Row]) -> tuple[Score, ...]:
+def _ranked(
+    scores: Sequence[PublishedScore], rows: Sequence[PublishedRow]
+) -> tuple[PublishedScore, ...]:
     """Return the scores with their ranks, within division, category, scaling and benchmark."""
     tables = {row.key: (row.division, row.category) for row in rows}
-    values = {
-        score.path: ((*tables[score.row], score.scaling, score.benchmark), score.published_minutes)
-        for score in scores
-        if score.published_minutes is not None
-    }
+    values = {}
+    for score in scores:
+        if score.published_minutes is not None:
+            group = (*tables[score.row], score.scaling, score.benchmark)
+            values[score.path] = (group, score.published_minutes)
     by_path = dict(zip(values, ranks([*values.values()]), strict=True))
-    places = ((score, by_path.get(score.path, (None, None))) for score in scores)
-    return tuple(replace(score, rank=rank, of=of) for score, (rank, of) in places)
+    ranked = []
+    for score in scores:
+        rank, of = by_path.get(score.path, (None, None))
+        ranked.append(replace(score, rank=rank, of=of))
+    return tuple(ranked)
 
 
 # ---- submitters and remarks -----------------------------------------------------------------
 
 
-_Pairs = Sequence[tuple[System, Row]]
+_Pairs = Sequence[tuple[SubmittedSystem, PublishedRow]]
 
 
-def _submitters(pairs: _Pairs, scores: Sequence[Score]) -> tuple[Submitter, ...]:
+def _submitters(pairs: _Pairs, scores: Sequence[PublishedScore]) -> tuple[Submitter, ...]:
     """Return the submitters with a result set, by rank."""
     by_name = by_key((system.submitter, row) for system, row in pairs if system.results)
-    described = {name: {row.submitter for row in own} for name, own in by_name.items()}
+    described = {}
+    for spelling, rows in by_name.items():
+        described[spelling] = {row.submitter for row in rows}
     unranked = []
-    for submitter, names in submitters(by_name, described).items():
-        own = {row.key: row.accelerators for name in names for row in by_name[name]}
-        reasons = [score.reason for score in scores if score.row in own]
-        largest = max((size for size in own.values() if size is not None), default=None)
-        unranked.append(Submitter(submitter, len(reasons), reasons.count(""), largest))
+    for company, names in submitters(by_name, described).items():
+        rows = [row for spelling in names for row in by_name[spelling]]
+        unranked.append(_submitter(company, rows, scores))
+    return _by_rank(unranked)
+
+
+def _by_rank(unranked: Sequence[Submitter]) -> tuple[Submitter, ...]:
     ranking = ranks([("", -submitter.results) for submitter in unranked])
-    ranked = [replace(s, rank=rank) for s, (rank, _) in zip(unranked, ranking, strict=True)]
-    return tuple(sorted(ranked, key=lambda submitter: (submitter.rank, submitter.name)))
+    ranked = []
+    for submitter, (rank, _) in zip(unranked, ranking, strict=True):
+        ranked.append(replace(submitter, rank=rank))
+    ranked.sort(key=lambda submitter: (submitter.rank, submitter.name))
+    return tuple(ranked)
 
 
-def _missing(pairs: _Pairs, scores: Sequence[Score], report: Report) -> Iterator[str]:
+def _submitter(
+    company: str, rows: Sequence[PublishedRow], scores: Sequence[PublishedScore]
+) -> Submitter:
+    keys = {row.key for row in rows}
+    reasons = [score.reason for score in scores if score.row in keys]
+    sizes = [row.accelerators for row in rows if row.accelerators is not None]
+    return Submitter(company, len(reasons), reasons.count(""), max(sizes, default=None))
+
+
+def _missing(pairs: _Pairs, scores: Sequence[PublishedScore], report: Report) -> Iterator[str]:
     for system, row in pairs:
         if not system.results:
             yield f"{system.folder.place.label}: no result set; expected <benchmark>/result_*.txt"
@@ -349,22 +445,24 @@ def _missing(pairs: _Pairs, scores: Sequence[Score], report: Report) -> Iterator
 
 
 def _notes(
-    pairs: _Pairs, scores: Sequence[Score], ids: PrivateIds, reference: str
+    pairs: _Pairs, scores: Sequence[PublishedScore], ids: PrivateIds, reference: str
 ) -> Iterator[str]:
     """Yield what the chair should look at, or decide, such as the number of waived scores."""
     for names in spellings(row.submitter for _, row in pairs).values():
         if len(names) > 1:
             yield f"one submitter in {len(names)} spellings: {', '.join(names)}"
     for system, _ in pairs:
-        own = own_id(system)
+        written = own_id(system)
         used = ids[system.key]
-        if own and own != used:
+        if written and written != used:
             file = f"{system.folder.place.label}/privateid.json"
-            yield f"{file}: {own} is not used; {name(str(ids.path))} has {used}"
+            yield f"{file}: {written} is not used; {name(str(ids.path))} has {used}"
     shown = [score for score in scores if not score.reason]
     numbers = {
         f"that {reference} rejects": sum(score.official is Verdict.FAIL for score in shown),
         "with errors by the written rules": sum("rules:" in score.remarks for score in shown),
         "with waived findings": sum(bool(score.waived) for score in shown),
     }
-    yield from (f"result sets in the tables {what}: {n}" for what, n in numbers.items() if n)
+    for what, number in numbers.items():
+        if number:
+            yield f"result sets in the tables {what}: {number}"

@@ -46,7 +46,9 @@ def text(scores: Scores, view: View) -> str:
 def markdown(scores: Scores, view: View) -> str:
     """Render for the summary of a CI job."""
     shown = _table(scores, view)
-    title = "System" if _in_short(scores, view) else "Run"  # as groups have headings
+    title = "Run"  # as groups have headings
+    if _in_short(scores, view):
+        title = "System"
     columns = (replace(shown.columns[0], title=title), *shown.columns[1:])
     sections = tables.markdown(Table(columns, shown.groups))
     ending = map(escape_markdown, _ending(scores.report))
@@ -56,22 +58,28 @@ def markdown(scores: Scores, view: View) -> str:
 def json(scores: Scores, _: View) -> str:
     """Render the result sets of the report, each with its ``runs``."""
     head = {name: getattr(scores.report, name) for name in tables.HEAD}
-    sets = [
-        as_json(scored.row) | as_json({"runs": scored.runs, "published": scored.published})
-        for scored in scores.sets
-    ]
+    sets = []
+    for scored in scores.sets:
+        more = {"runs": scored.runs, "published": scored.published}
+        sets.append(as_json(scored.row) | as_json(more))
     return tables.json_text({"format": FORMAT, **head, "result_sets": sets})
 
 
 def csv(scores: Scores, _: View) -> str:
     """Render one row per run, with the score of its set beside it."""
-    of_names, of_run, of_score = (attrgetter(*names) for names in (_NAMES, _RUN, _SCORE))
+    names_of = attrgetter(*_NAMES)
+    run_of = attrgetter(*_RUN)
+    score_of = attrgetter(*_SCORE)
     rows = []
     for scored in scores.sets:
-        standing = scored.published
-        of_standing = standing and (standing.round, standing.overall.rank, standing.overall.of)
-        score = (*of_score(scored.row), *(of_standing or (None, None, None)))
-        rows += [(*of_names(scored.row), *of_run(run), *score) for run in scored.runs]
+        names = names_of(scored.row)
+        score = score_of(scored.row)
+        standing: tuple[object, ...] = (None, None, None)
+        if scored.published:
+            rank = scored.published.overall
+            standing = (scored.published.round, rank.rank, rank.of)
+        for run in scored.runs:
+            rows.append((*names, *run_of(run), *score, *standing))
     header = (*_NAMES, *_RUN, *_SCORE, "published_round", "published_rank", "published_of")
     return tables.csv_text(header, rows)
 
@@ -111,16 +119,20 @@ def _group(scored: ScoredSet, system: str) -> Group:
     """Return the runs, the steps from the mean to the score, and the official score."""
     row = scored.row
     why = ""
-    if row.official_minutes is None:  # unknown without rules for the benchmark
-        why = "not checked" if row.runs_required is None else "mlperf-logging gives no score"
-    runs = [(name(r.path), wording.minutes(r.minutes), wording.outcome(r)) for r in scored.runs]
-    steps = [
+    if row.official_minutes is None:
+        why = "mlperf-logging gives no score"
+        if row.runs_required is None:  # unknown without rules for the benchmark
+            why = "not checked"
+    rows: list[tuple[object, ...]] = []
+    for run in scored.runs:
+        rows.append((name(run.path), wording.minutes(run.minutes), wording.outcome(run)))
+    rows += [
         ("olympic mean", wording.minutes(row.unscaled_minutes), ""),
         ("scaling factor", f"{row.scaling_factor:.4f}", ""),
         (("score", HEADING), (wording.minutes(row.score_minutes), HEADING), ""),
         ("official", wording.minutes(row.official_minutes), why),
     ]
-    return Group(f"{row.benchmark}: {system}", [*runs, *steps], list(_remarks(scored)))
+    return Group(f"{row.benchmark}: {system}", rows, list(_remarks(scored)))
 
 
 def _remarks(scored: ScoredSet) -> Iterator[str]:
@@ -129,15 +141,17 @@ def _remarks(scored: ScoredSet) -> Iterator[str]:
         yield row.score_note
     if row.rcp:
         yield f"RCP: {row.rcp.explanation}"
-        if row.rcp.official_pass and row.rcp.normalization > 1 and row.unscaled_minutes is not None:
+        mean = row.unscaled_minutes
+        if row.rcp.official_pass and row.rcp.normalization > 1 and mean is not None:
             # Even where normalisation does not apply.
-            minutes = wording.minutes(row.unscaled_minutes * row.rcp.normalization)
-            yield f"normalised: {minutes} minutes; before: {wording.minutes(row.unscaled_minutes)}"
+            minutes = wording.minutes(mean * row.rcp.normalization)
+            yield f"normalised: {minutes} minutes; before: {wording.minutes(mean)}"
     standing = scored.published
     if standing:
-        model = standing.of_model
-        of_model = f", {_in_words(model)} on {standing.accelerator_model}" if model else ""
-        yield f"published: {_standing_in_short(standing)}{of_model}"
+        text = f"published: {_standing_in_short(standing)}"
+        if standing.of_model:
+            text += f", {_in_words(standing.of_model)} on {standing.accelerator_model}"
+        yield text
 
 
 # ---- in short: a line per result set ------------------------------------------------------
@@ -151,13 +165,22 @@ def verdict_in_short(verdicts: Verdicts) -> str:
     """
     if verdicts.official is verdicts.rules:
         return wording.VERDICTS[verdicts.rules]
-    telling = Verdict.FAIL if Verdict.FAIL in astuple(verdicts) else Verdict.PASS
-    name = "official" if verdicts.official is telling else "rules"
-    return f"{name} {wording.VERDICTS[telling]}"
+    telling = Verdict.PASS
+    if Verdict.FAIL in astuple(verdicts):
+        telling = Verdict.FAIL
+    basis = "rules"
+    if verdicts.official is telling:
+        basis = "official"
+    return f"{basis} {wording.VERDICTS[telling]}"
 
 
 def _system(row: ResultSetRow) -> str:
     return row.system or "unnamed system"
+
+
+def _style(row: ResultSetRow) -> str:
+    """Return the style of the worse verdict."""
+    return STYLES[max(astuple(row.verdict), key=_GRAVITY.index)]
 
 
 _SETS = (
@@ -169,7 +192,7 @@ _SETS = (
         "Verdict",
         14,
         of=lambda row: verdict_in_short(row.verdict),
-        style=lambda row: STYLES[max(astuple(row.verdict), key=_GRAVITY.index)],
+        style=_style,
     ),
 )
 
@@ -182,12 +205,16 @@ def _in_groups(scores: Scores) -> list[Group]:
     by_title = by_key((_title(scored.row, scores.report), scored) for scored in scores.sets)
     groups = []
     for title, sets in by_title.items():
-        named = [(f"{_system(scored.row)}, {scored.row.benchmark}", scored) for scored in sets]
-        remarks = [f"{about}: {s.row.score_note}" for about, s in named if s.row.score_note]
-        standings = [(about, s.published) for about, s in named if s.published]
-        if len(scores.sets) <= _FEW:
-            remarks += [f"{about}: published: {_standing_in_short(s)}" for about, s in standings]
-        groups.append(Group(title, [scored.row for scored in sets], remarks))
+        notes = []
+        standings = []
+        for scored in sets:
+            row = scored.row
+            subject = f"{_system(row)}, {row.benchmark}"
+            if row.score_note:
+                notes.append(f"{subject}: {row.score_note}")
+            if scored.published and len(scores.sets) <= _FEW:
+                standings.append(f"{subject}: published: {_standing_in_short(scored.published)}")
+        groups.append(Group(title, [scored.row for scored in sets], notes + standings))
     return groups
 
 
@@ -195,8 +222,12 @@ def _title(row: ResultSetRow, report: Report) -> str:
     details = [row.division or "no division"]
     if report.round is None:
         details.append(f"round {row.round}")
-    loose = "raw logs" if row.path == "." else f"logs in {row.path}"
-    return f"{row.submitter or loose} ({', '.join(details)})"
+    owner = row.submitter
+    if not owner and row.path == ".":
+        owner = "raw logs"
+    elif not owner:
+        owner = f"logs in {row.path}"
+    return f"{owner} ({', '.join(details)})"
 
 
 # ---- standings among published results ----------------------------------------------------
@@ -209,6 +240,7 @@ def _standing_in_short(standing: Standing) -> str:
 
 
 def _in_words(rank: Rank) -> str:
-    is_teen = rank.rank % 100 in range(11, 14)
-    suffix = "th" if is_teen else _SUFFIXES.get(rank.rank % 10, "th")
+    suffix = _SUFFIXES.get(rank.rank % 10, "th")
+    if rank.rank % 100 in range(11, 14):
+        suffix = "th"
     return f"{rank.rank}{suffix} of {rank.of}"

@@ -17,7 +17,7 @@ is submitted again.
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import count
 from operator import itemgetter, xor
@@ -40,7 +40,7 @@ from mlperf_pkg.infra.json_values import (
     to_finite,
 )
 from mlperf_pkg.infra.paths import ListedPath, read_file
-from mlperf_pkg.submission.model import ResultSet, SystemFolder
+from mlperf_pkg.submission.model import ResultSet, Submission, SystemFolder
 
 Cell = str | int | float | None
 Description = Mapping[str, Any]
@@ -65,7 +65,7 @@ REQUIRED = (
 _COMMIT = re.compile(r" commit hash = .*")
 
 
-class System(Struct, frozen=True):
+class SubmittedSystem(Struct, frozen=True):
     """A folder of results, its system description, and its result sets.
 
     ``key`` is the path of its submission and its name; ``path`` is that of its description, which
@@ -88,7 +88,9 @@ class System(Struct, frozen=True):
     @property
     def description(self) -> Description:
         """The fields of the system description, empty if it cannot be read."""
-        return (self.file and self.file.contents) or {}
+        if self.file is None:
+            return {}
+        return self.file.contents or {}
 
     @property
     def results(self) -> list[SetResult]:
@@ -96,44 +98,67 @@ class System(Struct, frozen=True):
         return [result for _, result in self.sets if result.row.runs_found]
 
 
-def systems_of(checked: Checked) -> Iterator[System]:
+def systems_of(checked: Checked) -> Iterator[SubmittedSystem]:
     """Yield the systems of all submissions of a check, even those without a result set."""
-    submissions = checked.submissions
-    files = {system.path: system for system in checked.systems}
+    files = {file.path: file for file in checked.systems}
     results = {result.row.path: result for result in checked.sets}
     divisions = {run.path: run.division for run in checked.report.runs}
-    # Labels in an archive begin with its folders, which are not part of a key.
-    archived = submissions and isinstance(submissions[0].place.path, ListedPath)
-    root = commonpath([s.place.folder.label for s in submissions]) if archived else ""
-    for submission in submissions:
-        submitter = submission.place.label.removeprefix(root).lstrip("/") or submission.name
+    root = _root(checked.submissions)
+    for submission in checked.submissions:
+        label = submission.place.label.removeprefix(root).lstrip("/") or submission.name
         for folder in submission.tested:
             name = folder.place.name
             path = submission.place.child("systems").child(f"{name}.json").label
-            own = ((s, s.place.label) for s in submission.result_sets if s.system == name)
-            sets = tuple((of_set, results[label]) for of_set, label in own if label in results)
-            logged = (divisions[run] for _, result in sets for run in result.runs)
-            yield System(
-                key=f"{submitter}/{name}",
+            sets = tuple(_sets_of(submission, name, results))
+            yield SubmittedSystem(
+                key=f"{label}/{name}",
                 submitter=submission.name,
                 folder=folder,
                 path=path,
                 file=files.get(path),
                 sets=sets,
-                division=next(logged, ""),
+                division=_logged_division(sets, divisions),
             )
 
 
-def systems_with_results(argument: str, checked: Checked) -> list[System]:
+def _root(submissions: Sequence[Submission]) -> str:
+    """Return the folder of an archive: labels begin with it, but it is not part of a key."""
+    if submissions and isinstance(submissions[0].place.path, ListedPath):
+        return commonpath([submission.place.folder.label for submission in submissions])
+    return ""
+
+
+def _sets_of(
+    submission: Submission, system: str, results: Mapping[str, SetResult]
+) -> Iterator[tuple[ResultSet, SetResult]]:
+    """Yield the result sets of a system that were checked, with their results by path."""
+    for result_set in submission.result_sets:
+        label = result_set.place.label
+        if result_set.system == system and label in results:
+            yield result_set, results[label]
+
+
+def _logged_division(
+    sets: Iterable[tuple[ResultSet, SetResult]], divisions: Mapping[str, str]
+) -> str:
+    """Return the division of the first log, empty if there is none."""
+    for _, result in sets:
+        if result.runs:
+            return divisions[result.runs[0]]
+    return ""
+
+
+def systems_with_results(argument: str, checked: Checked) -> list[SubmittedSystem]:
     """Return the systems of all submissions in ``argument``, in the order of their keys.
 
     Raises:
         UserError: there is no submission, or the submissions are of several rounds.
     """
-    problem = "submissions of several rounds; expected one round, or --round"
     if not checked.submissions:
         problem = "no submission; expected <submitter>/systems and <submitter>/results"
-    if not checked.submissions or checked.report.round is None:
+        raise UserError(f"{argument}: {problem}")
+    if checked.report.round is None:
+        problem = "submissions of several rounds; expected one round, or --round"
         raise UserError(f"{argument}: {problem}")
     return sorted(systems_of(checked), key=lambda system: system.key)
 
@@ -150,20 +175,29 @@ def system_cells(description: Description) -> dict[str, Cell]:
     missing = [name for name in REQUIRED if name not in description]
     if missing:
         raise ValueError(f"no {', no '.join(missing)}")
-    cells = {name: _CELLS[name](description) for name in _BY_KIND}
-    return {n: v if v is None or n in _COUNTS else str(v) for n, v in cells.items()}
+    cells: dict[str, Cell] = {}
+    for name in _BY_KIND:
+        value = _CELLS[name](description)
+        if value is not None and name not in _COUNTS:
+            value = str(value)
+        cells[name] = value
+    return cells
 
 
 def known_cells(description: Description) -> tuple[dict[str, str], tuple[str, ...]]:
     """Return the cells before the scores, as strings, and the names of those that are missing."""
     cells = {}
+    missing = []
     for name in _BY_KIND:
         try:
-            cells[name] = _CELLS[name](description)
+            value = _CELLS[name](description)
         except (KeyError, ValueError):
-            cells[name] = None
-    gaps = tuple(name for name, value in cells.items() if value is None)
-    return {name: "" if value is None else str(value) for name, value in cells.items()}, gaps
+            value = None
+        if value is None:
+            missing.append(name)
+            value = ""
+        cells[name] = str(value)
+    return cells, tuple(missing)
 
 
 def url_cells(submitter: Any, system: str, usage: str, round_: str) -> dict[str, Cell]:
@@ -186,18 +220,25 @@ def _count(description: Description, name: str) -> int:
 
 
 def _in_all_nodes(name: str) -> Callable[[Description], int]:
-    return lambda description: _count(description, name) * _count(description, "number_of_nodes")
+    def count_in_all(description: Description) -> int:
+        return _count(description, name) * _count(description, "number_of_nodes")
+
+    return count_in_all
 
 
 def _system(description: Description) -> Any:
     name = description["system_name"]
     chips = _count(description, "accelerators_per_node") * 2
-    return f"TPUv3.{chips}" if name == "tpu-v3" else name
+    if name == "tpu-v3":
+        return f"TPUv3.{chips}"
+    return name
 
 
 def _accelerator(description: Description) -> Any:
     name = description["accelerator_model_name"]
-    return "TPUv3" if name == "tpu-v3" else name
+    if name == "tpu-v3":
+        return "TPUv3"
+    return name
 
 
 def _framework(description: Description) -> Any:
@@ -205,11 +246,17 @@ def _framework(description: Description) -> Any:
     if not isinstance(framework, str) or "TensorFlow" not in framework:
         return framework
     commit = _COMMIT.search(framework)
-    return framework.replace(commit[0], "") if commit else framework
+    if commit is None:
+        return framework
+    return framework.replace(commit[0], "")
 
 
 def _notes(description: Description) -> str:
-    notes = [description[name] for name in ("hw_notes", "sw_notes") if description[name]]
+    notes = []
+    for name in ("hw_notes", "sw_notes"):
+        note = description[name]
+        if note:
+            notes.append(note)
     if not all(isinstance(note, str) for note in notes):
         raise ValueError("hw_notes or sw_notes is not a string")
     return ";".join(notes)
@@ -264,13 +311,14 @@ class PrivateIds(Struct, frozen=True):
         private_id: str = self.entries[key][FIELD]
         return private_id
 
-    def extended(self, systems: Iterable[System]) -> Self:
+    def extended(self, systems: Iterable[SubmittedSystem]) -> Self:
         """Return these ids and those of new systems, whose order does not matter."""
         new = [system for system in systems if system.key not in self.entries]
+        # The ids of trees come first, so that new ids differ from them.
+        new.sort(key=lambda system: (own_id(system) is None, system.key))
         entries = dict(self.entries)
         taken = {self[key] for key in entries}
-        # The ids of trees come first, so that new ids differ from them.
-        for system in sorted(new, key=lambda system: (own_id(system) is None, system.key)):
+        for system in new:
             private_id = next(name for name in _choices(system) if name not in taken)
             taken.add(private_id)
             entries[system.key] = {FIELD: private_id}
@@ -312,10 +360,14 @@ def read_ids(path: Path) -> PrivateIds:
         raise UserError(f"{path}:{error.line}: {error.message}") from error
     for problem in document.problems:
         raise UserError(f"{path}:{problem.line}: {problem.message}")
-    entries: dict[str, Any] = document.value if isinstance(document.value, dict) else {"": None}
+    entries: dict[str, Any] = {"": None}
+    if isinstance(document.value, dict):
+        entries = document.value
     rows: dict[str, str] = {}
     for key, entry in entries.items():
-        private_id = _usable(entry.get(FIELD)) if isinstance(entry, dict) else None
+        private_id = None
+        if isinstance(entry, dict):
+            private_id = _usable(entry.get(FIELD))
         line = document.line([key])
         if private_id is None:
             example = f'{{"ACME/dgx": {{"{FIELD}": "..."}}}}'
@@ -338,16 +390,18 @@ def with_private_ids(argument: str, checked: Checked, ids: PrivateIds) -> Privat
     return extended
 
 
-def written_id(system: System) -> Any:
+def written_id(system: SubmittedSystem) -> Any:
     """Return the id in the ``privateid.json`` of a system, whatever it is; empty if it has none."""
     try:
         contents = parse_json(system.folder.private_id or "")
     except ValueError:
         return ""
-    return contents.get(FIELD, "") if isinstance(contents, dict) else ""
+    if not isinstance(contents, dict):
+        return ""
+    return contents.get(FIELD, "")
 
 
-def own_id(system: System) -> str | None:
+def own_id(system: SubmittedSystem) -> str | None:
     """Return the id in the ``privateid.json`` of a system; None if it is not usable."""
     return _usable(written_id(system))
 
@@ -356,23 +410,28 @@ def _usable(private_id: Any) -> str | None:
     """Return an id if it can be shown and compared, else None."""
     if not isinstance(private_id, str) or not private_id.isprintable():
         return None
-    return private_id if 0 < len(private_id.strip()) <= len(private_id) <= _LONGEST else None
+    if not private_id.strip() or len(private_id) > _LONGEST:
+        return None
+    return private_id
 
 
-def _choices(system: System) -> Iterator[str]:
+def _choices(system: SubmittedSystem) -> Iterator[str]:
     """Yield ids, the preferred one first.
 
     The official summarizer adds the name of the system if an earlier system has the same text.
     """
-    own = own_id(system)
-    if own:
-        yield own
+    submitted = own_id(system)
+    if submitted:
+        yield submitted
     description = system.description
-    text = "".join(str(description.get(n, "")) for n in _HASHED) if description else system.key
+    text = system.key
+    if description:
+        text = "".join(str(description.get(name, "")) for name in _HASHED)
     yield in_words(text)
     text += system.name
     yield in_words(text)
-    yield from (in_words(f"{text}{number}") for number in count(2))
+    for number in count(2):
+        yield in_words(f"{text}{number}")
 
 
 _LIST = """
@@ -406,5 +465,8 @@ def in_words(text: str) -> str:
     """Return the id of a string, such as ``table-sodium-kilo-orange``."""
     digest = hashlib.sha256(text.encode("utf-8", "backslashreplace")).digest()
     size = len(digest) // _NUMBER
-    parts = (digest[start : start + size] for start in range(0, len(digest), size))
-    return "-".join(_WORDS[reduce(xor, part)] for part in parts)
+    words = []
+    for start in range(0, len(digest), size):
+        part = digest[start : start + size]
+        words.append(_WORDS[reduce(xor, part)])
+    return "-".join(words)

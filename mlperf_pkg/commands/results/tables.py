@@ -4,6 +4,7 @@ They are CSV, JSON, a workbook and a page, in a folder with the private ids and 
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import groupby, product
 from operator import attrgetter
 from pathlib import Path
@@ -23,13 +24,19 @@ from mlperf_pkg.commands.results.publication import (
     UNKNOWN,
     WEAK,
     Publication,
-    Row,
-    Score,
+    PublishedRow,
+    PublishedScore,
     anonymous,
     publication,
     rounded,
 )
-from mlperf_pkg.commands.results.systems import Cell, PrivateIds, read_ids, systems_with_results
+from mlperf_pkg.commands.results.systems import (
+    Cell,
+    PrivateIds,
+    SubmittedSystem,
+    read_ids,
+    systems_with_results,
+)
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Verdict
 from mlperf_pkg.infra.files import refuse_within, write_together
@@ -73,8 +80,8 @@ _TAIL = (
     _field("notes", width=60),
     _field("remarks", width=40),
 )
-_OF_ROW = ("submitter", "system", "division", "category")
-_OF_SCORE = (
+_ROW_FIELDS = ("submitter", "system", "division", "category")
+_SCORE_COLUMNS = (
     *map(_field, ("benchmark", "scaling")),
     _field("minutes", "published_minutes"),
     *map(_field, ("rank", "of")),
@@ -86,7 +93,7 @@ _OF_SCORE = (
 )
 
 
-class Kind(Struct, frozen=True):
+class TableKind(Struct, frozen=True):
     """What a table has: the names of its values and of its CSV file, and their format in a sheet.
 
     ``values`` are the values of a score, by the ends of the names of their columns.
@@ -95,7 +102,7 @@ class Kind(Struct, frozen=True):
     name: str
     unit: str
     file: str
-    values: Mapping[str, Callable[[Score], Cell]]
+    values: Mapping[str, Callable[[PublishedScore], Cell]]
     number_format: str
     show: Callable[[Cell], str]
 
@@ -104,10 +111,12 @@ def _minutes(cell: Cell) -> str:
     """Return minutes with all decimals, and counts as they are."""
     if cell is None:
         return ""
-    return wording.minutes(cell) if isinstance(cell, float) else str(cell)
+    if isinstance(cell, float):
+        return wording.minutes(cell)
+    return str(cell)
 
 
-_TIME = Kind(
+_TIME = TableKind(
     name="time to train",
     unit="minutes",
     file="results.csv",
@@ -115,7 +124,7 @@ _TIME = Kind(
     number_format="0.000",
     show=_minutes,
 )
-_THROUGHPUT = Kind(
+_THROUGHPUT = TableKind(
     name="weak scaling",
     unit="models, accelerators per model, and minutes until all are trained",
     file="weak_scaling.csv",
@@ -127,7 +136,7 @@ _THROUGHPUT = Kind(
     number_format="General",
     show=_minutes,
 )
-_ENERGY = Kind(
+_ENERGY = TableKind(
     name="energy",
     unit="joules",
     file="energy.csv",
@@ -138,25 +147,29 @@ _ENERGY = Kind(
 KINDS = (_TIME, _THROUGHPUT, _ENERGY)
 
 
-class Section(Struct, frozen=True):
+class ResultsTable(Struct, frozen=True):
     """The table of a kind, division and category; ``scores`` are its columns with scores."""
 
-    kind: Kind
+    kind: TableKind
     division: str
     category: str
-    rows: tuple[Row, ...]
+    rows: tuple[PublishedRow, ...]
     scores: tuple[Column, ...]
 
     @property
     def title(self) -> str:
         """The heading: division and category, and kinds other than time."""
-        kind = "" if self.kind is _TIME else f", {self.kind.name}"
-        return f"{self.division.capitalize()}: {self.category}{kind}"
+        title = f"{self.division.capitalize()}: {self.category}"
+        if self.kind is not _TIME:
+            title += f", {self.kind.name}"
+        return title
 
     @property
     def sheet(self) -> str:
         """The name of its sheet in a workbook, which has a section for each category."""
-        return self.division if self.kind is _TIME else f"{self.division} {self.kind.name}"
+        if self.kind is _TIME:
+            return self.division
+        return f"{self.division} {self.kind.name}"
 
     @property
     def table(self) -> Table:
@@ -166,67 +179,94 @@ class Section(Struct, frozen=True):
     @property
     def number(self) -> int:
         """The number of its scores."""
-        cells = [c for r in records(table_of(self.scores, self.rows)) for c in r.values()]
-        return sum(cell is not None for cell in cells) // len(self.kind.values)
+        number = 0
+        for record in records(table_of(self.scores, self.rows)):
+            number += sum(cell is not None for cell in record.values())
+        return number // len(self.kind.values)
 
     @property
     def used(self) -> list[Column]:
         """The columns with a score in this table: most tables lack most benchmarks."""
         cells = records(self.table)
-        return [c for c in self.scores if any(row[c.key or ""] is not None for row in cells)]
+        used = []
+        for column in self.scores:
+            key = column.key or ""
+            if any(row[key] is not None for row in cells):
+                used.append(column)
+        return used
 
 
-def tables(publication: Publication) -> list[Section]:
+def tables(publication: Publication) -> list[ResultsTable]:
     """Return the tables in the order of publication, without rows that have no score.
 
     All tables of a kind have the same columns: the benchmarks of the round. The cell of a result
     set without a valid score is empty, as in published tables.
     """
-    return [section for kind in KINDS for section in _sections(kind, publication)]
+    of_all_kinds: list[ResultsTable] = []
+    for kind in KINDS:
+        of_all_kinds += _tables(kind, publication)
+    return of_all_kinds
 
 
-def _sections(kind: Kind, publication: Publication) -> Iterator[Section]:
-    scores = {
-        (score.row, score.benchmark): score
-        for score in publication.scores
-        if not score.reason
-        and (score.scaling == WEAK) == (kind is _THROUGHPUT)
-        and (kind is not _ENERGY or score.energy_joules is not None)
-    }
-    keys = {key for key, _ in scores}
-    rows_of_kind = (row for row in sorted(publication.rows, key=_order) if row.key in keys)
-    groups = by_key(((row.division, row.category), row) for row in rows_of_kind)
-    columns = tuple(
-        _score_column(kind, benchmark, suffix, scores)
-        for benchmark in publication.benchmarks
-        for suffix in kind.values
-    )
+def _tables(kind: TableKind, publication: Publication) -> Iterator[ResultsTable]:
+    scores = {}
+    for score in publication.scores:
+        if _has(kind, score):
+            scores[score.row, score.benchmark] = score
+    keys = {score.row for score in scores.values()}
+    columns: list[Column] = []
+    for benchmark in publication.benchmarks:
+        columns += _score_columns(kind, benchmark, scores)
+    rows = sorted((row for row in publication.rows if row.key in keys), key=_order)
+    groups = by_key(((row.division, row.category), row) for row in rows)
     for division, category in product((*DIVISIONS, UNDIVIDED), (*CATEGORIES.values(), UNKNOWN)):
-        rows = groups.get((division, category))
-        if rows:
-            yield Section(kind, division, category, tuple(rows), columns)
+        members = groups.get((division, category))
+        if members:
+            yield ResultsTable(kind, division, category, tuple(members), tuple(columns))
 
 
-def _order(row: Row) -> tuple[str, str, int, str]:
+def _has(kind: TableKind, score: PublishedScore) -> bool:
+    """Return whether a score is in the tables of a kind."""
+    if score.reason:
+        return False
+    if kind is _ENERGY and score.energy_joules is None:
+        return False
+    return (score.scaling == WEAK) == (kind is _THROUGHPUT)
+
+
+def _order(row: PublishedRow) -> tuple[str, str, int, str]:
     return (row.submitter.lower(), row.system.lower(), row.accelerators or 0, row.key)
 
 
-def _score_column(
-    kind: Kind, benchmark: str, suffix: str, scores: Mapping[tuple[str, str], Score]
-) -> Column:
-    def value(row: Row) -> Cell:
-        score = scores.get((row.key, benchmark))
-        return kind.values[suffix](score) if score else None
+def _score_columns(
+    kind: TableKind, benchmark: str, scores: Mapping[tuple[str, str], PublishedScore]
+) -> Iterator[Column]:
+    for suffix, value in kind.values.items():
+        cell = partial(_cell, benchmark, value, scores)
+        yield Column(key=f"{benchmark}{suffix}", of=cell, width=_COLUMN_WIDTH, show=kind.show)
 
-    return Column(key=f"{benchmark}{suffix}", of=value, width=_COLUMN_WIDTH, show=kind.show)
+
+def _cell(
+    benchmark: str,
+    value: Callable[[PublishedScore], Cell],
+    scores: Mapping[tuple[str, str], PublishedScore],
+    row: PublishedRow,
+) -> Cell:
+    """Return a value of the score of a row, None if it has no score in a benchmark."""
+    score = scores.get((row.key, benchmark))
+    if score is None:
+        return None
+    return value(score)
 
 
 # ---- CSV and JSON ---------------------------------------------------------------------------
 
 
-def tables_csv(sections: Sequence[Section]) -> str:
+def tables_csv(sections: Sequence[ResultsTable]) -> str:
     """Return tables of one kind as one; its first columns are division and category."""
-    scores = sections[0].scores if sections else ()
+    scores: tuple[Column, ...] = ()
+    if sections:
+        scores = sections[0].scores
     groups = [Group("", section.rows) for section in sections]
     return render.csv(Table((*_TABLE, *_HEAD, *scores, *_TAIL), groups))
 
@@ -235,21 +275,26 @@ def scores_csv(publication: Publication) -> str:
     """Return a line for each result set, with its rank or the reason why it has no score."""
     rows = {row.key: row for row in publication.rows}
 
-    def of_row(name: str) -> Column:
+    def row_column(name: str) -> Column:
         return Column(key=name, of=lambda score: getattr(rows[score.row], name))
 
-    columns = (_field("id"), *map(of_row, _OF_ROW), *_OF_SCORE)
+    columns = (_field("id"), *map(row_column, _ROW_FIELDS), *_SCORE_COLUMNS)
     return render.csv(table_of(columns, publication.scores))
 
 
 def results_json(publication: Publication) -> str:
     """Return all values as JSON, in which the tables are rows of cells by column."""
     fields: dict[str, Any] = as_json(publication)
-    shown = [
-        {"kind": section.kind.name, "division": section.division, "category": section.category}
-        | {"rows": records(section.table)}
-        for section in tables(publication)
-    ]
+    shown = []
+    for table in tables(publication):
+        shown.append(
+            {
+                "kind": table.kind.name,
+                "division": table.division,
+                "category": table.category,
+                "rows": records(table.table),
+            }
+        )
     return render.json_text({"format": FORMAT, **fields, "tables": as_json(shown)})
 
 
@@ -264,24 +309,32 @@ def workbook(publication: Publication) -> bytes:
     """
     with summarizer.book(publication.usage, publication.round) as file:
         for title, group in groupby(tables(publication), attrgetter("sheet")):
-            sections = list(group)
-            first = sections[0]
-            columns = sections[0].table.columns
             sheet = file.contents.add_worksheet(title)
-            sheet.freeze_panes(1, _FROZEN)
-            for index, column in enumerate(columns):
-                sheet.set_column(index, index, column.width)
-            names = [column.key or "" for column in columns]
-            rows = [(s.category, [[*r.values()] for r in records(s.table)]) for s in sections]
-            of_scores = file.contents.add_format({"num_format": first.kind.number_format})
-            formats = {column.key or "": of_scores for column in first.scores}
-            summarizer.write_sections(file, sheet, names, rows, formats)
+            _write_sheet(file, sheet, list(group))
         sheet = file.contents.add_worksheet("without a score")
         sheet.set_column(0, 2, 40)
         sheet.write_row(0, 0, ("id", "result set", "reason"), file.head)
         for line, score in enumerate(publication.without_score, 1):
-            sheet.write_row(line, 0, map(summarizer.fitting, (score.id, score.path, score.reason)))
+            cells = map(summarizer.fitting, (score.id, score.path, score.reason))
+            sheet.write_row(line, 0, cells)
     return file.stream.getvalue()
+
+
+def _write_sheet(file: summarizer.Book, sheet: Any, sections: Sequence[ResultsTable]) -> None:
+    """Write tables with the same columns as the sections of a sheet."""
+    first = sections[0]
+    sheet.freeze_panes(1, _FROZEN)
+    names = []
+    for index, column in enumerate(first.table.columns):
+        sheet.set_column(index, index, column.width)
+        names.append(column.key or "")
+    rows = []
+    for section in sections:
+        cells = [list(record.values()) for record in records(section.table)]
+        rows.append((section.category, cells))
+    number_format = file.contents.add_format({"num_format": first.kind.number_format})
+    formats = {column.key or "": number_format for column in first.scores}
+    summarizer.write_sections(file, sheet, names, rows, formats)
 
 
 def page(publication: Publication) -> str:
@@ -290,19 +343,13 @@ def page(publication: Publication) -> str:
     Raises:
         MissingPackageError: Jinja is not installed.
     """
-    of_page = tables(publication)
+    shown = tables(publication)
     verdicts = {row.key: _verdict(row, publication.scores) for row in publication.rows}
-    rows = [row for table in of_page for row in table.rows]
-    choices = {
-        "Submitter": {row.submitter for row in rows},
-        "Accelerator": {row.accelerator for row in rows},
-        "Verdict": {verdicts[row.key] for row in rows},
-    }
     values = {
         "page": publication,
-        "tables": of_page,
+        "tables": shown,
         "verdicts": verdicts,
-        "choices": {name: sorted(texts) for name, texts in choices.items() if len(texts) > 1},
+        "choices": _page_choices(shown, verdicts),
     }
     return filled(
         "summary.html",
@@ -313,12 +360,33 @@ def page(publication: Publication) -> str:
     )
 
 
-def _verdict(row: Row, scores: Sequence[Score]) -> str:
+def _page_choices(
+    shown: Sequence[ResultsTable], verdicts: Mapping[str, str]
+) -> Mapping[str, Sequence[str]]:
+    """Return the values by which the rows of a page can be filtered."""
+    choices: dict[str, set[str]] = {"Submitter": set(), "Accelerator": set(), "Verdict": set()}
+    for table in shown:
+        for row in table.rows:
+            choices["Submitter"].add(row.submitter)
+            choices["Accelerator"].add(row.accelerator)
+            choices["Verdict"].add(verdicts[row.key])
+    return {name: sorted(texts) for name, texts in choices.items() if len(texts) > 1}
+
+
+def _verdict(row: PublishedRow, scores: Sequence[PublishedScore]) -> str:
     """Return the verdicts of the scores of a row that are in the tables: ``official FAIL``."""
-    shown = [score for score in scores if score.row == row.key and not score.reason]
-    failing = ["official"] if any(s.official is Verdict.FAIL for s in shown) else []
-    failing += ["rules"] if any("rules:" in s.remarks for s in shown) else []
-    return ", ".join(f"{basis} FAIL" for basis in failing) or "pass"
+    official_fails = False
+    rules_fail = False
+    for score in scores:
+        if score.row == row.key and not score.reason:
+            official_fails = official_fails or score.official is Verdict.FAIL
+            rules_fail = rules_fail or "rules:" in score.remarks
+    failing = []
+    if official_fails:
+        failing.append("official FAIL")
+    if rules_fail:
+        failing.append("rules FAIL")
+    return ", ".join(failing) or "pass"
 
 
 # ---- files ----------------------------------------------------------------------------------
@@ -356,11 +424,8 @@ class ResultsFolder(Struct, frozen=True):
             refuse_within(path, inputs)
         if not self.ids.absolute().parent.is_dir() and self.ids.parent != self.path:
             raise UserError(f"{self.ids}: the folder {self.ids.parent} does not exist")
-        named = [path for path in (self.path / OFFICIAL, self.path / IDS) if path.exists()]
-        if self.anonymous and self.ids.absolute().is_relative_to(self.path.absolute()):
-            raise UserError(f"{self.ids}: names systems; choose a file outside {self.path}")
-        if self.anonymous and named:
-            raise UserError(f"{named[0]}: names systems; choose another --output")
+        if self.anonymous:
+            self._refuse_names()
         files = [self.path / name for name in _FILES]
         if self.ids in files:
             raise UserError(f"{self.ids}: a file of the summary; expected another file for the ids")
@@ -388,46 +453,82 @@ class ResultsFolder(Struct, frozen=True):
         result = publication(checked, systems, extended, verdict)
         official: dict[str, str | bytes] = {}
         if self.anonymous:
-            for row in result.rows:
-                if letters(row.submitter) and letters(row.submitter) in letters(row.id):
-                    subject = f"the private id of {row.key}, {row.id}"
-                    raise UserError(f"{subject}, contains the name of the submitter")
+            _refuse_telling_ids(result)
             result = anonymous(result)
         else:
-            try:
-                made, gaps = summarizer.official_files(checked)
-                official = {f"{OFFICIAL}/{name}": made[name] for name in sorted(made)}
-                result = replace(result, official_gaps=tuple(gaps))
-            except UserError as error:
-                result = replace(result, missing=(*result.missing, f"{OFFICIAL}: {error}"))
+            result, official = _with_official_tables(result, checked)
         files, notes = file_contents(result)
         files |= official
-        own = {}
+        private: dict[str, str] = {}
         if self.ids.parent == self.path and (self.force or not self.path.exists()):
-            own = {self.ids.name: extended.text()}
+            private = {self.ids.name: extended.text()}
         elif extended.entries != ids.entries or not ids.exists:
             extended.write()
         former = (*_FILES, *(f"{OFFICIAL}/{name}" for name in summarizer.OFFICIAL_FILES))
-        write_together(self.path, {**files, **own}, replace=self.force, former=former)
-        numbers = {
-            "new": len(extended.entries) - len(ids.entries),
-            "of withdrawn systems": len(extended.entries.keys() - {s.key for s in systems}),
-        }
-        more = ", ".join(f"{number} {of}" for of, number in numbers.items() if number)
-        of_ids = f"{wording.counted(len(systems), 'system')} in {self.ids}"
-        written = [f"In {self.path}: {', '.join(files)}", f"Private ids of {of_ids}"]
-        written[1] += f" ({more})" if more else ""
+        write_together(self.path, {**files, **private}, replace=self.force, former=former)
+        written = [
+            f"In {self.path}: {', '.join(files)}",
+            self._ids_in_words(ids, extended, systems),
+        ]
         return replace(result, notes=(*result.notes, *notes)), written
+
+    def _refuse_names(self) -> None:
+        """Check that nothing in an anonymous folder names a system."""
+        if self.ids.absolute().is_relative_to(self.path.absolute()):
+            raise UserError(f"{self.ids}: names systems; choose a file outside {self.path}")
+        for path in (self.path / OFFICIAL, self.path / IDS):
+            if path.exists():
+                raise UserError(f"{path}: names systems; choose another --output")
+
+    def _ids_in_words(
+        self, ids: PrivateIds, extended: PrivateIds, systems: Sequence[SubmittedSystem]
+    ) -> str:
+        """Return how many systems have ids in the file, how many are new, how many unused."""
+        text = f"Private ids of {wording.counted(len(systems), 'system')} in {self.ids}"
+        details = []
+        new = len(extended.entries) - len(ids.entries)
+        if new:
+            details.append(f"{new} new")
+        withdrawn = extended.entries.keys() - {system.key for system in systems}
+        if withdrawn:
+            details.append(f"{len(withdrawn)} of withdrawn systems")
+        if details:
+            text += f" ({', '.join(details)})"
+        return text
+
+
+def _refuse_telling_ids(result: Publication) -> None:
+    """Check that no private id has the name of a submitter in it."""
+    for row in result.rows:
+        if letters(row.submitter) and letters(row.submitter) in letters(row.id):
+            subject = f"the private id of {row.key}, {row.id}"
+            raise UserError(f"{subject}, contains the name of the submitter")
+
+
+def _with_official_tables(
+    result: Publication, checked: Checked
+) -> tuple[Publication, dict[str, str | bytes]]:
+    """Return a summary with the gaps of the official tables, and their files by name.
+
+    Where the check has no such tables, the summary says that they are missing.
+    """
+    try:
+        contents, gaps = summarizer.official_files(checked)
+    except UserError as error:
+        missing = (*result.missing, f"{OFFICIAL}: {error}")
+        return replace(result, missing=missing), {}
+    files = {f"{OFFICIAL}/{name}": contents[name] for name in sorted(contents)}
+    return replace(result, official_gaps=tuple(gaps)), files
 
 
 def file_contents(result: Publication) -> tuple[dict[str, str | bytes], list[str]]:
     """Return the files by name, and notes on those that need a package that is not installed."""
     sections = tables(result)
     files: dict[str, str | bytes] = {}
-    for number, kind in enumerate(KINDS):
-        of_kind = [section for section in sections if section.kind is kind]
-        if of_kind or not number:
-            files[kind.file] = tables_csv(of_kind)
+    for kind in KINDS:
+        kind_sections = [section for section in sections if section.kind is kind]
+        if kind_sections or kind is _TIME:
+            files[kind.file] = tables_csv(kind_sections)
     notes = []
     for name, make in _MADE.items():
         try:
@@ -440,7 +541,8 @@ def file_contents(result: Publication) -> tuple[dict[str, str | bytes], list[str
 # ---- what is printed ------------------------------------------------------------------------
 
 _WIDTH = 80
-_SHOWN_MISSING, _SHOWN_NOTES = 5, 2  # of two lines at most
+_SHOWN_MISSING = 5  # remarks, each of two lines at most
+_SHOWN_NOTES = 2
 _COLUMNS = (
     Column("Table", of=attrgetter("title")),
     Column("Systems", 7, numbers=True, of=lambda section: len(section.rows)),
@@ -451,12 +553,13 @@ _COLUMNS = (
 def summary(result: Publication, written: Sequence[str], folder: Path, view: View) -> str:
     """Return the tables and files that were written, and the missing parts: about 30 lines."""
     terminal = Terminal(view)
-    numbers = (
-        *([wording.counted(len(result.submitters), "submitter")] if result.submitters else []),
+    numbers = [
         wording.counted(len({score.row for score in result.scores}), "system"),
         wording.counted(len(result.scores), "result set"),
         f"{len(result.scores) - len(result.without_score)} with a score",
-    )
+    ]
+    if result.submitters:
+        numbers.insert(0, wording.counted(len(result.submitters), "submitter"))
     terminal.paragraph((f"{result.title}: {', '.join(numbers)}", PLAIN))
     terminal.line()
     sections = tables(result)
@@ -474,13 +577,17 @@ def _remarks(result: Publication, file: Path) -> Iterator[str]:
     if result.official_gaps:
         gaps = wording.counted(len(result.official_gaps), "gap")
         notes.append(f"{OFFICIAL}: {gaps} in the official tables: see {file}")
-    for title, remarks, limit in (
-        ("Missing", result.missing, _SHOWN_MISSING),
-        ("Notes", notes, _SHOWN_NOTES),
-    ):
-        if remarks:
-            yield from ("", f"{title} ({len(remarks)}):")
-        for remark in remarks[:limit]:
-            yield f"  {shorten(visible(remark), 2 * _WIDTH - 8, placeholder='...')}"
-        if len(remarks) > limit:
-            yield f"  and {len(remarks) - limit} more: see {file}"
+    yield from _listed("Missing", result.missing, _SHOWN_MISSING, file)
+    yield from _listed("Notes", notes, _SHOWN_NOTES, file)
+
+
+def _listed(title: str, remarks: Sequence[str], limit: int, file: Path) -> Iterator[str]:
+    """Yield a heading and the first remarks, if any; ``file`` has all."""
+    if not remarks:
+        return
+    yield ""
+    yield f"{title} ({len(remarks)}):"
+    for remark in remarks[:limit]:
+        yield f"  {shorten(visible(remark), 2 * _WIDTH - 8, placeholder='...')}"
+    if len(remarks) > limit:
+        yield f"  and {len(remarks) - limit} more: see {file}"

@@ -62,20 +62,32 @@ def watch(
         write, refresh = stack.enter_context(display(refreshing=refreshing))
         open_sessions = sessions
         while True:
-            for named in ((one.path, event) for one in open_sessions for event in one.tick()):
-                write(EVENT_FORMATS[format_](named, datetime.now()))
-                if fail_fast and isinstance(named[1], Lost):
-                    return LOST
-            open_sessions = [one for one in open_sessions if not (one.log.done or one.given_up)]
+            for session in open_sessions:
+                for event in session.tick():
+                    write(EVENT_FORMATS[format_]((session.path, event), datetime.now()))
+                    if fail_fast and isinstance(event, Lost):
+                        return LOST
+            open_sessions = [session for session in open_sessions if session.is_open]
             if not open_sessions:
-                break
-            now = datetime.now()
-            progress = [(one.path, one.progress) for one in open_sessions]
-            states = ((path, p.words(now) if p else "not started") for path, p in progress)
-            refresh([visible(f"{path}: {state}") for path, state in states])
+                return _exit_status(sessions)
+            refresh([_status_line(session) for session in open_sessions])
             sleep(interval_s)
-    given_up = GIVEN_UP if any(session.given_up for session in sessions) else 0
-    return LOST if any(session.log.lost for session in sessions) else given_up
+
+
+def _exit_status(sessions: Sequence[Session]) -> int:
+    if any(session.log.lost for session in sessions):
+        return LOST
+    if any(session.given_up for session in sessions):
+        return GIVEN_UP
+    return 0
+
+
+def _status_line(session: Session) -> str:
+    state = "not started"
+    progress = session.progress
+    if progress:
+        state = progress.words(datetime.now())
+    return visible(f"{session.path}: {state}")
 
 
 def _sessions(
@@ -89,7 +101,9 @@ def _sessions(
         if is_special(Path(log)):
             raise UserError(f"{log}: is not a file")
         choice = choice_for(Path(log).parent, options)
-        round_ = choice.round.name if choice.round else None
+        round_ = None
+        if choice.round:
+            round_ = choice.round.name
         judge = Judge(log, choice.usage, round_, waivers)
         yield Session(judge, monotonic, idle_s, timeout_s)
 
@@ -100,10 +114,13 @@ def _command_for(folder: str) -> str:
         paths = [place.path for place in find_input(folder).every_log]
     except UserError:  # the folder has no logs yet
         paths = []
-    logs = [path for path in paths if isinstance(path, Path)]  # others are in archives
-    patterns = {f"{quote(str(log.parent))}/*{quote(log.suffix)}" for log in logs}
-    example = f"{quote(folder.rstrip('/'))}/run_1.log"
-    return " ".join(["mlperf-pkg watch", *sorted(patterns or {example})])
+    patterns = set()
+    for path in paths:
+        if isinstance(path, Path):  # others are in archives
+            patterns.add(f"{quote(str(path.parent))}/*{quote(path.suffix)}")
+    if not patterns:
+        patterns.add(f"{quote(folder.rstrip('/'))}/run_1.log")
+    return " ".join(["mlperf-pkg watch", *sorted(patterns)])
 
 
 # ---- standard output ----------------------------------------------------------------------

@@ -17,7 +17,7 @@ _HOUR = 60
 _METHODS = {"reference": "by the reference", "curve": "roughly, by the curve"}
 
 
-class Event(Struct, frozen=True):
+class WatchEvent(Struct, frozen=True):
     """Something that happened to a log; the tag names its kind in JSON."""
 
     def lines(self, path: str, now: datetime) -> Iterator[str]:
@@ -29,7 +29,7 @@ class Event(Struct, frozen=True):
         raise NotImplementedError
 
 
-class State(Event, frozen=True, tag="state"):
+class FileState(WatchEvent, frozen=True, tag="state"):
     """A change of the file: ``change`` in one word, ``message`` in a sentence."""
 
     change: str
@@ -40,7 +40,7 @@ class State(Event, frozen=True, tag="state"):
         return self.message
 
 
-class Identified(Event, frozen=True, tag="run"):
+class Identified(WatchEvent, frozen=True, tag="run"):
     """The log has named its benchmark, so that its rules are known."""
 
     benchmark: str
@@ -55,7 +55,7 @@ class Identified(Event, frozen=True, tag="run"):
         return f"{subject} ({self.round_reason}); target {self.target or 'unknown'}"
 
 
-class Found(Event, frozen=True, tag="finding"):
+class Found(WatchEvent, frozen=True, tag="finding"):
     """A finding that no later record can change."""
 
     finding: Finding
@@ -69,7 +69,7 @@ class Found(Event, frozen=True, tag="finding"):
         yield from (f"  {remark}" for remark in findings.remarks(finding))
 
 
-class Open(Event, frozen=True, tag="open"):
+class Open(WatchEvent, frozen=True, tag="open"):
     """At ``run_start``: the keys that the rules require and that are not logged yet."""
 
     missing: tuple[str, ...]
@@ -79,7 +79,7 @@ class Open(Event, frozen=True, tag="open"):
         return f"not logged at run_start; expected by the end: {', '.join(self.missing)}"
 
 
-class Evaluated(Event, frozen=True, tag="evaluation"):
+class Evaluated(WatchEvent, frozen=True, tag="evaluation"):
     """One evaluation, ``minutes`` after ``run_start``.
 
     ``position`` is how far the run had trained, in ``unit``; ``met`` says that the target is met.
@@ -94,12 +94,14 @@ class Evaluated(Event, frozen=True, tag="evaluation"):
     def words(self, _: datetime) -> str:
         """Return when it was, how far the run had trained, and the values."""
         values = ", ".join(f"{name} {value:g}".strip() for name, value in self.values.items())
-        reached = ", target reached" if self.met else ""
         trained = f"{round(self.position, 4):,} {self.unit}"
-        return f"{duration(self.minutes)}, {trained}: {values}{reached}"
+        text = f"{duration(self.minutes)}, {trained}: {values}"
+        if self.met:
+            text += ", target reached"
+        return text
 
 
-class Progress(Event, frozen=True, tag="progress"):
+class Progress(WatchEvent, frozen=True, tag="progress"):
     """How far the run is; ``forecast`` is None if its end cannot be predicted."""
 
     minutes: float
@@ -116,15 +118,20 @@ class Progress(Event, frozen=True, tag="progress"):
         if remaining <= 0:
             return f"{elapsed}, expected to end after {length}: overdue"
         end = now + timedelta(minutes=min(remaining, 1e6))
-        time = f"{end:%H:%M}" if end.date() == now.date() else f"{end:%Y-%m-%d %H:%M}"
-        latest = "or later" if expected.high is None else f"to {duration(expected.high)}"
+        time = f"{end:%Y-%m-%d %H:%M}"
+        if end.date() == now.date():
+            time = f"{end:%H:%M}"
+        latest = "or later"
+        if expected.high is not None:
+            latest = f"to {duration(expected.high)}"
+        share = 100 * self.minutes / expected.minutes
         return (
-            f"{elapsed}, {100 * self.minutes / expected.minutes:.0f} %, ends about {time},"
+            f"{elapsed}, {share:.0f} %, ends about {time},"
             f" {_METHODS[expected.method]}, after {length} ({duration(expected.low)} {latest})"
         )
 
 
-class Lost(Event, frozen=True, tag="lost"):
+class Lost(WatchEvent, frozen=True, tag="lost"):
     """The run is lost: it can no longer count."""
 
     reason: str
@@ -134,7 +141,7 @@ class Lost(Event, frozen=True, tag="lost"):
         return f"LOST: {self.reason}"
 
 
-class Ended(Event, frozen=True, tag="end"):
+class Ended(WatchEvent, frozen=True, tag="end"):
     """``run_stop`` was logged, and the file no longer grows."""
 
     status: str | None
@@ -145,19 +152,24 @@ class Ended(Event, frozen=True, tag="end"):
 
     def words(self, _: datetime) -> str:
         """Return how the run ended."""
-        minutes = "no time" if self.minutes is None else f"{wording.minutes(self.minutes)} minutes"
-        counts = wording.counted(self.errors, "error"), wording.counted(self.warnings, "warning")
-        lost = ", LOST" if self.lost else ""
-        return f"ended with {self.status or 'no status'}: {minutes}, {', '.join(counts)}{lost}"
+        minutes = "no time"
+        if self.minutes is not None:
+            minutes = f"{wording.minutes(self.minutes)} minutes"
+        errors = wording.counted(self.errors, "error")
+        warnings = wording.counted(self.warnings, "warning")
+        text = f"ended with {self.status or 'no status'}: {minutes}, {errors}, {warnings}"
+        if self.lost:
+            text += ", LOST"
+        return text
 
 
-def text(named: tuple[str, Event], now: datetime) -> str:
+def text(named: tuple[str, WatchEvent], now: datetime) -> str:
     """Return the path of a log and its event as complete lines; ``now`` is the local time."""
     path, event = named
     return "".join(f"{visible(line)}\n" for line in event.lines(path, now))
 
 
-def json(named: tuple[str, Event], _: datetime) -> str:
+def json(named: tuple[str, WatchEvent], _: datetime) -> str:
     """Return the path of a log and its event as one line of JSON."""
     path, event = named
     fields = {"event": event.__struct_config__.tag, "path": as_json(path), **as_json(event)}

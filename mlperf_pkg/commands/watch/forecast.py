@@ -26,7 +26,8 @@ from mlperf_pkg.run.evaluations import KEYS, MS_PER_MINUTE, Evaluation, evaluati
 from mlperf_pkg.run.model import Run
 
 _DEVIATIONS = 2
-_RECENT, _FEWEST = 5, 3  # evaluations that a curve takes at most, and at least
+_RECENT = 5  # evaluations that a curve takes at most
+_FEWEST = 3  # evaluations that a curve takes at least
 _IN_SAMPLES = ("samples", "tokens")
 _LARGEST_POWER = 700  # of e in a double
 _FARTHEST = 10  # times the training so far: a curve that needs more predicts nothing
@@ -35,7 +36,7 @@ _FARTHEST = 10  # times the training so far: a curve that needs more predicts no
 # ---- the training so far ------------------------------------------------------------------
 
 
-class Course(Struct):
+class TrainingCourse(Struct):
     """The training so far, from a log that grows; ``take`` gets each complete line once.
 
     Times are in milliseconds since the epoch. The records are kept as they are, with their lines:
@@ -62,7 +63,8 @@ class Course(Struct):
                 self.start_ms = time_ms
             elif record.key == "global_batch_size":
                 size = to_finite(record.value)
-                self.batch_size = self.batch_size if size is None else size
+                if size is not None:
+                    self.batch_size = size
             elif self.start_ms is None:
                 continue
             elif record.key in KEYS:
@@ -77,21 +79,32 @@ class Course(Struct):
         Metrics of one position that are logged in several records are one evaluation.
         """
         joined: list[Evaluation] = []
-        for one in (evaluation_of(record, rules, line) for record, line in self._evaluations):
-            if not (one and one.values):
+        for record, line in self._evaluations:
+            evaluation = evaluation_of(record, rules, line)
+            if evaluation is None or not evaluation.values:
                 continue
-            last = joined[-1] if joined else one
-            is_there = (last.position, last.unit) == (one.position, one.unit)
-            if is_there and last.values.keys().isdisjoint(one.values):
-                joined[-1] = replace(one, values={**last.values, **one.values})
+            if joined and _is_continued(joined[-1], evaluation):
+                values = {**joined[-1].values, **evaluation.values}
+                joined[-1] = replace(evaluation, values=values)
             else:
-                joined.append(one)
+                joined.append(evaluation)
         return joined
 
     def mark(self, rules: Benchmark | None) -> Evaluation | None:
         """Return the last position of ``tracked_stats``, without values; None if there is none."""
-        mark = evaluation_of(self._mark[0], rules, self._mark[1]) if self._mark else None
-        return replace(mark, values={}) if mark else None
+        if self._mark is None:
+            return None
+        record, line = self._mark
+        mark = evaluation_of(record, rules, line)
+        if mark is None:
+            return None
+        return replace(mark, values={})
+
+
+def _is_continued(last: Evaluation, evaluation: Evaluation) -> bool:
+    """Return whether an evaluation has other metrics of the same position as the last one."""
+    is_there = (last.position, last.unit) == (evaluation.position, evaluation.unit)
+    return is_there and last.values.keys().isdisjoint(evaluation.values)
 
 
 # ---- the goal -----------------------------------------------------------------------------
@@ -118,8 +131,12 @@ class Goal(Struct, frozen=True):
         for name, bounds in self.bounds.items():
             lower = float(bounds.get("at_least", bounds.get("above", -inf)))
             upper = float(bounds.get("at_most", bounds.get("below", inf)))
-            if name in values and not lower <= values[name] <= upper:
-                limits[name] = lower if values[name] < lower else upper
+            if name not in values:
+                continue
+            if values[name] < lower:
+                limits[name] = lower
+            elif not values[name] <= upper:  # so is NaN
+                limits[name] = upper
         return limits
 
 
@@ -140,9 +157,8 @@ def _reference(run: Run, rules: Benchmark, batch_size: float | None) -> Referenc
     """
     runs = rules.runs
     ruleset = load_round(run.usage, run.round).ruleset
-    points = prune(
-        reference_points(run.usage, ruleset, rules.name, runs=runs.required, drop=runs.drop)
-    )
+    reference = reference_points(run.usage, ruleset, rules.name, runs=runs.required, drop=runs.drop)
+    points = prune(reference)
     if not points or batch_size is None or run.division != "closed":
         return None
     nearest = min(batch_size, points[-1].batch_size)
@@ -172,23 +188,29 @@ class Forecast(Struct, frozen=True):
     method: Method
 
 
-_End = tuple[float, float, float | None, Method]
-"""The position at which a run should converge: expected, nearest and farthest, by a method."""
+class _End(Struct, frozen=True):
+    """The position at which a run should converge: expected, nearest and farthest, by a method."""
+
+    expected: float
+    nearest: float
+    farthest: float | None
+    method: Method
 
 
-def forecast(course: Course, rules: Benchmark | None, goal: Goal) -> Forecast | None:
+def forecast(course: TrainingCourse, rules: Benchmark | None, goal: Goal) -> Forecast | None:
     """Return the expected end of a run; None if it cannot be predicted, or the target is met."""
     evaluations = course.evaluations(rules)
     start_ms = course.start_ms
-    # Before the first evaluation, the last position that is logged.
-    last = evaluations[-1] if evaluations else course.mark(rules)
+    last = course.mark(rules)  # before the first evaluation, the last position that is logged
+    if evaluations:
+        last = evaluations[-1]
     if last is None or start_ms is None or goal.met(last.values):
         return None
-    # Positions must count training: some BERT logs repeat one epoch instead.
-    rising = all(a.position < b.position for a, b in pairwise(evaluations))
-    if not rising or (last.unit in _IN_SAMPLES and last.position < (course.batch_size or 0)):
+    if not _counts_training(evaluations, last, course.batch_size):
         return None
-    interval = last.position - evaluations[-2].position if len(evaluations) > 1 else 0.0
+    interval = 0.0
+    if len(evaluations) > 1:
+        interval = last.position - evaluations[-2].position
     end = _by_reference(last, interval, goal) or _by_curve(evaluations, goal)
     pace = _pace(evaluations, last, start_ms)
     if end is None or pace is None:
@@ -198,9 +220,19 @@ def forecast(course: Course, rules: Benchmark | None, goal: Goal) -> Forecast | 
         left = max(position, last.position + interval) - last.position
         return (last.time_ms + left * pace - start_ms) / MS_PER_MINUTE
 
-    expected, nearest, farthest, method = end
-    high = None if farthest is None else minutes(farthest)
-    return Forecast(minutes(expected), minutes(nearest), high, method)
+    high = None
+    if end.farthest is not None:
+        high = minutes(end.farthest)
+    return Forecast(minutes(end.expected), minutes(end.nearest), high, end.method)
+
+
+def _counts_training(
+    evaluations: Sequence[Evaluation], last: Evaluation, batch_size: float | None
+) -> bool:
+    """Return whether positions count training: some BERT logs repeat one epoch instead."""
+    if last.unit in _IN_SAMPLES and last.position < (batch_size or 0):
+        return False
+    return all(before.position < after.position for before, after in pairwise(evaluations))
 
 
 def _pace(evaluations: Sequence[Evaluation], last: Evaluation, start_ms: float) -> float | None:
@@ -211,7 +243,9 @@ def _pace(evaluations: Sequence[Evaluation], last: Evaluation, start_ms: float) 
         first = evaluations[0]
         time_ms = last.time_ms - first.time_ms
         trained = last.position - first.position
-    return time_ms / trained if time_ms > 0 and trained > 0 else None
+    if time_ms > 0 and trained > 0:
+        return time_ms / trained
+    return None
 
 
 def _by_reference(last: Evaluation, interval: float, goal: Goal) -> _End | None:
@@ -219,7 +253,7 @@ def _by_reference(last: Evaluation, interval: float, goal: Goal) -> _End | None:
     if point is None or last.unit != goal.unit or point.mean <= last.position:
         return None
     spread = _DEVIATIONS * point.stdev + (interval or last.position)
-    return point.mean, point.mean - spread, point.mean + spread, "reference"
+    return _End(point.mean, point.mean - spread, point.mean + spread, "reference")
 
 
 def _by_curve(evaluations: Sequence[Evaluation], goal: Goal) -> _End | None:
@@ -227,15 +261,22 @@ def _by_curve(evaluations: Sequence[Evaluation], goal: Goal) -> _End | None:
     recent = evaluations[-_RECENT:]
     if len(recent) < _FEWEST or recent[0].position <= 0:
         return None
-    bent = straight = 0.0
+    bent = 0.0
+    straight = 0.0
     for name, limit in goal.short(recent[-1].values).items():
-        points = [(one.position, one.values[name]) for one in recent if name in one.values]
+        points = []
+        bent_points = []
+        for evaluation in recent:
+            if name in evaluation.values:
+                value = evaluation.values[name]
+                points.append((evaluation.position, value))
+                bent_points.append((log(evaluation.position), value))
         straight = max(straight, _reached(points, limit))
-        power = _reached([(log(position), value) for position, value in points], limit)
+        power = _reached(bent_points, limit)
         bent = max(bent, exp(min(power, _LARGEST_POWER)))
     if not 0 < max(bent, straight) <= _FARTHEST * recent[-1].position:
         return None
-    return bent, min(bent, straight), None, "curve"
+    return _End(bent, min(bent, straight), None, "curve")
 
 
 def _reached(points: Sequence[tuple[float, float]], limit: float) -> float:
@@ -244,6 +285,9 @@ def _reached(points: Sequence[tuple[float, float]], limit: float) -> float:
         return inf
     slope = linear_regression(*zip(*points, strict=True)).slope
     position, value = points[-1]
-    if slope == 0 or (limit - value) / slope <= 0:
+    if slope == 0:
         return inf
-    return position + (limit - value) / slope
+    left = (limit - value) / slope
+    if left <= 0:
+        return inf
+    return position + left

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.commands.watch import events
-from mlperf_pkg.commands.watch.forecast import Course, Goal, forecast, goal_of
+from mlperf_pkg.commands.watch.forecast import Goal, TrainingCourse, forecast, goal_of
 from mlperf_pkg.findings import Basis, Finding, Pending, Severity, Unordered
 from mlperf_pkg.infra.paths import open_file
 from mlperf_pkg.infra.source import Source, foreign_text
@@ -64,13 +64,17 @@ class Follower(Struct):
             if error.errno not in _GONE:
                 raise
             data = self._read()
-            return None if data else "missing", data
+            if data:
+                return None, data
+            return "missing", data
         status = os.fstat(opened.fileno())
         identity = (status.st_dev, status.st_ino)
         is_same = self._identity in (None, identity)
-        if not is_same and (rest := self._read()):
-            opened.close()
-            return None, rest
+        if not is_same:
+            rest = self._read()
+            if rest:
+                opened.close()
+                return None, rest
         self.close()
         self._stream = opened
         self._identity = identity
@@ -80,7 +84,9 @@ class Follower(Struct):
                 return None, self._read()
         self._offset = 0
         self._mark = b""
-        return "truncated" if is_same else "replaced", self._read()
+        if is_same:
+            return "truncated", self._read()
+        return "replaced", self._read()
 
     def close(self) -> None:
         """Stop reading."""
@@ -118,11 +124,7 @@ class Unpacker(Struct):
                 self._head = data
                 return
             self._head = None
-            compression = compression_of(data)
-            if compression:
-                self._decompressor = Decompressor(compression)
-            elif foreign := foreign_text(data):
-                self.problem = f"the log is {foreign.name}; expected UTF-8 text: {foreign.remedy}"
+            self._begin(data)
         if self._decompressor is None:
             yield data
             return
@@ -130,6 +132,16 @@ class Unpacker(Struct):
             yield from self._decompressor.feed(data)
         except DamagedError as error:
             self.problem = str(error)
+
+    def _begin(self, data: bytes) -> None:
+        """Find out from its first bytes whether the file is compressed, or of another encoding."""
+        compression = compression_of(data)
+        if compression:
+            self._decompressor = Decompressor(compression)
+            return
+        foreign = foreign_text(data)
+        if foreign:
+            self.problem = f"the log is {foreign.name}; expected UTF-8 text: {foreign.remedy}"
 
 
 class Lines(Struct):
@@ -150,14 +162,14 @@ class Lines(Struct):
         cut = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
         lines = b""
         if cut:
-            whole = (self.partial + data[:cut]).splitlines(keepends=True)
+            complete = (self.partial + data[:cut]).splitlines(keepends=True)
             if self._skipping:
-                whole[0] = b"\n" * whole[0].endswith(b"\n")
+                complete[0] = _without_text(complete[0])
             self.partial = b""
             self._skipping = False
-            # Of a line without a record only the LF is kept, so that lines can be counted.
-            kept = (one if _LIKE_TOKEN in one else b"\n" * one.endswith(b"\n") for one in whole)
-            lines = b"".join(kept)
+            lines = b"".join(
+                line if _LIKE_TOKEN in line else _without_text(line) for line in complete
+            )
             self.text += lines
         if not self._skipping:
             self.partial += data[cut:]
@@ -166,6 +178,13 @@ class Lines(Struct):
             self._skipping = True
             self.too_long += 1
         return lines
+
+
+def _without_text(line: bytes) -> bytes:
+    """Return only the LF of a line without a record, so that lines can be counted."""
+    if line.endswith(b"\n"):
+        return b"\n"
+    return b""
 
 
 # ---- the verdict so far -------------------------------------------------------------------
@@ -198,30 +217,29 @@ def certain(run: Run) -> list[Finding]:
     Findings of rules wait until the log has named everything that decides which rules apply, and
     notes until the end, as a later record may turn one into an error.
     """
-    return [
-        finding
-        for finding in run.findings
-        if not isinstance(finding, Pending | Unordered)
-        and finding.severity is not Severity.NOTE
-        and (run.identified or finding.code.startswith(OF_LINES))
-    ]
+    findings = []
+    for finding in run.findings:
+        if isinstance(finding, Pending | Unordered) or finding.severity is Severity.NOTE:
+            continue
+        if run.identified or finding.code.startswith(OF_LINES):
+            findings.append(finding)
+    return findings
 
 
 def missing(run: Run) -> tuple[str, ...]:
     """Return the keys that are required and not logged, without those of the training itself."""
-    keys = {
-        rule.code: key
-        for layer in all_layers(run.usage, run.round, run.benchmark)
-        for key, rules in layer.rules.items()
-        for rule in rules
-    }
-    absent = (
-        keys.get(finding.code, "")
-        for finding in run.findings
-        if isinstance(finding, Pending) and finding.is_error and finding.line is None
-    )
+    keys: dict[str, str] = {}
+    for layer in all_layers(run.usage, run.round, run.benchmark):
+        for key, rules in layer.rules.items():
+            keys |= {rule.code: key for rule in rules}
     later = ("_start", "_stop", *KEYS)
-    return tuple(sorted({key for key in absent if key and not key.endswith(later)}))
+    absent = set()
+    for finding in run.findings:
+        if isinstance(finding, Pending) and finding.is_error and finding.line is None:
+            key = keys.get(finding.code, "")
+            if key and not key.endswith(later):
+                absent.add(key)
+    return tuple(sorted(absent))
 
 
 # ---- the events ---------------------------------------------------------------------------
@@ -246,12 +264,18 @@ class Session:
         self._clock = clock
         self._idle_s = idle_s
         self._timeout_s = timeout_s
-        self.given_up = self._idle = False
+        self.given_up = False
+        self._idle = False
         self._follower = Follower(Path(judge.path))
         self._exists: bool | None = None
         self._last_error = ""
         self._last_data = clock()
-        self.log = _Log(judge, clock)
+        self.log = _GrowingLog(judge, clock)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the log is still followed."""
+        return not self.log.done and not self.given_up
 
     @property
     def silent(self) -> float:
@@ -263,7 +287,7 @@ class Session:
         """How far the run is now; None before its start."""
         return self.log.progress(self.silent)
 
-    def tick(self) -> Iterator[events.Event]:
+    def tick(self) -> Iterator[events.WatchEvent]:
         """Read the new bytes, and yield their events, or that there are none for too long.
 
         Raises:
@@ -276,16 +300,16 @@ class Session:
         idle = self.silent >= self._idle_s
         if self.silent >= self._timeout_s:
             self.given_up = True
-            yield events.State("given_up", f"{message}: given up")
+            yield events.FileState("given_up", f"{message}: given up")
         elif idle and not self._idle:
-            yield events.State("silent", message)
+            yield events.FileState("silent", message)
         self._idle = idle
 
     def close(self) -> None:
         """Stop following the log."""
         self._follower.close()
 
-    def _read(self) -> Iterator[events.Event]:
+    def _read(self) -> Iterator[events.WatchEvent]:
         grown = False
         try:
             while True:
@@ -307,29 +331,34 @@ class Session:
             self._last_data = self._clock()
         yield from self.log.report(quiet=not grown)
 
-    def _changed(self, change: Change | None) -> Iterator[events.Event]:
+    def _changed(self, change: Change | None) -> Iterator[events.WatchEvent]:
         exists = change != "missing"
         if exists is not self._exists:
             if not exists:
-                gone = "the file is gone" if self._exists else "the file does not exist yet"
-                yield events.State("missing", f"{gone}: waiting for it")
+                message = "the file does not exist yet: waiting for it"
+                if self._exists:
+                    message = "the file is gone: waiting for it"
+                yield events.FileState("missing", message)
             elif self._exists is False:
-                yield events.State("appeared", "the file appeared")
+                yield events.FileState("appeared", "the file appeared")
             self._exists = exists
-        if change in ("truncated", "replaced"):
-            self.log = _Log(self._judge, self._clock)
-            again = "it again" if change == "truncated" else "the new one"
-            message = f"the file was {change}: reading {again} from the start"
-            yield events.State(change, message)
+        if change == "truncated":
+            self.log = _GrowingLog(self._judge, self._clock)
+            message = "the file was truncated: reading it again from the start"
+            yield events.FileState(change, message)
+        elif change == "replaced":
+            self.log = _GrowingLog(self._judge, self._clock)
+            message = "the file was replaced: reading the new one from the start"
+            yield events.FileState(change, message)
 
-    def _unreadable(self, reason: str) -> Iterator[events.Event]:
+    def _unreadable(self, reason: str) -> Iterator[events.WatchEvent]:
         """Report once why the file cannot be read; network storage comes and goes."""
         if reason != self._last_error:
             self._last_error = reason
-            yield events.State("unreadable", reason)
+            yield events.FileState("unreadable", reason)
 
 
-class _Log:
+class _GrowingLog:
     """The log as far as it is written, and the events reported so far.
 
     ``done`` says that ``run_stop`` was logged and nothing was written after it, ``lost`` that the
@@ -341,15 +370,20 @@ class _Log:
         self._clock = clock
         self.unpacker = Unpacker()
         self._lines = Lines()
-        self._course = Course()
+        self._course = TrainingCourse()
         self._rules: Benchmark | None = None
         self._goal: Goal | None = None
         self._run: Run | None = None
         self._next_judgement = 0.0
         self._judged_partial = b""
         self._reported: set[tuple[str, Severity]] = set()
-        self._evaluations = self._too_long = 0
-        self._unjudged = self._started = self._described = self.done = self.lost = False
+        self._evaluations = 0
+        self._too_long = 0
+        self._unjudged = False
+        self._started = False
+        self._described = False
+        self.done = False
+        self.lost = False
 
     def take(self, data: bytes) -> None:
         """Take the next bytes of the file."""
@@ -358,7 +392,7 @@ class _Log:
             self._course.take(lines)
             self._unjudged = self._unjudged or _LIKE_TOKEN in lines
 
-    def report(self, *, quiet: bool) -> Iterator[events.Event]:
+    def report(self, *, quiet: bool) -> Iterator[events.WatchEvent]:
         """Yield new events; ``quiet`` says that no bytes came since the last call."""
         if self._unjudged and (quiet or self._clock() >= self._next_judgement):
             before = self._clock()
@@ -369,7 +403,7 @@ class _Log:
         if self._lines.too_long > self._too_long:
             self._too_long = self._lines.too_long
             message = f"not checked: a line longer than {MAX_LINE_BYTES >> 20} MiB"
-            yield events.State("skipped", message)
+            yield events.FileState("skipped", message)
         if quiet and not self.done:
             yield from self._last()
 
@@ -381,10 +415,12 @@ class _Log:
         minutes = (course.last_ms - course.start_ms) / MS_PER_MINUTE
         if not self.done:
             minutes += since / _SECONDS_PER_MINUTE
-        expected = forecast(course, self._rules, self._goal) if self._goal else None
+        expected = None
+        if self._goal:
+            expected = forecast(course, self._rules, self._goal)
         return events.Progress(minutes, expected)
 
-    def _news(self, run: Run) -> Iterator[events.Event]:
+    def _news(self, run: Run) -> Iterator[events.WatchEvent]:
         if run.identified or self._course.start_ms is not None:
             yield from self._describe(run)
         yield from self._findings(certain(run))
@@ -397,17 +433,19 @@ class _Log:
         if run.stop_ms is not None and run.status != "success":
             yield from self._lose(f"run_stop says {run.status or 'no status'}: it did not converge")
 
-    def _describe(self, run: Run) -> Iterator[events.Event]:
+    def _describe(self, run: Run) -> Iterator[events.WatchEvent]:
         self._rules = load_benchmark(run.usage, run.round, run.benchmark)
-        batch_size = self._course.batch_size
-        self._goal = goal_of(run, self._rules, batch_size) if self._rules else None
+        self._goal = None
+        if self._rules:
+            self._goal = goal_of(run, self._rules, self._course.batch_size)
         if not self._described and run.benchmark:
             self._described = True
-            goal = target(self._rules) if self._rules else ""
-            names = (run.benchmark, run.division, run.round, run.round_reason)
-            yield events.Identified(*names, goal)
+            goal = ""
+            if self._rules:
+                goal = target(self._rules)
+            yield events.Identified(run.benchmark, run.division, run.round, run.round_reason, goal)
 
-    def _findings(self, findings: list[Finding]) -> Iterator[events.Event]:
+    def _findings(self, findings: list[Finding]) -> Iterator[events.WatchEvent]:
         """Report each kind of finding once."""
         for finding in findings:
             kind = (finding.code, finding.severity)
@@ -419,7 +457,7 @@ class _Log:
                 elif finding.fails(Basis.OFFICIAL):
                     yield from self._lose(f"the official checker ignores waivers: {finding.code}")
 
-    def _evaluated(self) -> Iterator[events.Event]:
+    def _evaluated(self) -> Iterator[events.WatchEvent]:
         start_ms = self._course.start_ms
         goal = self._goal
         if start_ms is None or goal is None:
@@ -427,19 +465,25 @@ class _Log:
         evaluations = self._course.evaluations(self._rules)
         new = evaluations[self._evaluations :]
         self._evaluations = len(evaluations)
-        for one in new:
-            minutes = (one.time_ms - start_ms) / MS_PER_MINUTE
-            met = goal.met(one.values)
-            yield events.Evaluated(minutes, one.position, one.unit, one.values, met)
-        if new and not goal.met(new[-1].values) and (progress := self.progress(0)):
-            yield progress
+        for evaluation in new:
+            yield events.Evaluated(
+                minutes=(evaluation.time_ms - start_ms) / MS_PER_MINUTE,
+                position=evaluation.position,
+                unit=evaluation.unit,
+                values=evaluation.values,
+                met=goal.met(evaluation.values),
+            )
+        if new and not goal.met(new[-1].values):
+            progress = self.progress(0)
+            if progress:
+                yield progress
 
-    def _lose(self, reason: str) -> Iterator[events.Event]:
+    def _lose(self, reason: str) -> Iterator[events.WatchEvent]:
         if not self.lost:
             self.lost = True
             yield events.Lost(reason)
 
-    def _last(self) -> Iterator[events.Event]:
+    def _last(self) -> Iterator[events.WatchEvent]:
         """Yield the end, if the log has ended.
 
         A last line without a line end counts once it stays as it is.
@@ -454,7 +498,13 @@ class _Log:
         self.done = True
         self._course.take(self._lines.partial)
         yield from self._news(run)
-        yield from self._findings([f for f in run.findings if f.severity is not Severity.NOTE])
-        errors = sum(finding.is_error for finding in run.findings)
-        warnings = sum(f.severity is Severity.WARNING and not f.waiver for f in run.findings)
+        problems = [finding for finding in run.findings if finding.severity is not Severity.NOTE]
+        yield from self._findings(problems)
+        errors = 0
+        warnings = 0
+        for finding in problems:
+            if finding.is_error:
+                errors += 1
+            elif finding.severity is Severity.WARNING and not finding.waiver:
+                warnings += 1
         yield events.Ended(run.status, run.minutes, self.lost, errors, warnings)

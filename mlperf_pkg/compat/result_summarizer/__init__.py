@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.commands.results.official import Summary, Table, official_workbook, summarize
+from mlperf_pkg.commands.results.official import (
+    OfficialTable,
+    Summary,
+    official_workbook,
+    summarize,
+)
 from mlperf_pkg.commands.results.systems import read_ids, with_private_ids
 from mlperf_pkg.commands.results.tables import IDS
 from mlperf_pkg.compat import console as tools
@@ -113,7 +118,7 @@ def summarize_results(
     summary, crashes = _summarized([folder], args)
     if summary.crashed or crashes:
         raise UserError(f"{folder}: {'; '.join((*summary.left_out, *crashes))}")
-    weak = summary.weak or Table(summary.plain.columns, ())
+    weak = summary.weak or OfficialTable(summary.plain.columns, ())
     frames = tuple(
         pd.DataFrame(table.rows, columns=list(table.columns))
         for table in (summary.plain, weak, summary.detailed, _without_scores(weak))
@@ -135,7 +140,7 @@ def _beside(csv: str, table: str, kind: str) -> Path:
     return Path(f"{csv.removesuffix('.csv')}{table}.{kind}")
 
 
-def _printed(summary: Summary) -> list[tuple[str, Table]]:
+def _printed(summary: Summary) -> list[tuple[str, OfficialTable]]:
     """Return the tables in the order in which the summarizer writes them, with their names.
 
     The table of weak scaling is appended to the CSV of the first, and replaces its JSON. The last
@@ -152,11 +157,11 @@ def _printed(summary: Summary) -> list[tuple[str, Table]]:
     return tables
 
 
-def _without_scores(table: Table) -> Table:
+def _without_scores(table: OfficialTable) -> OfficialTable:
     """Return the table of energy, whose cells the official summarizer leaves empty."""
     rows = (zip(row, table.columns, strict=True) for row in table.rows)
     blank = (tuple(None if ":" in column else cell for cell, column in row) for row in rows)
-    return Table(table.columns, tuple(blank))
+    return OfficialTable(table.columns, tuple(blank))
 
 
 def _contents(summary: Summary, args: Namespace) -> dict[Path, str | bytes]:
@@ -166,7 +171,7 @@ def _contents(summary: Summary, args: Namespace) -> dict[Path, str | bytes]:
         if args.csv is None:
             files[Path("summary.json")] = table.json()
             continue
-        shown = Table(table.columns, ()) if name == _POWER else table
+        shown = OfficialTable(table.columns, ()) if name == _POWER else table
         texts[name] = texts.get(name, "") + shown.csv()
         files[_beside(args.csv, name, "csv")] = texts[name]
         files[_beside(args.csv, name, "json")] = table.json()

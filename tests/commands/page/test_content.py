@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options, Rank, Standing
 from mlperf_pkg.checks.descriptions import SystemFile
-from mlperf_pkg.commands.page.content import Card, Section, cards, choices, columns, excerpts
+from mlperf_pkg.commands.page.content import Card, ResultSection, cards, choices, columns, excerpts
 from mlperf_pkg.config import Price
 from mlperf_pkg.findings import Finding, Verdict, Verdicts
 from mlperf_pkg.infra.source import Source, raw_lines
@@ -22,17 +22,17 @@ from tests.helpers.trees import simulated, write_set
 
 def section(
     minutes: float | None, accelerators: int | None, submitter: str | None = "ACME", **changes: Any
-) -> Section:
+) -> ResultSection:
     one = drawn("resnet")
     row = replace(one.row, score_minutes=minutes, submitter=submitter, **changes)
     names = {"path": "s.json", "id": "s", "system_name": "s", "status": "Available on-premise"}
     fields: dict[str, Any] = {"submitter": submitter, "division": "closed", "findings": (), **names}
     contents = {"accelerator_model_name": "X1"}
     system = SystemFile(contents=contents, accelerators=accelerators, **fields)
-    return Section(replace(one, row=row), system)
+    return ResultSection(replace(one, row=row), system)
 
 
-def of(*sections: Section, record: tuple[Any, ...] = ()) -> list[Card]:
+def of(*sections: ResultSection, record: tuple[Any, ...] = ()) -> list[Card]:
     names = submitters(item.row.submitter or "" for item in sections)
     placed = [replace(s, id=f"s{index}") for index, s in enumerate(sections)]
     return list(cards(placed, record, names))

@@ -10,7 +10,7 @@ import pytest
 
 from mlperf_pkg.commands.page.history import (
     MAX_BYTES,
-    History,
+    ResultHistory,
     Series,
     Trend,
     history,
@@ -26,7 +26,7 @@ from tests.helpers.published import published_set
 
 
 @pytest.fixture(scope="module")
-def record() -> History:
+def record() -> ResultHistory:
     return published_history(published_results())
 
 
@@ -43,7 +43,7 @@ def entry(round_: str, minutes: float, benchmark: str = "resnet", **fields: Any)
     return published_set(**{**values, **scores, **fields})
 
 
-def of(*sets: PublishedSet, own: tuple[PublishedSet, ...] = ()) -> History:
+def of(*sets: PublishedSet, own: tuple[PublishedSet, ...] = ()) -> ResultHistory:
     return history(sets, "from here", own)
 
 
@@ -143,7 +143,7 @@ def test_moores_law_doubles_in_two_years() -> None:
 # ---- the record in this package, and what others published --------------------------------------
 
 
-def test_the_fastest_resnet_of_each_round(record: History) -> None:
+def test_the_fastest_resnet_of_each_round(record: ResultHistory) -> None:
     [trend] = [one for one in record.trends if one.id == "resnet"]
     [span] = trend.spans
     best = [
@@ -170,7 +170,7 @@ def unpacked(page: str, element: str) -> Any:
     return json.loads(zlib.decompress(base64.b64decode(match[1]), 31))
 
 
-def test_the_page_of_the_record(record: History) -> None:
+def test_the_page_of_the_record(record: ResultHistory) -> None:
     """Within its budget, allowing its scripts alone, with links to the rows of its table."""
     page = history_html(record)
     assert len(page.encode()) < MAX_BYTES

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.commands.charts.sets import DrawnSet
 from mlperf_pkg.commands.page import html as module
-from mlperf_pkg.commands.page.content import Content, Section
+from mlperf_pkg.commands.page.content import PageContent, ResultSection
 from mlperf_pkg.commands.page.html import columns
 from mlperf_pkg.commands.page.template import page_head
 from mlperf_pkg.findings import Finding, Severity, Waiver
@@ -24,13 +24,15 @@ from tests.helpers.reports import report
 RUNTIME = "window.vegaEmbed = null;"
 
 
-def page_of(*sets: DrawnSet, findings: tuple[Finding, ...] = (), settings: Any = None) -> Content:
+def page_of(
+    *sets: DrawnSet, findings: tuple[Finding, ...] = (), settings: Any = None
+) -> PageContent:
     made = report(result_sets=tuple(one.row for one in sets), findings=findings)
     lines = {("a/b.txt", 7): "<b>raw</b>"}
-    return Content(made, [Section(one, settings=settings or {}) for one in sets], lines)
+    return PageContent(made, [ResultSection(one, settings=settings or {}) for one in sets], lines)
 
 
-def several(rows: Iterable[dict[str, Any]], settings: Any = None) -> Content:
+def several(rows: Iterable[dict[str, Any]], settings: Any = None) -> PageContent:
     """A page of sets that differ in fields of their rows."""
     one = drawn("bert")
     return page_of(*(replace(one, row=replace(one.row, **row)) for row in rows), settings=settings)
@@ -103,7 +105,7 @@ def test_too_large_a_page_shows_less_of_each_run(monkeypatch: pytest.MonkeyPatch
     assert len(module.html(page, RUNTIME)) < len(whole)
 
 
-def many(number: int) -> Content:
+def many(number: int) -> PageContent:
     """A page of result sets with as many hyperparameters as most have."""
     settings = {f"opt_hyperparameter_{index}": "0.0012345" for index in range(25)}
     names = [f"system-{n}" for n in range(number)]

@@ -16,7 +16,12 @@ import pytest
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.commands.results.official import Summary, Table, official_workbook, summarize
+from mlperf_pkg.commands.results.official import (
+    OfficialTable,
+    Summary,
+    official_workbook,
+    summarize,
+)
 from mlperf_pkg.commands.results.systems import REQUIRED, own_id, system_cells, written_id
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.submission.model import KEEP_SCALING
@@ -113,7 +118,7 @@ def test_numbers_in_json_are_those_of_pandas() -> None:
         [0.0, -0.0, 0.5e-10, 1.5e-10, 0.99999999999, 1 / 3, 1e16, 1e15, 1e-15, math.inf, math.nan],
         [2.0**-k for k in range(60)],
     ):
-        ours = json.loads(Table(("x",), tuple((value,) for value in values)).json())
+        ours = json.loads(OfficialTable(("x",), tuple((value,) for value in values)).json())
         frame = pd.DataFrame({"x": values})
         assert ours == json.loads(frame.to_json(orient="records"))
 
@@ -140,7 +145,9 @@ def test_left_out(tmp_path: Path) -> None:
 
 
 def test_formulas_are_harmless_in_csv_only() -> None:
-    table = Table(("x", "y"), (("=1+1", -1.5), (" @x", None), ("a\x1b[31m\ud800", math.nan)))
+    table = OfficialTable(
+        ("x", "y"), (("=1+1", -1.5), (" @x", None), ("a\x1b[31m\ud800", math.nan))
+    )
     assert rows(table.csv())[1:] == [["'=1+1", "-1.5"], ["' @x", ""], ["a\\x1b[31m\\ud800", ""]]
     assert json.loads(table.json())[0]["x"] == "=1+1"
 
@@ -195,9 +202,9 @@ def test_weak_scaling(tmp_path: Path, models: int, counted: float | None) -> Non
 SHEET = ("division", "availability", "resnet")
 
 
-def tables_of(*rows: tuple[Any, ...], weak: Table | None = None) -> Any:
+def tables_of(*rows: tuple[Any, ...], weak: OfficialTable | None = None) -> Any:
     usage = "hpc" if weak else "training"
-    return SimpleNamespace(usage=usage, round="2.0", plain=Table(SHEET, rows), weak=weak)
+    return SimpleNamespace(usage=usage, round="2.0", plain=OfficialTable(SHEET, rows), weak=weak)
 
 
 def read(data: bytes) -> dict[str, list[list[str]]]:
@@ -244,7 +251,9 @@ def test_sheets_sections_and_numbers() -> None:
 
 
 def test_weak_scaling_has_sheets_of_its_own() -> None:
-    sheets = read(official_workbook(tables_of(weak=Table(SHEET, (("closed", "cloud", 1.0),)))))
+    sheets = read(
+        official_workbook(tables_of(weak=OfficialTable(SHEET, (("closed", "cloud", 1.0),))))
+    )
     assert list(sheets) == ["closed", "open", "closed weak scaling"]
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from mlperf_pkg.commands.watch.forecast import Course, Goal, forecast, goal_of
+from mlperf_pkg.commands.watch.forecast import Goal, TrainingCourse, forecast, goal_of
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.simulate import RunPlan, simulate_run
 from tests.helpers.halfway import forecast_of, halfway
@@ -14,8 +14,8 @@ from tests.helpers.logs import good_log, line, run_of
 START = line("run_start", 0)
 
 
-def course_of(*lines: bytes) -> Course:
-    course = Course()
+def course_of(*lines: bytes) -> TrainingCourse:
+    course = TrainingCourse()
     for data in lines:
         course.take(data)
     return course

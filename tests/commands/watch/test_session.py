@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.commands.watch import session
-from mlperf_pkg.commands.watch.events import Ended, Evaluated, Event, Found, Open, State
+from mlperf_pkg.commands.watch.events import Ended, Evaluated, FileState, Found, Open, WatchEvent
 from mlperf_pkg.commands.watch.session import Follower, Judge, Lines, Session, certain
 from mlperf_pkg.config import WaiverConfig
 from mlperf_pkg.findings import Basis, Finding, Waiver
@@ -199,7 +199,7 @@ class Log:
         judge = Judge(str(path), round="2.0", waivers=waivers or Waivers())
         self.session = Session(judge, lambda: self.now)
 
-    def tick(self, data: bytes | None = None, seconds: float = 10.0) -> list[Event]:
+    def tick(self, data: bytes | None = None, seconds: float = 10.0) -> list[WatchEvent]:
         """Append, let time pass, and ask."""
         if data is not None:
             append(self.path, data)
@@ -214,12 +214,12 @@ def log(tmp_path: Path) -> Iterator[Log]:
     log.session.close()
 
 
-def kinds(events: list[Event]) -> list[str]:
+def kinds(events: list[WatchEvent]) -> list[str]:
     return [str(event.__struct_config__.tag) for event in events]
 
 
-def changes(events: list[Event]) -> list[str]:
-    return [event.change for event in events if isinstance(event, State)]
+def changes(events: list[WatchEvent]) -> list[str]:
+    return [event.change for event in events if isinstance(event, FileState)]
 
 
 def test_a_good_run(log: Log) -> None:
@@ -344,7 +344,7 @@ def test_a_compressed_log_is_followed(log: Log, pack: Callable[[bytes], bytes]) 
 )
 def test_what_is_no_text(log: Log, data: bytes, message: str) -> None:
     events = [*log.tick(data), *log.tick()]
-    (problem,) = [e for e in events if isinstance(e, State) and e.change == "unreadable"]
+    (problem,) = [e for e in events if isinstance(e, FileState) and e.change == "unreadable"]
     assert problem.message.startswith(message)
 
 
