@@ -1,4 +1,4 @@
-"""The formats of an export (Parquet, CSV, SQLite and DuckDB), and where it is written.
+"""The formats of an export (Parquet, CSV and SQLite), and where it is written.
 
 Each has a function that writes a new file and one that reads it. The latter raises one of
 ``NOT_AN_EXPORT`` for a file of other contents, whatever they are. A file is opened as it was
@@ -10,7 +10,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import chain, groupby
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
@@ -51,21 +51,18 @@ def _as_system_error(kind: type[Exception]) -> Iterator[None]:
 
 
 def _arrow() -> Any:
-    return require("pyarrow", "data", "an export as Parquet or DuckDB")
+    return require("pyarrow", "data", "an export as Parquet")
 
 
 def _parquet() -> Any:
     return require("pyarrow.parquet", "data", "an export as Parquet")
 
 
-def _arrow_schema(table: Table, zone: str | None = "UTC") -> Any:
-    """Return the schema of a table; units and meanings are metadata of its columns.
-
-    ``zone`` is the time zone of timestamps; they are in UTC even if it is None.
-    """
+def _arrow_schema(table: Table) -> Any:
+    """Return the schema of a table; units and meanings are metadata of its columns."""
     pa = _arrow()
     types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
-    types[datetime] = pa.timestamp("ms", zone)
+    types[datetime] = pa.timestamp("ms", "UTC")
     fields = [
         pa.field(c.name, types[c.type], c.nullable, {"description": c.meaning, "unit": c.unit})
         for c in table.columns
@@ -73,10 +70,10 @@ def _arrow_schema(table: Table, zone: str | None = "UTC") -> Any:
     return pa.schema(fields, metadata={"description": table.meaning})
 
 
-def _arrow_table(table: Table, rows: Sequence[Row], zone: str | None = "UTC") -> Any:
+def _arrow_table(table: Table, rows: Sequence[Row]) -> Any:
     """Return rows as a table of pyarrow."""
     pa = _arrow()
-    schema = _arrow_schema(table, zone)
+    schema = _arrow_schema(table)
     columns = zip(*rows, strict=True) if rows else ((),) * len(table.columns)
     arrays = [pa.array(values, type=f.type) for values, f in zip(columns, schema, strict=True)]
     return pa.Table.from_arrays(arrays, schema=schema)
@@ -252,77 +249,6 @@ def _sqlite_rows(database: sqlite3.Connection, table: Table) -> list[Row]:
     )
 
 
-# ---- DuckDB ---------------------------------------------------------------------------------
-
-_DUCKDB_TYPES = {str: "VARCHAR", int: "BIGINT", float: "DOUBLE", bool: "BOOLEAN"}
-_DUCKDB_TYPES[datetime] = "TIMESTAMP_MS"  # Python needs another package to read times with a zone
-
-
-def _duckdb() -> Any:
-    """Return DuckDB, after a check for pyarrow, which transfers the rows to it."""
-    _arrow()
-    return require("duckdb", "data", "an export as DuckDB")
-
-
-def _write_duckdb(path: Path, rows: Rows) -> None:
-    """Write a database, with units and meanings as comments on its columns."""
-    duckdb = _duckdb()
-    with _as_system_error(duckdb.OperationalError), closing(duckdb.connect(str(path))) as database:
-        for name, table in TABLES.items():
-            _create_duckdb_table(database, table)
-            database.from_arrow(_arrow_table(table, rows.get(name, ()), None)).insert_into(name)
-            for statement in table.create_indexes:
-                database.execute(statement)
-
-
-def _create_duckdb_table(database: Any, table: Table) -> None:
-    parts = [*_definitions(table, _DUCKDB_TYPES), *table.keys]
-    database.execute(f"CREATE TABLE {table.name} ({', '.join(parts)})")
-    comments = {f"TABLE {table.name}": table.meaning}
-    comments |= {f"COLUMN {table.name}.{c.name}": c.described for c in table.columns}
-    for subject, text in comments.items():
-        quoted = text.replace("'", "''")
-        database.execute(f"COMMENT ON {subject} IS '{quoted}'")
-
-
-def _read_duckdb(path: Path) -> Rows:
-    duckdb = _duckdb()
-    options = {"enable_external_access": "false", "memory_limit": "400MB", "threads": 1}
-    try:
-        with (
-            open_file(path) as stream,
-            closing(duckdb.connect(str(path), read_only=True, config=options)) as database,
-            closing(duckdb.connect()) as empty,
-        ):
-            refuse_larger(stream, LARGEST)
-            for table in TABLES.values():
-                _create_duckdb_table(empty, table)
-            expected = _duckdb_tables(empty)
-            return {n: _duckdb_rows(database, t, expected[n]) for n, t in TABLES.items()}
-    except duckdb.Error as error:
-        raise ValueError(str(error).partition("\n")[0]) from error
-
-
-def _duckdb_tables(database: Any) -> dict[str, str]:
-    """Return the statements that create tables, as DuckDB writes them, by their names."""
-    select = "SELECT table_name, sql FROM duckdb_tables() WHERE schema_name = 'main'"
-    return dict(database.execute(select).fetchall())
-
-
-def _duckdb_rows(database: Any, table: Table, sql: str) -> list[Row]:
-    select = "SELECT column_name FROM duckdb_columns() WHERE table_name = ?"
-    names = [name for (name,) in database.execute(select, [table.name]).fetchall()]
-    _refuse_others(table, names, is_ours=_duckdb_tables(database).get(table.name) == sql)
-    [(number,)] = database.execute(f"SELECT count(*) FROM main.{table.name}").fetchall()  # noqa: S608 - our names
-    _refuse_others(table, names, number)
-    selected = database.execute(f"FROM main.{table.name}")
-    rows = (row for part in iter(lambda: selected.fetchmany(_BATCH), []) for row in part)
-    return accepted(
-        table,
-        (tuple([v.replace(tzinfo=UTC) if isinstance(v, datetime) else v for v in r]) for r in rows),
-    )
-
-
 # ---- all formats ----------------------------------------------------------------------------
 
 
@@ -361,7 +287,6 @@ FORMATS = {
     ".parquet": Format(_write_parquet, _read_parquet, _parquet),
     ".csv": Format(_write_csv, _read_csv),
     ".sqlite": Format(_write_sqlite, _read_sqlite, database=True),
-    ".duckdb": Format(_write_duckdb, _read_duckdb, _duckdb, database=True),
 }
 """The formats by file ending."""
 
