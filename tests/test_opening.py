@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from tests.test_layers import MODULES, name_of, nodes, room
 
-LIBRARIES = {"csv", "sqlite3", "duckdb", "pyarrow", "tarfile", "zipfile", "gzip", "lzma"}
+LIBRARIES = {"csv", "sqlite3", "pyarrow", "tarfile", "zipfile", "gzip", "lzma"}
 READERS = {"read_text", "read_bytes", "connect", "ParquetFile", "read_table", "read_csv"}
 SOURCES = {"source", "content"}
 """What has an ``open`` of ours, without a mode."""

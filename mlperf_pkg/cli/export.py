@@ -33,7 +33,7 @@ _TABLES = ("systems", "result_sets", "runs", "evaluations", "settings", "finding
     type=LocalPath(),
     metavar="FILE",
     required=True,
-    help="Write to FILE, which ends in .parquet, .csv, .sqlite or .duckdb.",
+    help="Write to FILE, which ends in .parquet, .csv or .sqlite.",
 )
 @click.option(
     "--table",
@@ -59,11 +59,11 @@ def command(
 ) -> int:
     """Write results, runs and findings as tables.
 
-    PATH is as for 'mlperf-pkg check'. FILE is a database (SQLite or DuckDB) or, with
-    Parquet and CSV, a folder with a file for each table. docs/export.md describes the
-    tables, docs/howto/questions-in-sql.md has examples.
+    PATH is as for 'mlperf-pkg check'. FILE is a database (SQLite) or, with Parquet and
+    CSV, a folder with a file for each table. docs/export.md describes the tables,
+    docs/howto/questions-in-sql.md has examples.
 
-    Parquet and DuckDB need an extra: pip install 'mlperf-pkg[data]'.
+    Parquet needs an extra: pip install 'mlperf-pkg[data]'.
 
     Exit status: 0 if the tables were written, 2 if they could not be written.
 
@@ -71,7 +71,7 @@ def command(
     Examples:
       mlperf-pkg export training_results_v5.1 -o results.parquet
       mlperf-pkg export training_results_v5.0 -o results.parquet --append
-      mlperf-pkg export --published all -o history.duckdb
+      mlperf-pkg export --published all -o history.parquet
       mlperf-pkg export logs/ -o runs.csv --table runs
     """
     from mlperf_pkg.commands.export.formats import FORMATS, Destination  # noqa: PLC0415 - slow

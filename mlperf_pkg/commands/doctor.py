@@ -27,7 +27,7 @@ from mlperf_pkg.rulebook.rounds import has_ruleset
 FORMAT = "mlperf-pkg/doctor/1"
 EXTRAS = {
     "report": "pages and charts",
-    "data": "exports as Parquet and DuckDB",
+    "data": "exports as Parquet",
     "xlsx": "workbooks",
     "encrypt": "encrypted archives",
     "cluster": "checks by a Dask cluster, and paths in S3",

@@ -6,7 +6,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 
 from tests.helpers.logs import edited
@@ -59,7 +58,7 @@ def test_names_of_the_same_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         renamed = log.replace(b'"lars_opt_momentum"', json.dumps(f"opt_{text}").encode())
         metrics = edited(renamed, "eval_accuracy", value={"a\n": 0.1, r"a\n": 0.2})
         Path(f"logs/{text}.log").write_bytes(metrics)
-    exported("logs", "-o", "r.duckdb", "--evaluations")
+    exported("logs", "-o", "r.sqlite", "--evaluations")
     statements = {
         "SELECT path FROM runs ORDER BY path": [(r"a\n.log",), (r"a\n.log@2",)],
         "SELECT runs FROM settings WHERE key LIKE 'opt_a%'": [(2,)],
@@ -68,8 +67,7 @@ def test_names_of_the_same_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             (r"a\n.log@2", r"a\n", 0.2),
         ],
     }
-    with closing(duckdb.connect("r.duckdb")) as database:
-        assert {text: database.execute(text).fetchall() for text in statements} == statements
+    assert {text: rows(Path("r.sqlite"), text) for text in statements} == statements
 
 
 @pytest.mark.parametrize("name", ["r.sqlite", "r.csv"])
@@ -87,7 +85,8 @@ def test_rounds_are_added_and_replaced(name: str, tree: Path) -> None:
 
 def test_refusals(tree: Path) -> None:
     for arguments, message in (
-        (["-o", "r.xlsx"], "unknown ending; expected one of .parquet, .csv, .sqlite, .duckdb"),
+        (["-o", "r.xlsx"], "-o r.xlsx: unknown ending; expected one of .parquet, .csv, .sqlite\n"),
+        (["-o", "r.duckdb"], "unknown ending; expected one of .parquet, .csv, .sqlite\n"),
         (["-o", "r.sqlite", "--table", "runs"], "r.sqlite holds all tables"),
         (["-o", "r.csv", "--published"], "the published results contain training 2.0"),
         (["-o", "r.csv", "--published", "5.2"], "--published 5.2: no such round; did you mean 5."),

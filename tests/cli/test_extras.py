@@ -16,7 +16,6 @@ from tests.helpers.trees import simulated, write_set
     ("module", "arguments", "message"),
     [
         ("pyarrow", "export --published -o x.parquet", "an export as Parquet needs the package pyarrow: pip install 'mlperf-pkg[data]'"),
-        ("duckdb", "export --published -o x.duckdb", "an export as DuckDB needs the package duckdb: pip install 'mlperf-pkg[data]'"),
         ("jinja2", "report logs -o x.html", "a page needs the package jinja2: pip install 'mlperf-pkg[report]'"),
         ("vl_convert", "report logs -o x.html", "needs the package vl_convert: pip install 'mlperf-pkg[report]'"),
         ("vl_convert", "rcp show bert --round 5.0 --chart x.svg", "a chart needs the package vl_convert: pip install 'mlperf-pkg[report]'"),

@@ -102,7 +102,7 @@ def test_as_json() -> None:
     [
         (without(), "packages", "ok", "all required ones are installed", ""),
         (without("click", "rich"), "packages", "broken", "missing: click, rich", "pip install mlperf-pkg"),
-        (without("pyarrow"), "extra data", "note", "exports as Parquet and DuckDB: not possible without pyarrow", "pip install 'mlperf-pkg[data]'"),
+        (without("pyarrow"), "extra data", "note", "exports as Parquet: not possible without pyarrow", "pip install 'mlperf-pkg[data]'"),
         (without("jinja2", "vl-convert-python"), "extra report", "note", "pages and charts: not possible without jinja2, vl-convert-python", "pip install 'mlperf-pkg[report]'"),
         (lambda patch, _: patch.setattr(metadata, "requires", raising(metadata.PackageNotFoundError())), "packages", "note", "without being installed", "pip install ."),
         (replaced("HAS_SCAN", False), "part in C", "note", "read more slowly", "pip install --force-reinstall --no-binary mlperf-pkg mlperf-pkg"),

@@ -7,11 +7,9 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -109,17 +107,14 @@ def instead(name: str, make: Callable[[Path], object]) -> Callable[[Path], objec
     return case
 
 
-def sql(connect: Any, *statements: str) -> Callable[[Path], object]:
+def sqlite(*statements: str) -> Callable[[Path], object]:
     def case(path: Path) -> None:
-        with closing(connect(str(path))) as database:
+        with closing(sqlite3.connect(path)) as database:
             for statement in statements:
                 database.execute(statement)
-            getattr(database, "commit", int)()
+            database.commit()
 
     return case
-
-
-sqlite, duck = partial(sql, sqlite3.connect), partial(sql, duckdb.connect)
 
 
 def view(select: str) -> list[str]:
@@ -199,20 +194,6 @@ CASES: dict[str, dict[str, Callable[[Path], object]]] = {
         ),
         "another version": sqlite("PRAGMA user_version = 1"),
         "a large file": sparse(100 << 30),
-        **special(""),
-    },
-    ".duckdb": {
-        "NaN": duck("UPDATE evaluations SET value = 'NaN'"),
-        "escapes": duck("UPDATE findings SET message = chr(27)"),
-        "a long text": duck("UPDATE findings SET message = repeat('x', 9999999)"),
-        "no table": duck("DROP TABLE findings"),
-        "a view of endless rows": duck(*view(f"SELECT @ FROM range({MANY})")),
-        "a view of a file": duck(*view("SELECT @ FROM read_text('/etc/hostname')")),
-        "structs": duck(
-            "ALTER TABLE evaluations RENAME TO old",
-            "CREATE TABLE evaluations AS SELECT * REPLACE ({'a': 1} AS metric) FROM old",
-        ),
-        "many rows": duck("INSERT INTO findings SELECT f.* FROM findings f, range(2000)"),
         **special(""),
     },
     ".parquet": {

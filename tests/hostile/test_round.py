@@ -16,7 +16,7 @@ ALICE, MALLORY = "Alice", "Mallory"
 ROUND = "training_results_v2.0"
 MEGABYTES = 400  # that any process of a command may take
 BUG = "This is a bug"
-BINARY = (".xlsx", ".sqlite", ".parquet", ".duckdb")
+BINARY = (".xlsx", ".sqlite", ".parquet")
 
 pytestmark = pytest.mark.skipif(not can_refuse(), reason="root may read everything")
 
@@ -83,7 +83,7 @@ COMMANDS = (
     "review {root} -o {out}/review",
     *("review compare previews 1.1 {root}", "review compare resubmitted {root} 5.1"),
     "export {root} -o {out}/results.csv --evaluations",
-    *(f"export {{root}} -o {{out}}/results.{kind}" for kind in ("sqlite", "parquet", "duckdb")),
+    *(f"export {{root}} -o {{out}}/results.{kind}" for kind in ("sqlite", "parquet")),
     "system check {systems}",
 )
 

@@ -24,7 +24,7 @@ WRITING = (
     *("results {round} -o summary", "results {round} -o old --force"),
     "review {round} -o review",
     *("report {round} -o page.html", "report {round} --draw times -o charts"),
-    *(f"export {{round}} -o r.{kind}" for kind in ("csv", "sqlite", "parquet", "duckdb")),
+    *(f"export {{round}} -o r.{kind}" for kind in ("csv", "sqlite", "parquet")),
     "export {round} -o old.sqlite --replace",
     "pack {round}/ACME -o a.tar.gz --invalid keep",
     "simulate logs --benchmark resnet --system x --submitter ACME",

@@ -1,1 +1,1 @@
-"""The results of rounds as tables: Parquet, CSV, SQLite and DuckDB."""
+"""The results of rounds as tables: Parquet, CSV and SQLite."""

@@ -1,4 +1,4 @@
-"""The formats of an export (Parquet, CSV, SQLite and DuckDB), and where it is written.
+"""The formats of an export (Parquet, CSV and SQLite), and where it is written.
 
 Each has a function that writes a new file and one that reads it. The latter raises one of
 ``NOT_AN_EXPORT`` for a file of other contents, whatever they are. A file is opened as it was
@@ -9,8 +9,8 @@ import csv
 import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
-from datetime import UTC, datetime
+from contextlib import closing
+from datetime import datetime
 from itertools import chain, groupby
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, TypeVar
 from msgspec import Struct
 
 from mlperf_pkg.commands.export.rows import Row, Rows, accepted, iso, round_of
-from mlperf_pkg.commands.export.schema import LARGEST, MOST_ROWS, TABLES, VERSION, Table
+from mlperf_pkg.commands.export.schema import LARGEST, MOST_ROWS, TABLES, VERSION, ExportTable
 from mlperf_pkg.errors import UserError, reason_of
 from mlperf_pkg.infra.files import new_folder, private_folder, refuse_within
 from mlperf_pkg.infra.paths import open_file, refuse_larger
@@ -38,64 +38,54 @@ _STATM = Path("/proc/self/statm")
 _Part = TypeVar("_Part")
 
 
-@contextmanager
-def _as_system_error(kind: type[Exception]) -> Iterator[None]:
-    """Turn the error of a library that cannot write, as a disk is full, into one of the system."""
-    try:
-        yield
-    except kind as error:
-        raise OSError(str(error).partition("\n")[0]) from error
-
-
 # ---- Parquet, with one row group for each round ---------------------------------------------
-
-
-def _arrow() -> Any:
-    return require("pyarrow", "data", "an export as Parquet or DuckDB")
 
 
 def _parquet() -> Any:
     return require("pyarrow.parquet", "data", "an export as Parquet")
 
 
-def _arrow_schema(table: Table, zone: str | None = "UTC") -> Any:
-    """Return the schema of a table; units and meanings are metadata of its columns.
-
-    ``zone`` is the time zone of timestamps; they are in UTC even if it is None.
-    """
-    pa = _arrow()
-    types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
-    types[datetime] = pa.timestamp("ms", zone)
-    fields = [
-        pa.field(c.name, types[c.type], c.nullable, {"description": c.meaning, "unit": c.unit})
-        for c in table.columns
-    ]
+def _arrow_schema(table: ExportTable) -> Any:
+    """Return the schema of a table; units and meanings are metadata of its columns."""
+    pa = require("pyarrow", "data", "an export as Parquet")
+    types = {
+        str: pa.string(),
+        int: pa.int64(),
+        float: pa.float64(),
+        bool: pa.bool_(),
+        datetime: pa.timestamp("ms", "UTC"),
+    }
+    fields = []
+    for column in table.columns:
+        metadata = {"description": column.meaning, "unit": column.unit}
+        fields.append(pa.field(column.name, types[column.type], column.nullable, metadata))
     return pa.schema(fields, metadata={"description": table.meaning})
 
 
-def _arrow_table(table: Table, rows: Sequence[Row], zone: str | None = "UTC") -> Any:
-    """Return rows as a table of pyarrow."""
-    pa = _arrow()
-    schema = _arrow_schema(table, zone)
-    columns = zip(*rows, strict=True) if rows else ((),) * len(table.columns)
-    arrays = [pa.array(values, type=f.type) for values, f in zip(columns, schema, strict=True)]
+def _arrow_table(schema: Any, rows: Sequence[Row]) -> Any:
+    """Return rows, of which there are some, as a table of pyarrow."""
+    pa = require("pyarrow", "data", "an export as Parquet")
+    arrays = []
+    for values, field in zip(zip(*rows, strict=True), schema, strict=True):
+        arrays.append(pa.array(values, type=field.type))
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def _write_parquet(path: Path, table: Table, rows: Sequence[Row]) -> None:
+def _write_parquet(path: Path, table: ExportTable, rows: Sequence[Row]) -> None:
     """Write rows in the order of their rounds."""
-    with _parquet().ParquetWriter(path, _arrow_schema(table), compression="zstd") as writer:
-        for _, of_round in groupby(rows, round_of):
-            part = _arrow_table(table, list(of_round))
-            writer.write_table(part, row_group_size=part.num_rows)
+    schema = _arrow_schema(table)
+    with _parquet().ParquetWriter(path, schema, compression="zstd") as writer:
+        for _, rows_of_round in groupby(rows, round_of):
+            row_group = _arrow_table(schema, list(rows_of_round))
+            writer.write_table(row_group, row_group_size=row_group.num_rows)
 
 
-def _read_parquet(path: Path, table: Table) -> list[Row]:
-    texts = [column.name for column in table.columns if column.type is str]
+def _read_parquet(path: Path, table: ExportTable) -> list[Row]:
     with open_file(path) as stream, _parquet().ParquetFile(stream) as file:
         is_ours = file.schema_arrow.equals(_arrow_schema(table))
         _refuse_others(table, file.schema_arrow.names, file.metadata.num_rows, is_ours=is_ours)
     # A string of a dictionary takes memory once, however many rows have it.
+    texts = [column.name for column in table.columns if column.type is str]
     with open_file(path) as stream, _parquet().ParquetFile(stream, read_dictionary=texts) as file:
         batches = map(_rows_in, file.iter_batches(_BATCH, use_threads=False))
         return accepted(table, chain.from_iterable(_within_memory(batches)))
@@ -110,9 +100,13 @@ def _within_memory(parts: Iterator[_Part]) -> Iterator[_Part]:
         ValueError: a part needs more.
     """
     while _STATM.exists():
-        soft, hard = limits = resource.getrlimit(resource.RLIMIT_AS)
-        most = int(_STATM.read_text().split()[0]) * resource.getpagesize() + _MOST_MEMORY
-        resource.setrlimit(resource.RLIMIT_AS, (most if soft < 0 else min(most, soft), hard))
+        limits = resource.getrlimit(resource.RLIMIT_AS)
+        soft, hard = limits
+        used = int(_STATM.read_text().split()[0]) * resource.getpagesize()
+        most = used + _MOST_MEMORY
+        if soft >= 0:  # there is a limit already
+            most = min(most, soft)
+        resource.setrlimit(resource.RLIMIT_AS, (most, hard))
         try:
             part = next(parts, None)
         except MemoryError as error:
@@ -134,41 +128,57 @@ def _values(column: Any) -> list[Any]:
         return list(column.to_pylist())
     indices = column.indices.to_pylist()
     used = [index for index in set(indices) if index is not None]
-    texts = dict(zip(used, column.dictionary.take(used).to_pylist(), strict=True)) if used else {}
+    if not used:
+        return [None] * len(indices)
+    texts = dict(zip(used, column.dictionary.take(used).to_pylist(), strict=True))
     return list(map(texts.get, indices))
 
 
 # ---- CSV: a header, empty cells for null, ``true`` and ``false`` ------------------------------
 
 _LONGEST_LINE = 1 << 22  # characters
-_TO_CSV: Mapping[type, Callable[[Any], Any]] = {bool: ("false", "true").__getitem__, datetime: iso}
+_BOOLEANS = {"true": True, "false": False}
 _FROM_CSV: Mapping[type, Callable[[str], Any]] = {
     str: unescape_formula,
     int: int,
     float: float,
-    bool: lambda text: {"true": True, "false": False}.get(text, text),
+    bool: lambda text: _BOOLEANS.get(text, text),
     datetime: datetime.fromisoformat,
 }
 
 
-def _write_csv(path: Path, table: Table, rows: Sequence[Row]) -> None:
+def _write_csv(path: Path, table: ExportTable, rows: Sequence[Row]) -> None:
     """Write a table; strings that a spreadsheet would run as formulas are escaped."""
     names = [column.name for column in table.columns]
-    cells = ([_TO_CSV[type(v)](v) if type(v) in _TO_CSV else v for v in row] for row in rows)
-    path.write_text(csv_text(names, cells), "utf-8")
+    path.write_text(csv_text(names, map(_csv_cells, rows)), "utf-8")
 
 
-def _read_csv(path: Path, table: Table) -> list[Row]:
+def _csv_cells(row: Row) -> list[Any]:
+    cells = []
+    for value in row:
+        if isinstance(value, bool):
+            cells.append("true" if value else "false")
+        elif isinstance(value, datetime):
+            cells.append(iso(value))
+        else:
+            cells.append(value)
+    return cells
+
+
+def _read_csv(path: Path, table: ExportTable) -> list[Row]:
     with open_file(path) as stream:
         refuse_larger(stream, LARGEST)
         reader = csv.reader(_lines(stream), strict=True)
         _refuse_others(table, next(reader, []))
-        rows = (zip(cells, table.columns, strict=True) for cells in reader)
-        values = (
-            tuple([None if not v and c.nullable else _FROM_CSV[c.type](v) for v, c in row])
-            for row in rows
-        )
-        return accepted(table, values)
+        return accepted(table, (_row_of_csv(cells, table) for cells in reader))
+
+
+def _row_of_csv(cells: Sequence[str], table: ExportTable) -> Row:
+    values = []
+    for text, column in zip(cells, table.columns, strict=True):
+        is_null = not text and column.nullable
+        values.append(None if is_null else _FROM_CSV[column.type](text))
+    return tuple(values)
 
 
 def _lines(stream: BinaryIO) -> Iterator[str]:
@@ -181,49 +191,55 @@ def _lines(stream: BinaryIO) -> Iterator[str]:
 # ---- SQLite ---------------------------------------------------------------------------------
 
 _SQLITE_TYPES = {str: "TEXT", int: "INTEGER", float: "REAL", bool: "INTEGER", datetime: "TEXT"}
+_FLAGS = {0: False, 1: True}
 _FROM_SQLITE: Mapping[type, Callable[[Any], Any]] = {
-    bool: lambda value: {0: False, 1: True}.get(value, value),
+    bool: lambda value: _FLAGS.get(value, value),
     datetime: datetime.fromisoformat,
 }
 _COMMENT = re.compile("--.*")
 
 
 def _write_sqlite(path: Path, rows: Rows) -> None:
-    """Write a database; the statements that create its tables contain units and meanings."""
-    with (
-        _as_system_error(sqlite3.OperationalError),
-        closing(sqlite3.connect(path, isolation_level=None)) as database,
-    ):
-        database.execute("PRAGMA journal_mode = OFF")
-        database.execute(f"PRAGMA user_version = {VERSION}")
-        database.execute("BEGIN")
-        for name, table in TABLES.items():
-            database.execute(_sqlite_table(table))
-            marks = ", ".join("?" * len(table.columns))
-            texts = (
-                [iso(v) if isinstance(v, datetime) else v for v in row]
-                for row in rows.get(name, ())
-            )
-            database.executemany(f"INSERT INTO {name} VALUES ({marks})", texts)  # noqa: S608 - our names
-            for statement in table.create_indexes:
-                database.execute(statement)
-        database.execute("ANALYZE")  # so that joins use the indexes
-        database.execute("COMMIT")
+    """Write a database; the statements that create its tables contain units and meanings.
+
+    Raises:
+        OSError: it cannot be written, as a disk is full.
+    """
+    try:
+        with closing(sqlite3.connect(path, isolation_level=None)) as database:
+            _fill(database, rows)
+    except sqlite3.OperationalError as error:
+        raise OSError(str(error).partition("\n")[0]) from error
 
 
-def _sqlite_table(table: Table) -> str:
-    definitions = zip(_definitions(table, _SQLITE_TYPES), table.columns, strict=True)
-    lines = [f"  {definition}, -- {column.described}\n" for definition, column in definitions]
+def _fill(database: sqlite3.Connection, rows: Rows) -> None:
+    database.execute("PRAGMA journal_mode = OFF")
+    database.execute(f"PRAGMA user_version = {VERSION}")
+    database.execute("BEGIN")
+    for name, table in TABLES.items():
+        database.execute(_sqlite_table(table))
+        marks = ", ".join(["?"] * len(table.columns))
+        insert = f"INSERT INTO {name} VALUES ({marks})"  # noqa: S608 - our names
+        database.executemany(insert, map(_sqlite_values, rows.get(name, ())))
+        for statement in table.create_indexes:
+            database.execute(statement)
+    database.execute("ANALYZE")  # so that joins use the indexes
+    database.execute("COMMIT")
+
+
+def _sqlite_values(row: Row) -> list[Any]:
+    return [iso(value) if isinstance(value, datetime) else value for value in row]
+
+
+def _sqlite_table(table: ExportTable) -> str:
+    """Return the statement that creates a table."""
+    lines = []
+    for column in table.columns:
+        null = "" if column.nullable else " NOT NULL"
+        definition = f"{column.name} {_SQLITE_TYPES[column.type]}{null}"
+        lines.append(f"  {definition}, -- {column.described}\n")
     keys = ",\n".join(f"  {key}" for key in table.keys)
     return f"CREATE TABLE {table.name} (\n{''.join(lines)}{keys}) STRICT"
-
-
-def _definitions(table: Table, types: Mapping[type, str]) -> list[str]:
-    """Return the columns of a table as in the statement that creates it."""
-    null = {True: "", False: " NOT NULL"}
-    return [
-        f"{column.name} {types[column.type]}{null[column.nullable]}" for column in table.columns
-    ]
 
 
 def _read_sqlite(path: Path) -> Rows:
@@ -238,96 +254,33 @@ def _read_sqlite(path: Path) -> Rows:
             return {name: _sqlite_rows(database, table) for name, table in TABLES.items()}
 
 
-def _sqlite_rows(database: sqlite3.Connection, table: Table) -> list[Row]:
-    named = "FROM sqlite_schema WHERE name = ? AND type IN ('table', 'view')"
-    [(sql,)] = database.execute(f"SELECT sql {named}", [table.name]).fetchall() or [("",)]
-    names = database.execute("SELECT name FROM pragma_table_info(?)", [table.name]).fetchall()
+def _sqlite_rows(database: sqlite3.Connection, table: ExportTable) -> list[Row]:
+    stored = "SELECT sql FROM sqlite_schema WHERE name = ? AND type IN ('table', 'view')"
+    statements = database.execute(stored, [table.name]).fetchall()
+    [(sql,)] = statements or [("",)]
     is_ours = _COMMENT.sub("", sql) == _COMMENT.sub("", _sqlite_table(table))
-    _refuse_others(table, [name for (name,) in names], is_ours=is_ours)
-    convert = [_FROM_SQLITE.get(column.type) for column in table.columns]
+    columns = database.execute("SELECT name FROM pragma_table_info(?)", [table.name]).fetchall()
+    _refuse_others(table, [name for (name,) in columns], is_ours=is_ours)
     selected = database.execute(f"SELECT * FROM {table.name} ORDER BY rowid")  # noqa: S608 - our names
-    rows = (zip(row, convert, strict=True) for row in selected)
-    return accepted(
-        table, (tuple([f(v) if f and v is not None else v for v, f in row]) for row in rows)
-    )
+    return accepted(table, (_row_of_sqlite(values, table) for values in selected))
 
 
-# ---- DuckDB ---------------------------------------------------------------------------------
-
-_DUCKDB_TYPES = {str: "VARCHAR", int: "BIGINT", float: "DOUBLE", bool: "BOOLEAN"}
-_DUCKDB_TYPES[datetime] = "TIMESTAMP_MS"  # Python needs another package to read times with a zone
-
-
-def _duckdb() -> Any:
-    """Return DuckDB, after a check for pyarrow, which transfers the rows to it."""
-    _arrow()
-    return require("duckdb", "data", "an export as DuckDB")
-
-
-def _write_duckdb(path: Path, rows: Rows) -> None:
-    """Write a database, with units and meanings as comments on its columns."""
-    duckdb = _duckdb()
-    with _as_system_error(duckdb.OperationalError), closing(duckdb.connect(str(path))) as database:
-        for name, table in TABLES.items():
-            _create_duckdb_table(database, table)
-            database.from_arrow(_arrow_table(table, rows.get(name, ()), None)).insert_into(name)
-            for statement in table.create_indexes:
-                database.execute(statement)
-
-
-def _create_duckdb_table(database: Any, table: Table) -> None:
-    parts = [*_definitions(table, _DUCKDB_TYPES), *table.keys]
-    database.execute(f"CREATE TABLE {table.name} ({', '.join(parts)})")
-    comments = {f"TABLE {table.name}": table.meaning}
-    comments |= {f"COLUMN {table.name}.{c.name}": c.described for c in table.columns}
-    for subject, text in comments.items():
-        quoted = text.replace("'", "''")
-        database.execute(f"COMMENT ON {subject} IS '{quoted}'")
-
-
-def _read_duckdb(path: Path) -> Rows:
-    duckdb = _duckdb()
-    options = {"enable_external_access": "false", "memory_limit": "400MB", "threads": 1}
-    try:
-        with (
-            open_file(path) as stream,
-            closing(duckdb.connect(str(path), read_only=True, config=options)) as database,
-            closing(duckdb.connect()) as empty,
-        ):
-            refuse_larger(stream, LARGEST)
-            for table in TABLES.values():
-                _create_duckdb_table(empty, table)
-            expected = _duckdb_tables(empty)
-            return {n: _duckdb_rows(database, t, expected[n]) for n, t in TABLES.items()}
-    except duckdb.Error as error:
-        raise ValueError(str(error).partition("\n")[0]) from error
-
-
-def _duckdb_tables(database: Any) -> dict[str, str]:
-    """Return the statements that create tables, as DuckDB writes them, by their names."""
-    select = "SELECT table_name, sql FROM duckdb_tables() WHERE schema_name = 'main'"
-    return dict(database.execute(select).fetchall())
-
-
-def _duckdb_rows(database: Any, table: Table, sql: str) -> list[Row]:
-    select = "SELECT column_name FROM duckdb_columns() WHERE table_name = ?"
-    names = [name for (name,) in database.execute(select, [table.name]).fetchall()]
-    _refuse_others(table, names, is_ours=_duckdb_tables(database).get(table.name) == sql)
-    [(number,)] = database.execute(f"SELECT count(*) FROM main.{table.name}").fetchall()  # noqa: S608 - our names
-    _refuse_others(table, names, number)
-    selected = database.execute(f"FROM main.{table.name}")
-    rows = (row for part in iter(lambda: selected.fetchmany(_BATCH), []) for row in part)
-    return accepted(
-        table,
-        (tuple([v.replace(tzinfo=UTC) if isinstance(v, datetime) else v for v in r]) for r in rows),
-    )
+def _row_of_sqlite(stored: Sequence[Any], table: ExportTable) -> Row:
+    values = []
+    for value, column in zip(stored, table.columns, strict=True):
+        convert = _FROM_SQLITE.get(column.type)
+        if convert and value is not None:
+            values.append(convert(value))
+        else:
+            values.append(value)
+    return tuple(values)
 
 
 # ---- all formats ----------------------------------------------------------------------------
 
 
 def _refuse_others(
-    table: Table, names: Sequence[str], number: int = 0, *, is_ours: bool = True
+    table: ExportTable, names: Sequence[str], number: int = 0, *, is_ours: bool = True
 ) -> None:
     """Refuse a table of other columns, of too many rows, or that is not a table as we write it.
 
@@ -336,8 +289,8 @@ def _refuse_others(
     """
     expected = [column.name for column in table.columns]
     if list(names) != expected:
-        missing = ", ".join(name for name in expected if name not in names)
-        lack = f"; missing: {missing}" if missing else ""
+        missing = [name for name in expected if name not in names]
+        lack = f"; missing: {', '.join(missing)}" if missing else ""
         raise ValueError(f"the columns of {table.name} are {', '.join(names)[:200]}{lack}")
     if not is_ours:
         raise ValueError(f"{table.name} has other types, keys or computed values")
@@ -361,7 +314,6 @@ FORMATS = {
     ".parquet": Format(_write_parquet, _read_parquet, _parquet),
     ".csv": Format(_write_csv, _read_csv),
     ".sqlite": Format(_write_sqlite, _read_sqlite, database=True),
-    ".duckdb": Format(_write_duckdb, _read_duckdb, _duckdb, database=True),
 }
 """The formats by file ending."""
 

@@ -15,7 +15,7 @@ from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import findings
 from mlperf_pkg.render import table as tables
 from mlperf_pkg.render.findings import View
-from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, by_key
+from mlperf_pkg.render.table import HEADING, PLAIN, Column, RowGroup, Table, by_key
 from mlperf_pkg.render.terminal import RCP_MARGIN, STYLES, Terminal
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, as_json, name
@@ -115,7 +115,7 @@ def _ending(report: Report) -> Iterator[str]:
 _RUNS = (Column("Scores"), Column("Minutes", 9, numbers=True), Column("Status, dropped", 30))
 
 
-def _group(scored: ScoredSet, system: str) -> Group:
+def _group(scored: ScoredSet, system: str) -> RowGroup:
     """Return the runs, the steps from the mean to the score, and the official score."""
     row = scored.row
     why = ""
@@ -132,7 +132,7 @@ def _group(scored: ScoredSet, system: str) -> Group:
         (("score", HEADING), (wording.minutes(row.score_minutes), HEADING), ""),
         ("official", wording.minutes(row.official_minutes), why),
     ]
-    return Group(f"{row.benchmark}: {system}", rows, list(_remarks(scored)))
+    return RowGroup(f"{row.benchmark}: {system}", rows, list(_remarks(scored)))
 
 
 def _remarks(scored: ScoredSet) -> Iterator[str]:
@@ -197,7 +197,7 @@ _SETS = (
 )
 
 
-def _in_groups(scores: Scores) -> list[Group]:
+def _in_groups(scores: Scores) -> list[RowGroup]:
     """Return the result sets in the order of the report, below their submitter and division.
 
     Remarks say what qualifies a score or why there is none, and how it ranks among published ones.
@@ -214,7 +214,7 @@ def _in_groups(scores: Scores) -> list[Group]:
                 notes.append(f"{subject}: {row.score_note}")
             if scored.published and len(scores.sets) <= _FEW:
                 standings.append(f"{subject}: published: {_standing_in_short(scored.published)}")
-        groups.append(Group(title, [scored.row for scored in sets], notes + standings))
+        groups.append(RowGroup(title, [scored.row for scored in sets], notes + standings))
     return groups
 
 

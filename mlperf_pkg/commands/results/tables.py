@@ -44,7 +44,7 @@ from mlperf_pkg.infra.resources import MissingPackageError
 from mlperf_pkg.infra.text import letters, visible
 from mlperf_pkg.render import table as render
 from mlperf_pkg.render.findings import View
-from mlperf_pkg.render.table import PLAIN, Column, Group, Table, by_key, records, table_of
+from mlperf_pkg.render.table import PLAIN, Column, RowGroup, Table, by_key, records, table_of
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import as_json
@@ -267,7 +267,7 @@ def tables_csv(sections: Sequence[ResultsTable]) -> str:
     scores: tuple[Column, ...] = ()
     if sections:
         scores = sections[0].scores
-    groups = [Group("", section.rows) for section in sections]
+    groups = [RowGroup("", section.rows) for section in sections]
     return render.csv(Table((*_TABLE, *_HEAD, *scores, *_TAIL), groups))
 
 

@@ -28,7 +28,7 @@ from mlperf_pkg.published.model import PublishedSet, comparable, digests_of, log
 from mlperf_pkg.published.results import PublishedResults, published_results, usable_results
 from mlperf_pkg.render import table as tables
 from mlperf_pkg.render.findings import View
-from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, records, table_of
+from mlperf_pkg.render.table import HEADING, PLAIN, Column, RowGroup, Table, records, table_of
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, SystemRow, description_path
@@ -335,13 +335,13 @@ class RoundListing(Struct, frozen=True):
     brief: tuple[str, ...]
     legend: str = ""
 
-    def groups(self, *, are_open: bool) -> list[Group]:
+    def groups(self, *, are_open: bool) -> list[RowGroup]:
         """Return the rows that are open, or all others."""
         rows_by_title: dict[str, list[Any]] = {}
         for row in self.rows:
             if self.is_open(row) is are_open:
                 rows_by_title.setdefault(self.group_of(row), []).append(row)
-        return [Group(f"{title} ({len(rows)})", rows) for title, rows in rows_by_title.items()]
+        return [RowGroup(f"{title} ({len(rows)})", rows) for title, rows in rows_by_title.items()]
 
     def section(self, title: str) -> ReviewSection:
         """Return a section of a review, with the ``brief`` columns that are not empty."""
