@@ -346,9 +346,9 @@ def _of_other_divisions(draft: _Draft) -> Iterator[str]:
 def _unknown(
     names: Collection[str], sets: Iterable[PlannedSet], purpose: str = "to leave out"
 ) -> Iterator[str]:
-    known = {planned.name for planned in sets}
-    for name in sorted(set(names) - known):
-        yield f"there is no result set {name} {purpose}{did_you_mean(name, known)}"
+    set_names = {planned.name for planned in sets}
+    for name in sorted(set(names) - set_names):
+        yield f"there is no result set {name} {purpose}{did_you_mean(name, set_names)}"
 
 
 def _no_match(workspace: BuildWorkspace) -> Iterator[str]:

@@ -241,14 +241,14 @@ def _descriptions(folders: Folders) -> dict[str, Path]:
     """Return the files of the system descriptions by their paths from the workspace."""
     folder = folders.systems
     try:
-        listed = FolderCache()[str(folder)]
+        entries = FolderCache()[str(folder)]
     except OSError as error:
         raise UserError(
             f"{folder}: no system descriptions: {error.strerror}; put <system>.json files there"
             " ('mlperf-pkg system init' writes a first one) or name their folder with --systems"
         ) from error
     descriptions = {}
-    for entry in listed.values():
+    for entry in entries.values():
         if entry.file and entry.name.endswith(".json") and not entry.hidden:
             file = folder / entry.name
             descriptions[folders.relative(file)] = file
