@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from mlperf_pkg.config import Config, SystemConfig
-from mlperf_pkg.submission.membership import Described, LogGroup, Stated, groups_of, set_id, submitters
+from mlperf_pkg.submission.membership import (
+    Described,
+    LogGroup,
+    Stated,
+    groups_of,
+    set_id,
+    submitters,
+)
 
 POD16 = Described("pod16", "Pod 16", "closed", 1, 16)
 POD16_OPEN = Described("pod16-open", "Pod 16", "open", 1, 16)
