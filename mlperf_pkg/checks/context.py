@@ -15,7 +15,7 @@ from mlperf_pkg.rulebook.model import Benchmark, Rcp, Round
 from mlperf_pkg.rulebook.rounds import has_ruleset
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.power import PowerLog
-from mlperf_pkg.submission.membership import Group, set_id
+from mlperf_pkg.submission.membership import LogGroup, set_id
 from mlperf_pkg.submission.model import Place, ResultSet
 
 
@@ -88,7 +88,7 @@ class SetContext(Struct, frozen=True):
     together: frozenset[NameInRound] = frozenset()
     sources: Mapping[str, Source] = field(default_factory=dict)
     id: str = ""
-    group: Group | None = None
+    group: LogGroup | None = None
     organizations: tuple[str, ...] = ()
 
     @property

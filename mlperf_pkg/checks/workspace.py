@@ -120,7 +120,7 @@ def check_membership(context: SetContext) -> Iterator[Finding]:
             yield context.finding(FOREIGN, message, path=run.path, found=org, **fields)
 
 
-def _unknown_system(context: SetContext, group: membership.Group) -> Finding:
+def _unknown_system(context: SetContext, group: membership.LogGroup) -> Finding:
     division = group.first.division or "unnamed"
     systems = context.systems
     candidates = [system for system in systems if system.id in group.candidates]

@@ -19,6 +19,7 @@ from mlperf_pkg.infra.paths import (
     Entry,
     FolderCache,
     ListedPath,
+    Location,
     TooLargeError,
     is_folder,
     list_tree,
@@ -71,7 +72,7 @@ def find_input(argument: str, prefix: str = "") -> Input:
         if isinstance(path, Path) and not path.exists():
             raise UserError(f"{argument}: no such file or folder{_suggestion(path)}")
         top = Place(location_of(path), prefix)
-        contents = _Finder(top).find()
+        contents = _InputFinder(top).find()
     except (OSError, ArchiveError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise UserError(f"{argument}: cannot be read: {reason}") from error
@@ -89,8 +90,12 @@ def find_input(argument: str, prefix: str = "") -> Input:
 def _not_read(contents: Input) -> str:
     """Return the first file in which logs may be that are not read, for the end of a message."""
     unread = [file for file in contents.unread if file.why in (Why.PROBLEM, Why.UNCHECKED)]
-    more = f" and {len(unread) - 1} more" if len(unread) > 1 else ""
-    return f"; not read: {unread[0].place.label} ({unread[0].reason}){more}" if unread else ""
+    if not unread:
+        return ""
+    text = f"; not read: {unread[0].place.label} ({unread[0].reason})"
+    if len(unread) > 1:
+        text += f" and {len(unread) - 1} more"
+    return text
 
 
 def _suggestion(path: Path) -> str:
@@ -98,11 +103,12 @@ def _suggestion(path: Path) -> str:
     close = nearest(path.name, (entry.name for entry in parent.iterdir()))
     if close:
         return f"; did you mean {parent / close}?"
-    is_round = re.fullmatch(r"\d+\.\d+", path.name)
-    return f"; for round {path.name}, name the folder of its submissions" if is_round else ""
+    if re.fullmatch(r"\d+\.\d+", path.name):
+        return f"; for round {path.name}, name the folder of its submissions"
+    return ""
 
 
-class _Finder(Struct):
+class _InputFinder(Struct):
     """Reads an argument, ``top``, step by step; ``skipped`` are its links that lead out of it.
 
     ``unread`` is what cannot be opened. What is wrong in one folder ends the reading of no other.
@@ -120,14 +126,11 @@ class _Finder(Struct):
     def find(self) -> Input:
         if self.top.path.is_file():
             return self._one_file()
-        candidates = [self.top] if self._is_submission(self.top) else self._folders(self.top)
-        folders = list(filter(self._is_submission, candidates))
-        submissions = tuple(filter(None, map(self._submission_or_none, folders)))
-        is_round = self.top not in folders and len(self._folders(self.top)) > 1
-        if is_round and all(item.code is None for item in submissions):
-            submissions = tuple(replace(item, of_results=True) for item in submissions)
-        contents = Input(submissions, unread=self._archives_beside(submissions))
-        contents = contents if submissions else self._raw()
+        submissions = self._submissions()
+        if submissions:
+            contents = Input(submissions, unread=self._archives_beside(submissions))
+        else:
+            contents = self._raw()
         unread = (*contents.unread, *self.unread.values())
         return replace(contents, skipped=tuple(self.skipped.values()), unread=unread)
 
@@ -149,20 +152,20 @@ class _Finder(Struct):
 
     def _workspace(self) -> Workspace | None:
         location = self.top.location
-        return workspace_of(Path(location), self.top.label) if isinstance(location, str) else None
+        if not isinstance(location, str):
+            return None
+        return workspace_of(Path(location), self.top.label)
 
     def _raw(self) -> Input:
         """Return the logs of a folder; if it is a workspace with ``logs/``, only those in it."""
         workspace = self._workspace()
         is_top = workspace is not None and workspace.relative(self.top.path) == "."
-        is_inside = is_top and self._has_folder(self.top, LOGS)
-        logs_only = self._inside_child(self.top, LOGS) if is_inside else None
-        contents = self._with_sets(self._loose(logs_only or self.top))
-        if workspace and is_top and not logs_only:
-            logs = tuple(log for log in contents.logs if workspace.is_raw(log.path))
-            if logs:
-                sets = (s for s in contents.result_sets if workspace.is_raw(s.place.path))
-                contents = replace(contents, logs=logs, result_sets=tuple(sets))
+        logs_folder = None
+        if is_top and self._has_folder(self.top, LOGS):
+            logs_folder = self._inside_child(self.top, LOGS)
+        contents = self._with_sets(self._loose(logs_folder or self.top))
+        if workspace and is_top and not logs_folder:
+            contents = _only_raw(contents, workspace)
         return replace(contents, workspace=workspace)
 
     def _loose(self, folder: Place) -> Input:
@@ -177,11 +180,13 @@ class _Finder(Struct):
             unreadable=leave,
         )
         loose = Loose(self.in_archive)
-        for file in (_file(folder, entry) for entry in entries if entry.file):
-            try:
-                loose.take(file)
-            except OSError as error:
-                self._leave(file, error)
+        for entry in entries:
+            if entry.file:
+                file = _file(folder, entry)
+                try:
+                    loose.take(file)
+                except OSError as error:
+                    self._leave(file, error)
         return loose.contents
 
     def _leave(self, place: Place, error: OSError) -> None:
@@ -208,53 +213,84 @@ class _Finder(Struct):
         by_folder: dict[str, list[Place]] = {}
         for log in logs:
             if is_result_log(log.name):
-                by_folder.setdefault(log.label.rpartition("/")[0], []).append(log)
+                label = log.label.rpartition("/")[0]
+                by_folder.setdefault(label, []).append(log)
         top = str(location_of(self.top.path.resolve()))
         for members in by_folder.values():
             folder = members[0].folder
-            path = folder.location
-            if isinstance(path, str):
-                inside = path[len(str(self.top.location)) :]
-                path = Path(path).resolve().as_posix() if self.has_links else top + inside
+            path = self._resolved(folder.location, top)
             name = set_name(path)
             if name:
-                place = Place(path, str(path))
-                above = [place := place.folder for _ in range(name.levels + 2)]
-                system = above[name.levels - 1]
-                tree = above[-1]
-                inner = [self._flags(level, {}, inner_params) for level in (folder, system)]
-                flags = self._flags(tree, {}, top_params).union(*inner)
-                yield replace(self._result_set(folder, name, flags, members), tree=tree)
+                yield self._set_alone(folder, path, name, members)
+
+    def _resolved(self, path: Location, top: str) -> Location:
+        """Return the path of a folder in the argument, whose resolved path is ``top``."""
+        if not isinstance(path, str):
+            return path
+        if self.has_links:
+            return Path(path).resolve().as_posix()
+        return top + path[len(str(self.top.location)) :]
+
+    def _set_alone(
+        self, folder: Place, path: Location, name: SetName, logs: Sequence[Place]
+    ) -> ResultSet:
+        """Return the result set in a folder, with the flags above its resolved ``path``."""
+        system = Place(path, str(path))
+        for _ in range(name.levels):
+            system = system.folder
+        tree = system.folder.folder
+        of_folder = self._flags(folder, {}, inner_params)
+        of_system = self._flags(system, {}, inner_params)
+        flags = self._flags(tree, {}, top_params) | of_folder | of_system
+        return replace(self._result_set(folder, name, flags, logs), tree=tree)
 
     # ---- submissions ----------------------------------------------------------------------
 
+    def _submissions(self) -> tuple[Submission, ...]:
+        """Return the submission that the argument is, or those in its folders."""
+        if self._is_submission(self.top):
+            submission = self._submission_or_none(self.top)
+            return (submission,) if submission else ()
+        folders = self._folders(self.top)
+        submissions = []
+        for folder in list(filter(self._is_submission, folders)):
+            submission = self._submission_or_none(folder)
+            if submission:
+                submissions.append(submission)
+        has_code = any(submission.code is not None for submission in submissions)
+        if len(folders) > 1 and not has_code:
+            submissions = [replace(submission, of_results=True) for submission in submissions]
+        return tuple(submissions)
+
     def _archives_beside(self, submissions: Sequence[Submission]) -> tuple[Unread, ...]:
         """Return the archives in a folder of submissions, without those of the submissions."""
-        if not submissions or submissions[0].place == self.top:
+        if submissions[0].place == self.top:
             return ()
         names = {submission.name for submission in submissions}
-        reason = "an archive beside submissions"
-        return tuple(
-            Unread(self.top.child(entry.name), reason)
-            for entry in self._entries(self.top).values()
-            if entry.file and is_archive_name(entry.name) and stem_of(entry.name) not in names
-        )
+        archives = []
+        for entry in self._entries(self.top).values():
+            if entry.file and is_archive_name(entry.name) and stem_of(entry.name) not in names:
+                place = self.top.child(entry.name)
+                archives.append(Unread(place, "an archive beside submissions"))
+        return tuple(archives)
 
     def _is_submission(self, folder: Place) -> bool:
         """Return whether a folder has results and systems; links out of the tree count as such."""
         self._entries(folder)  # one that cannot be read is left, and reported
         has_systems = self._has_folder(folder, "systems")
         if not self._has_folder(folder, "results"):
-            if has_systems and (results := self._child(folder, "results")) and not results.link:
+            results = self._child(folder, "results")
+            if has_systems and results and not results.link:
                 reason = os.strerror(errno.ENOTDIR)
                 self._leave(folder.child("results"), NotADirectoryError(errno.ENOTDIR, reason))
             return False
-        return has_systems or any(
-            is_result_log(name)
-            for system in self._folders_in(folder, "results")
-            for benchmark in self._folders(system)
-            for name in self._entries(benchmark)
-        )
+        if has_systems:
+            return True
+        for system in self._folders_in(folder, "results"):
+            for benchmark in self._folders(system):
+                if any(is_result_log(name) for name in self._entries(benchmark)):
+                    return True
+        return False
 
     def _submission_or_none(self, folder: Place) -> Submission | None:
         """Return a submission; None if it cannot be read, for whatever reason."""
@@ -271,30 +307,39 @@ class _Finder(Struct):
         params: dict[str, Params] = {}
         flags = self._flags(folder, params, top_params)
         systems = self._folders_in(folder, "results")
+        descriptions = self._descriptions(folder)
+        result_sets = []
+        for system in systems:
+            for benchmark in self._benchmarks(system):
+                result_sets.append(self._submitted_set(system, benchmark, flags, params))
         return Submission(
             place=folder,
             name=folder.path.resolve().name,
-            systems=self._descriptions(folder),
-            result_sets=tuple(
-                self._submitted_set(system, benchmark, flags, params)
-                for system in systems
-                for below in self._folders(system)
-                for benchmark in (self._folders(below) if below.name in SCALINGS else [below])
-            ),
+            systems=descriptions,
+            result_sets=tuple(result_sets),
             flags=flags,
             params=params,
             entries=list_tree(folder.location, self.folder_cache),
             tested=tuple(map(self._system_folder, systems)),
         )
 
+    def _benchmarks(self, system: Place) -> Iterator[Place]:
+        """Yield the folders of benchmarks; in HPC they are in ``strong`` and ``weak``."""
+        for folder in self._folders(system):
+            if folder.name in SCALINGS:
+                yield from self._folders(folder)
+            else:
+                yield folder
+
     def _descriptions(self, submission: Place) -> tuple[Place, ...]:
-        folder = submission.child("systems")
-        entries = self._entries(folder) if self._inside_child(submission, "systems") else {}
-        return tuple(
-            folder.child(name)
-            for name, entry in entries.items()
-            if entry.file and name.endswith(".json") and not entry.hidden
-        )
+        folder = self._inside_child(submission, "systems")
+        if folder is None:
+            return ()
+        descriptions = []
+        for name, entry in self._entries(folder).items():
+            if entry.file and name.endswith(".json") and not entry.hidden:
+                descriptions.append(folder.child(name))
+        return tuple(descriptions)
 
     def _system_folder(self, system: Place) -> SystemFolder:
         names = tuple(folder.name for folder in self._folders(system))
@@ -305,37 +350,46 @@ class _Finder(Struct):
     def _submitted_set(
         self, system: Place, folder: Place, flags: frozenset[str], params: dict[str, Params]
     ) -> ResultSet:
-        above = folder.label[len(system.label) :].split("/")[1:-1]
-        inner = [self._flags(level, params, inner_params) for level in (system, folder)]
-        name = SetName(system.name, folder.name, *above)
-        entries = self._entries(folder).values()
-        logs = [_file(folder, e) for e in entries if is_result_log(e.path) and e.file]
-        return self._result_set(folder, name, flags.union(*inner), logs)
+        scaling = folder.label[len(system.label) :].split("/")[1:-1]  # a folder between them
+        name = SetName(system.name, folder.name, *scaling)
+        flags |= self._flags(system, params, inner_params)
+        flags |= self._flags(folder, params, inner_params)
+        logs = []
+        for entry in self._entries(folder).values():
+            if is_result_log(entry.path) and entry.file:
+                logs.append(_file(folder, entry))
+        return self._result_set(folder, name, flags, logs)
 
     def _result_set(
         self, folder: Place, name: SetName, flags: frozenset[str], logs: Sequence[Place]
     ) -> ResultSet:
-        names = self._entries(folder).keys()
+        entry_names = self._entries(folder).keys()
+        others = entry_names - {log.name for log in logs}
+        scaling = self._text(folder, "scaling.json")
+        power = None
+        if "power" in entry_names:
+            power = self._power(folder.child("power"))
         return ResultSet(
             place=folder,
             system=name.system,
             benchmark=name.benchmark,
             logs=tuple(logs),
-            others=tuple(sorted(names - {log.name for log in logs})),
+            others=tuple(sorted(others)),
             flags=flags,
-            scaling=self._text(folder, "scaling.json"),
+            scaling=scaling,
             scaling_mode=name.scaling_mode,
-            power=self._power(folder.child("power")) if "power" in names else None,
+            power=power,
         )
 
     def _power(self, folder: Place) -> PowerFolder:
         if not is_folder(folder.location):
             return PowerFolder(folder, None)
-        names = {
-            name: tuple(self._entries(folder.child(name))) if entry.folder else None
-            for name, entry in self._entries(folder).items()
-        }
-        return PowerFolder(folder, names)
+        results: dict[str, tuple[str, ...] | None] = {}
+        for name, entry in self._entries(folder).items():
+            results[name] = None
+            if entry.folder:
+                results[name] = tuple(self._entries(folder.child(name)))
+        return PowerFolder(folder, results)
 
     def _flags(
         self, folder: Place, params: dict[str, Params], parse: Callable[[bytes], Params]
@@ -370,7 +424,9 @@ class _Finder(Struct):
     def _inside_child(self, folder: Place, name: str) -> Place | None:
         """Return an entry to open by its name; None if it is missing or leads out."""
         entry = self._child(folder, name)
-        return folder.child(name) if entry and self._inside(folder, entry) else None
+        if entry is None or not self._inside(folder, entry):
+            return None
+        return folder.child(name)
 
     def _folders_in(self, folder: Place, name: str) -> list[Place]:
         child = self._inside_child(folder, name)
@@ -387,8 +443,11 @@ class _Finder(Struct):
             return None
 
     def _folders(self, folder: Place) -> list[Place]:
-        entries = self._entries(folder).values()
-        return [folder.child(e.path) for e in entries if e.folder and not e.hidden]
+        folders = []
+        for entry in self._entries(folder).values():
+            if entry.folder and not entry.hidden:
+                folders.append(folder.child(entry.path))
+        return folders
 
     def _entries(self, folder: Place) -> Mapping[str, Entry]:
         """Return the entries of a folder by name, without links that lead out of the argument.
@@ -401,7 +460,11 @@ class _Finder(Struct):
             if is_folder(folder.location):
                 self._leave(folder, error)
             return {}
-        return {n: e for n, e in entries.items() if e.link is None or self._inside(folder, e)}
+        inside = {}
+        for name, entry in entries.items():
+            if entry.link is None or self._inside(folder, entry):
+                inside[name] = entry
+        return inside
 
     def _inside(self, folder: Place, entry: Entry) -> bool:
         """Return whether an entry, links resolved, is within the argument; if not, skip it."""
@@ -420,6 +483,18 @@ class _Finder(Struct):
         if not inside:
             self.skipped.setdefault(place.label, place)
         return inside
+
+
+def _only_raw(contents: Input, workspace: Workspace) -> Input:
+    """Return what is neither code nor a build in a workspace; all of it if that has no logs."""
+    logs = [log for log in contents.logs if workspace.is_raw(log.path)]
+    if not logs:
+        return contents
+    result_sets = []
+    for result_set in contents.result_sets:
+        if workspace.is_raw(result_set.place.path):
+            result_sets.append(result_set)
+    return replace(contents, logs=tuple(logs), result_sets=tuple(result_sets))
 
 
 def _file(folder: Place, entry: Entry) -> Place:
@@ -449,9 +524,12 @@ class Loose(Struct):
     @property
     def contents(self) -> Input:
         """All that was taken."""
-        unread = tuple(self.unread)
-        sets = tuple(self.result_sets)
-        return Input(tuple(self.submissions), tuple(self.logs), unread=unread, result_sets=sets)
+        return Input(
+            submissions=tuple(self.submissions),
+            logs=tuple(self.logs),
+            unread=tuple(self.unread),
+            result_sets=tuple(self.result_sets),
+        )
 
     def take(self, file: Place) -> None:
         """Take a file: by its name alone if it is that of a result, else by its content.
@@ -492,7 +570,7 @@ class Loose(Struct):
         top = open_archive(file.path, content, self._spool_of_all)
         for name, reason in top.listing.left_out.items():
             self._leave(file.child(name), f"{reason} in an archive")
-        contents = _Finder(_below_only_folder(Place(top, file.label)), in_archive=True).find()
+        contents = _InputFinder(_below_only_folder(Place(top, file.label)), in_archive=True).find()
         self.submissions += contents.submissions
         self.logs += contents.logs
         self.unread += contents.unread
@@ -534,7 +612,9 @@ def _below_only_folder(top: Place) -> Place:
 
 def labels(arguments: Sequence[str]) -> list[str]:
     """Return what begins the paths of each argument: nothing for one, else the argument itself."""
-    return [""] if len(arguments) == 1 else [with_slashes(path).rstrip("/") for path in arguments]
+    if len(arguments) == 1:
+        return [""]
+    return [with_slashes(path).rstrip("/") for path in arguments]
 
 
 _DEPTH = 3  # results/<system>/<strong or weak>/<benchmark>
@@ -546,7 +626,8 @@ def find_inputs(arguments: Sequence[str]) -> tuple[Input, ...]:
     Raises:
         UserError: as ``find_input``.
     """
-    return each_once(arguments, list(map(find_input, arguments, labels(arguments))))
+    inputs = list(map(find_input, arguments, labels(arguments)))
+    return each_once(arguments, inputs)
 
 
 def find_parts(arguments: Sequence[str]) -> tuple[Input, ...]:
@@ -555,11 +636,11 @@ def find_parts(arguments: Sequence[str]) -> tuple[Input, ...]:
     Raises:
         UserError: as ``find_input``.
     """
-    named = zip(arguments, labels(arguments), find_inputs(arguments), strict=True)
-    return tuple(
-        find_part(argument, prefix) if contents.every_log else contents
-        for argument, prefix, contents in named
-    )
+    inputs = list(find_inputs(arguments))
+    for index, prefix in enumerate(labels(arguments)):
+        if inputs[index].every_log:
+            inputs[index] = find_part(arguments[index], prefix)
+    return tuple(inputs)
 
 
 def find_part(
@@ -575,13 +656,21 @@ def find_part(
     """
     path = Path(argument).resolve()
     contents = find_input(argument, prefix)  # raises if something is wrong with the argument
-    for results in (path, *path.parents)[: _DEPTH + 1] if path.is_dir() else ():
-        if results.name == "results" and (results.parent / "systems").is_dir():
-            whole = with_slashes(os.path.relpath(results.parent))
-            contents = find_input(whole, prefix and whole)
-            break
-    parts = (_part(submission, path, wanted) for submission in contents.submissions)
+    tree = _tree_around(path)
+    if tree:
+        whole = with_slashes(os.path.relpath(tree))
+        contents = find_input(whole, prefix and whole)
+    parts = [_part(submission, path, wanted) for submission in contents.submissions]
     return replace(contents, submissions=tuple(parts))
+
+
+def _tree_around(path: Path) -> Path | None:
+    """Return the submission of which a path is ``results/`` or a folder below it, if any."""
+    if path.is_dir():
+        for folder in (path, *path.parents)[: _DEPTH + 1]:
+            if folder.name == "results" and (folder.parent / "systems").is_dir():
+                return folder.parent
+    return None
 
 
 def _part(submission: Submission, path: Path, wanted: Callable[[ResultSet], bool]) -> Submission:
@@ -608,15 +697,27 @@ def each_once(arguments: Sequence[str], inputs: Sequence[Input]) -> tuple[Input,
         return tuple(inputs)
     parts = [{str(place.path.resolve()) for place in _places(contents)} for contents in inputs]
     read = list(inputs)
-    for index, (argument, part) in enumerate(zip(arguments, parts, strict=True)):
-        wholes = [n for n, all_ in enumerate(parts) if part < all_ or (part == all_ and n < index)]
-        if wholes:
-            other = arguments[wholes[0]]
-            name = with_slashes(argument).rstrip("/")
-            reason = f"{other} is the same" if argument == other else f"{other} has the same logs"
-            place = Place(_places(inputs[index])[0].location, name)
-            read[index] = Input(unread=(Unread(place, reason, Why.TWICE),))
+    for index, argument in enumerate(arguments):
+        whole = _whole(parts, index)
+        if whole is None:
+            continue
+        if argument == arguments[whole]:
+            reason = f"{argument} is the same"
+        else:
+            reason = f"{arguments[whole]} has the same logs"
+        name = with_slashes(argument).rstrip("/")
+        place = Place(_places(inputs[index])[0].location, name)
+        read[index] = Input(unread=(Unread(place, reason, Why.TWICE),))
     return tuple(read)
+
+
+def _whole(parts: Sequence[set[str]], index: int) -> int | None:
+    """Return the first other part that has all of a part, or is an equal one before it."""
+    part = parts[index]
+    for other_index, other in enumerate(parts):
+        if part < other or (part == other and other_index < index):
+            return other_index
+    return None
 
 
 def _places(contents: Input) -> list[Place]:

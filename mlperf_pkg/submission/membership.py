@@ -85,13 +85,16 @@ class Stated(Struct, frozen=True):
         """
         if self.states_nothing or not system.nodes:
             return False
-        numbers = (system.nodes, system.accelerators)
-        if self.count is not None and self.count not in numbers:
+        count = self.count
+        if count is not None and count not in (system.nodes, system.accelerators):
             return False
         if self.scaling == WEAK:
-            return not self.nodes or (self.nodes < system.nodes and system.nodes % self.nodes == 0)
-        own = (self.nodes, self.accelerators)
-        return all(a is None or a == b for a, b in zip(own, numbers, strict=True))
+            if not self.nodes:
+                return True
+            return self.nodes < system.nodes and system.nodes % self.nodes == 0
+        if self.nodes not in (None, system.nodes):
+            return False
+        return self.accelerators in (None, system.accelerators)
 
     @property
     def states_nothing(self) -> bool:
@@ -99,7 +102,7 @@ class Stated(Struct, frozen=True):
         return self.nodes is None and self.accelerators is None and self.count is None
 
 
-class Group(Struct, frozen=True):
+class LogGroup(Struct, frozen=True):
     """The logs of one result set, the id of their ``system``, and ``why`` it is that system.
 
     If the system is unknown, ``candidates`` are the ids of possible ones, perhaps of the other
@@ -144,28 +147,36 @@ def submitters(
     ``A_B`` if both are named elsewhere. ``described`` are the submitters in the descriptions of a
     submission, by its name. A submitter is spelt like its own submission, if it has any.
     """
-    texts = {name: (*sorted(described.get(name, ())), name) for name in sorted({*names})}
-    parts = (part for of_name in texts.values() for text in of_name for part in _named_in(text))
-    companies = {letters(part) for part in parts}
+    texts: dict[str, list[str]] = {}  # by submission
+    companies: set[str] = set()
+    for name in sorted({*names}):
+        texts[name] = [*sorted(described.get(name, ())), name]
+        for text in texts[name]:
+            companies.update(letters(part) for part in _named_in(text))
     joint = {name: _companies(of_name, companies) for name, of_name in texts.items()}
     spelt: dict[str, str] = {}
     members: dict[str, set[str]] = {}
-    for name, members_of in sorted(joint.items(), key=lambda item: (len(item[1]), item[0])):
-        for company in members_of:
+    for name in sorted(joint, key=lambda name: (len(joint[name]), name)):
+        for company in joint[name]:
             spelling = spelt.setdefault(letters(company) or company, company)
             members.setdefault(spelling, set()).add(name)
     return {name: sorted(members[name]) for name in sorted(members)}
 
 
-def _companies(texts: Sequence[str], named: Container[str]) -> list[str]:
+def _companies(texts: Sequence[str], companies: Container[str]) -> list[str]:
     """Return the companies in the first text that names several; else the last text."""
     for text in texts:
+        parts = _named_in(text)
+        if _are_several(parts):
+            return parts
         words = [word for word in text.split("_") if letters(word)]
-        is_listed = all(letters(word) in named for word in words)
-        for parts in (_named_in(text), words if is_listed else []):
-            if len({letters(part) for part in parts}) > 1:
-                return parts
+        if _are_several(words) and all(letters(word) in companies for word in words):
+            return words
     return [texts[-1]]
+
+
+def _are_several(names: Iterable[str]) -> bool:
+    return len({letters(name) for name in names}) > 1
 
 
 def _named_in(text: str) -> list[str]:
@@ -181,14 +192,17 @@ def set_id(
     scaling: str | None = None,
 ) -> str:
     """Return the identity of a result set: ``tinycorp/tinybox_red/resnet/closed``."""
-    parts = [submitter, system, benchmark, (division or "").lower()]
-    names = [visible(part.replace("/", "_")) if part else _UNKNOWN for part in parts]
-    return "/".join([*names, scaling] if scaling else names)
+    names = []
+    for part in (submitter, system, benchmark, (division or "").lower()):
+        names.append(visible(part.replace("/", "_")) if part else _UNKNOWN)
+    if scaling:
+        names.append(scaling)
+    return "/".join(names)
 
 
 def groups_of(
     logs: Iterable[Stated], systems: Sequence[Described], config: Config, *, as_open: bool = False
-) -> list[Group]:
+) -> list[LogGroup]:
     """Group logs into result sets; those without a benchmark are in none.
 
     The evidence for a system is, in this order: the place of the log in a submission tree;
@@ -199,7 +213,7 @@ def groups_of(
     are none, with ``as_open``, those of the Open division. Of several, the one with these numbers
     counts.
     """
-    finder = _Finder(systems, config, as_open=as_open)
+    finder = _SystemFinder(systems, config, as_open=as_open)
     identified = [log for log in logs if log.benchmark]
     named = {log.place: finder.by_name(log) for log in identified}
     claims = _claims(identified, named)
@@ -207,13 +221,9 @@ def groups_of(
     groups: dict[_Key, list[tuple[Stated, _Evidence]]] = {}
     for log in identified:
         evidence = named[log.place] or finder.by_numbers(log, claims)
-        groups.setdefault(_key(log, evidence, only), []).append((log, evidence))
-    result = []
-    for key, members in sorted(groups.items(), key=_order):
-        candidates = () if key.system else members[0][1].ids
-        why = ", ".join(sorted({evidence.why for _, evidence in members}))
-        result.append(Group(tuple(log for log, _ in members), key.system, candidates, why))
-    return result
+        key = _key(log, evidence, only)
+        groups.setdefault(key, []).append((log, evidence))
+    return [_group(key, members) for key, members in sorted(groups.items(), key=_order)]
 
 
 class _Evidence(NamedTuple):
@@ -237,33 +247,49 @@ class _Key(NamedTuple):
 
 def _key(log: Stated, evidence: _Evidence, only: Mapping[str, str]) -> _Key:
     """Return the key of a log; a missing name is the only one in the logs of its benchmark."""
-    system = evidence.ids[0] if evidence.is_sure else None
-    names = [name or only[f"{log.benchmark} {n}"] for n, name in enumerate(_names(log))]
-    numbers = (log.nodes, log.accelerators, log.count)
-    others = (log.division, *names, numbers, evidence.ids)
-    return _Key(log.usage, log.round, system, log.benchmark, log.scaling, () if system else others)
+    system = None
+    others: tuple[object, ...] = ()
+    if evidence.is_sure:
+        system = evidence.ids[0]
+    else:
+        platform = log.platform_letters or only[f"{log.benchmark} platform"]
+        organization = letters(log.organization) or only[f"{log.benchmark} organization"]
+        numbers = (log.nodes, log.accelerators, log.count)
+        others = (log.division, platform, organization, numbers, evidence.ids)
+    return _Key(log.usage, log.round, system, log.benchmark, log.scaling, others)
 
 
 def _order(group: tuple[_Key, list[tuple[Stated, _Evidence]]]) -> tuple[str, ...]:
     """Return the key by which groups are sorted."""
-    key = group[0]
-    first = group[1][0][0]
-    names = (key.system or first.platform, key.scaling or "", key.benchmark)
-    return (*names, first.division, first.place)
+    key, members = group
+    first, _ = members[0]
+    name = key.system or first.platform
+    return (name, key.scaling or "", key.benchmark, first.division, first.place)
 
 
-def _names(log: Stated) -> tuple[str, str]:
-    """Return the platform and the organisation, each empty if the log does not name it."""
-    return log.platform_letters, letters(log.organization)
+def _group(key: _Key, members: Sequence[tuple[Stated, _Evidence]]) -> LogGroup:
+    logs = []
+    reasons = set()
+    for log, evidence in members:
+        logs.append(log)
+        reasons.add(evidence.why)
+    candidates = () if key.system else members[0][1].ids
+    return LogGroup(tuple(logs), key.system, candidates, ", ".join(sorted(reasons)))
 
 
 def _only_names(logs: Iterable[Stated]) -> dict[str, str]:
     """Return the platform and organisation of each benchmark; empty if it has several."""
     names: dict[str, set[str]] = {}
     for log in logs:
-        for number, name in enumerate(_names(log)):
-            names.setdefault(f"{log.benchmark} {number}", set()).update([name] if name else [])
-    return {key: min(values) if len(values) == 1 else "" for key, values in names.items()}
+        platforms = names.setdefault(f"{log.benchmark} platform", set())
+        platforms.add(log.platform_letters)
+        organizations = names.setdefault(f"{log.benchmark} organization", set())
+        organizations.add(letters(log.organization))
+    only = {}
+    for key, values in names.items():
+        values.discard("")
+        only[key] = min(values) if len(values) == 1 else ""
+    return only
 
 
 def _claims(logs: Iterable[Stated], named: Mapping[str, _Evidence | None]) -> dict[str, set[str]]:
@@ -276,7 +302,7 @@ def _claims(logs: Iterable[Stated], named: Mapping[str, _Evidence | None]) -> di
     return claims
 
 
-class _Finder:
+class _SystemFinder:
     """Finds the system of a log."""
 
     def __init__(self, systems: Sequence[Described], config: Config, *, as_open: bool) -> None:
@@ -286,21 +312,25 @@ class _Finder:
         self._by_id: dict[str, list[str]] = {}
         self._by_id_letters: dict[str, list[str]] = {}
         self._by_any_letters: dict[str, list[str]] = {}
-        for id_, name in ((system.id, letters(system.name)) for system in systems):
+        for system in systems:
+            id_ = system.id
+            id_letters = letters(id_)
             self._by_id.setdefault(id_.casefold(), []).append(id_)
-            self._by_id_letters.setdefault(letters(id_), []).append(id_)
-            for text in {letters(id_), name} - {""}:
+            self._by_id_letters.setdefault(id_letters, []).append(id_)
+            for text in {id_letters, letters(system.name)} - {""}:
                 self._by_any_letters.setdefault(text, []).append(id_)
 
     def by_name(self, log: Stated) -> _Evidence | None:
         """Return the first evidence that names any system; None if none does."""
         for why, ids in self._names(log):
             named = [self._systems[id_] for id_ in dict.fromkeys(ids) if id_ in self._systems]
-            if named:
-                own = self._of_division(named, log)
-                fitting = _fitting(own, log)
-                chosen = fitting if len(own) > 1 and fitting else own
-                return _Evidence(why, tuple(s.id for s in chosen or named), len(chosen) == 1)
+            if not named:
+                continue
+            possible = self._of_division(named, log)
+            if len(possible) > 1:
+                possible = _fitting(possible, log) or possible
+            candidates = tuple(system.id for system in possible or named)
+            return _Evidence(why, candidates, len(possible) == 1)
         return None
 
     def by_numbers(self, log: Stated, claims: Mapping[str, set[str]]) -> _Evidence:
@@ -309,37 +339,47 @@ class _Finder:
         A system that logs of another platform name does not fit. A log that states neither a number
         nor a platform fits all systems.
         """
-        own = self._of_division(self._systems.values(), log)
-        platform = {log.platform_letters} - {""}
-        free = [s for s in own if not platform or claims.get(s.id, platform) <= platform]
-        why = "the number of nodes or accelerators"
-        fitting = _fitting(free, log)
-        if log.states_nothing and not log.names_platform:
-            why = "the division"
-            fitting = free
-        return _Evidence(why, tuple(system.id for system in fitting), len(fitting) == 1)
+        platform = log.platform_letters
+        possible = []
+        for system in self._of_division(self._systems.values(), log):
+            other_platforms = claims.get(system.id, set()) - {platform}
+            if not platform or not other_platforms:
+                possible.append(system)
+        why = "the division"
+        if not log.states_nothing or log.names_platform:
+            why = "the number of nodes or accelerators"
+            possible = _fitting(possible, log)
+        return _Evidence(why, tuple(system.id for system in possible), len(possible) == 1)
 
     def _names(self, log: Stated) -> Iterator[tuple[str, Iterable[str]]]:
+        """Yield each kind of evidence with the ids that it names, which may be of no system."""
         folder, _, _ = log.place.rpartition("/")
         name = set_name(folder)
         if name:
             yield "the place in the submission tree", [name.system]
-        for field, kind in (("logs", "pattern"), ("platforms", "platform")):
-            texts = {id_: getattr(of, field) for id_, of in self._config.systems.items()}
-            ids = [id_ for id_, own in texts.items() if any(matches(log, field, t) for t in own)]
-            yield f"a {kind} in {CONFIG_NAME}", ids
-        folders = [letters(stem_of(name)) for name in folder.split("/")]
+        yield f"a pattern in {CONFIG_NAME}", self._configured(log, "logs")
+        yield f"a platform in {CONFIG_NAME}", self._configured(log, "platforms")
+        folders = [letters(stem_of(part)) for part in folder.split("/")]
         yield "the folder name", _named(self._by_id_letters, folders)
-        names = [name.casefold() for name in log.platforms if log.names_platform]
-        yield "submission_platform", _named(self._by_id, names)
-        alike = _named(self._by_any_letters, map(letters, names))
+        platforms = []
+        if log.names_platform:
+            platforms = [platform.casefold() for platform in log.platforms]
+        yield "submission_platform", _named(self._by_id, platforms)
+        alike = _named(self._by_any_letters, map(letters, platforms))
         yield "a similar submission_platform", alike
+
+    def _configured(self, log: Stated, field: str) -> Iterator[str]:
+        """Yield the systems of which the configuration has a pattern that matches a log."""
+        for id_, system in self._config.systems.items():
+            if any(matches(log, field, pattern) for pattern in getattr(system, field)):
+                yield id_
 
     def _of_division(self, systems: Iterable[Described], log: Stated) -> list[Described]:
         candidates = list(systems)
-        own = [system for system in candidates if system.division == log.division]
-        is_open = self._as_open and not own
-        return [system for system in candidates if system.division == OPEN] if is_open else own
+        same = [system for system in candidates if system.division == log.division]
+        if self._as_open and not same:
+            return [system for system in candidates if system.division == OPEN]
+        return same
 
 
 def _named(index: Mapping[str, Sequence[str]], names: Iterable[str]) -> list[str]:

@@ -301,14 +301,22 @@ def workspace_of(argument: Path, label: str = "") -> Workspace | None:
         has_systems = (folder / SYSTEMS).is_dir() and _is_inside(folder / SYSTEMS, folder)
         is_workspace = has_systems or (folder / CONFIG_NAME).is_file()
         if is_workspace and folder / "results" not in (path, *path.parents):
-            is_file = not path.is_dir()
-            top = Path(label).parent if is_file else Path(label)
-            above = os.path.relpath(folder, path.parent if is_file else path)
-            shown = Path(os.path.normpath(top / above)).as_posix()
-            shown = "" if shown == "." else shown
+            shown = _label_above(path, label, folder)
             systems = tuple(_descriptions(folder, shown)) if has_systems else ()
             return Workspace(folder, shown, systems, read_config(folder))
     return None
+
+
+def _label_above(path: Path, label: str, folder: Path) -> str:
+    """Return the label of a folder that is or is above a path with a label."""
+    start = path
+    top = Path(label)
+    if not path.is_dir():
+        start = path.parent
+        top = top.parent
+    above = os.path.relpath(folder, start)
+    shown = Path(os.path.normpath(top / above)).as_posix()
+    return "" if shown == "." else shown
 
 
 def _descriptions(workspace: Path, label: str) -> Iterator[Place]:
@@ -350,14 +358,17 @@ def set_name(folder: Location) -> SetName | None:
     Only the path is used; its links must be resolved.
     """
     parts = folder.split("/") if isinstance(folder, str) else list(folder.parts)
-    *_, top, system, scaling, benchmark = ("", "", "", *parts)
-    if scaling in SCALINGS and top == "results":
-        name = SetName(system, benchmark, scaling)
-    elif system == "results" and benchmark not in SCALINGS:
-        name = SetName(scaling, benchmark)
+    names = ["", "", "", *parts][-4:]
+    benchmark = names[3]
+    if names[2] in SCALINGS and names[0] == "results":
+        name = SetName(names[1], benchmark, names[2])
+    elif names[1] == "results" and benchmark not in SCALINGS:
+        name = SetName(names[2], benchmark)
     else:
         return None
-    return None if name.system.startswith(".") or benchmark.startswith(".") else name
+    if name.system.startswith(".") or benchmark.startswith("."):
+        return None
+    return name
 
 
 def is_result_log(name: str) -> bool:

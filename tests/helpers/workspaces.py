@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checks.descriptions import SystemFile, check_system
 from mlperf_pkg.commands.builder.prepare import Order, Prepared, prepare
-from mlperf_pkg.commands.builder.workspace import Folders, Workspace
+from mlperf_pkg.commands.builder.workspace import BuildWorkspace as Workspace
+from mlperf_pkg.commands.builder.workspace import Folders
 from mlperf_pkg.config import CONFIG_NAME, Config
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.infra.source import Source

@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from mlperf_pkg.config import Config, SystemConfig
-from mlperf_pkg.submission.membership import Described, Group, Stated, groups_of, set_id, submitters
+from mlperf_pkg.submission.membership import (
+    Described,
+    LogGroup,
+    Stated,
+    groups_of,
+    set_id,
+    submitters,
+)
 
 POD16 = Described("pod16", "Pod 16", "closed", 1, 16)
 POD16_OPEN = Described("pod16-open", "Pod 16", "open", 1, 16)
@@ -34,7 +41,7 @@ def log(place: str = "a.log", platform: str = "box", **changes: Any) -> Stated:
     return Stated(place=place, platform=platform, organization="ACME", **{**defaults, **changes})
 
 
-def group(stated: Stated, systems: tuple[Described, ...], config: Config | None = None) -> Group:
+def group(stated: Stated, systems: tuple[Described, ...], config: Config | None = None) -> LogGroup:
     (only,) = groups_of([stated], systems, config or Config())
     return only
 

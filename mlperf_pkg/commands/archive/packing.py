@@ -1,7 +1,7 @@
 """Write an archive and its checksum file: both or neither; leave out sets that are not valid."""
 
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from tempfile import gettempdir
 
@@ -58,8 +58,10 @@ def written_names(target: Path, form: Form | None) -> list[str]:
         raise UserError(f"{target}: the name cannot be in a checksum file")
     if target.suffix.lower() in _OTHERS:
         raise UserError(f"{target}: the format is .tar.gz, not {target.suffix}")
-    old = [target.name.removesuffix(ENDING) + ".sha1"] if form is Form.OFFICIAL else []
-    return [*old, target.name + verification.SUFFIX, target.name]
+    names = []
+    if form is Form.OFFICIAL:
+        names.append(target.name.removesuffix(ENDING) + ".sha1")
+    return [*names, target.name + verification.SUFFIX, target.name]
 
 
 def pack(tree: HashedTree, target: Path, how: Encryption | None, *, force: bool) -> list[str]:
@@ -74,33 +76,44 @@ def pack(tree: HashedTree, target: Path, how: Encryption | None, *, force: bool)
     if tree.unfit:
         path = min(tree.unfit)
         raise UserError(f"{tree.root / path}: cannot be packed: {tree.unfit[path]}")
-    is_listed = any(file.path == manifests.MANIFEST for file in tree.files)
-    files = tree.files if is_listed else _with_manifest(tree.files)
+    files = tree.files
+    if all(file.path != manifests.MANIFEST for file in files):
+        files = _with_manifest(files)
     names = written_names(target, how.form if how else None)
     with private_folder(target.parent, names, replace=force) as new:
         archive = new / target.name
         with encryption.encrypting(archive, how) as sink:
             for data in tar.compress(name_of(tree.root), tree.root, files):
                 sink(data)
-        digests = {}
-        for name in names[:-1]:
-            digests[name] = verification.digest_of(archive, name.rpartition(".")[2])
-            (new / name).write_text(f"{digests[name]}  {target.name}\n")
+        checksum = _write_checksums(archive, names[:-1])
         size = archive.stat().st_size
-    unpacked = f"{sum(file.size for file in files):,} bytes in {size:,}"
-    lines = [f"packed {target}: {wording.counted(len(files), 'file')}, {unpacked}"]
-    lines += [f"sha256 {digests[f'{target.name}.sha256']}"]
-    return lines + ([f"decrypt with: {encryption.command(how, target)}"] if how else [])
+    unpacked = sum(file.size for file in files)
+    packed = f"{wording.counted(len(files), 'file')}, {unpacked:,} bytes in {size:,}"
+    lines = [f"packed {target}: {packed}", f"sha256 {checksum}"]
+    if how:
+        lines.append(f"decrypt with: {encryption.command(how, target)}")
+    return lines
+
+
+def _write_checksums(archive: Path, names: Iterable[str]) -> str:
+    """Write checksum files beside an archive, named after the algorithm; return the last one."""
+    checksum = ""
+    for file_name in names:
+        checksum = verification.digest_of(archive, file_name.rpartition(".")[2])
+        archive.with_name(file_name).write_text(f"{checksum}  {archive.name}\n")
+    return checksum
 
 
 def _with_manifest(
     files: Collection[HashedFile], origins: Mapping[str, str | None] | None = None
 ) -> tuple[HashedFile, ...]:
     """Return files and a manifest of them, by path."""
-    text = manifests.manifest_text(
-        manifests.ManifestEntry(file.path, file.size, file.sha256, (origins or {}).get(file.path))
-        for file in files
-    )
+    origins = origins or {}
+    entries = []
+    for file in files:
+        origin = origins.get(file.path)
+        entries.append(manifests.ManifestEntry(file.path, file.size, file.sha256, origin))
+    text = manifests.manifest_text(entries)
     manifest = HashedFile.of(manifests.MANIFEST, text.encode())
     return tuple(sorted((*files, manifest), key=lambda file: file.path))
 
@@ -112,9 +125,10 @@ def reasons(report: Report) -> dict[str, str]:
     """Return why ``build`` would leave out result sets of a tree, by their ids."""
     by_set = {}
     for row in report.result_sets:
-        of_system = [f for f in report.findings if f.subject == description_path(row)]
-        of_set = [f for f in report.findings if f.set == row.id]
+        description = description_path(row)
         rejected = row.verdict.official is Verdict.FAIL
+        of_system = [finding for finding in report.findings if finding.subject == description]
+        of_set = [finding for finding in report.findings if finding.set == row.id]
         failed = failures(of_system, rejected=True) + failures(of_set, rejected=rejected)
         if failed:
             lines = [f"{row.path.removeprefix('results/')} is not valid:", *map(line_of, failed)]
@@ -136,12 +150,16 @@ def without_sets(
     needed: set[str] = set()
     dropped: set[str] = set()
     for row in report.result_sets:
-        code = f"benchmarks/{name(row.path)}/"
-        files = (f"{row.path}/", f"results/{row.system}/", f"{description_path(row)}/", code)
-        (dropped if row.id in ids else needed).update(files)
-    tops = tuple(dropped - needed)
-    left = replace(tree, files=tuple(f for f in tree.files if not f"{f.path}/".startswith(tops)))
-    checked = _checked(left, replace(options, usage=report.usage, round=report.round))
+        tops = dropped if row.id in ids else needed
+        tops.add(f"{row.path}/")
+        tops.add(f"results/{row.system}/")
+        tops.add(f"{description_path(row)}/")
+        tops.add(f"benchmarks/{name(row.path)}/")
+    unneeded = tuple(dropped - needed)
+    files = [file for file in tree.files if not f"{file.path}/".startswith(unneeded)]
+    left = replace(tree, files=tuple(files))
+    options = replace(options, usage=report.usage, round=report.round)
+    checked = _checked(left, options)
     return replace(left, files=_listing(left, checked, options)), checked
 
 
@@ -170,7 +188,8 @@ def _listing(tree: HashedTree, report: Report, options: Options) -> tuple[Hashed
         if path in files and entries[path].origin is None:
             files[path] = HashedFile.of(path, text.encode())
     del files[manifests.MANIFEST]
-    return _with_manifest(files.values(), {path: entry.origin for path, entry in entries.items()})
+    origins = {path: entry.origin for path, entry in entries.items()}
+    return _with_manifest(files.values(), origins)
 
 
 # ---- messages -----------------------------------------------------------------------------

@@ -91,17 +91,21 @@ def hash_tree(root: Path) -> HashedTree:
             elif reason := names.add(entry.path):
                 unfit[entry.path] = reason
             else:
-                with open_file(root / entry.path, follow=False) as stream:
-                    digest = hashlib.file_digest(stream, "sha256").hexdigest()
-                    state = os.fstat(stream.fileno())
-                executable = bool(state.st_mode & stat.S_IXUSR)
-                files.append(HashedFile(entry.path, state.st_size, digest, executable))
+                files.append(_hashed(root, entry.path))
     except OSError as error:
         raise UserError(f"{error.filename}: cannot be read: {error.strerror}") from error
     files.sort(key=lambda file: file.path)
     parents = {entry.path.rpartition("/")[0] for entry in entries}
     empty = (entry.path for entry in entries if entry.path in folders - parents)
     return HashedTree(root, tuple(files), tuple(empty), unfit)
+
+
+def _hashed(root: Path, path: str) -> HashedFile:
+    with open_file(root / path, follow=False) as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        state = os.fstat(stream.fileno())
+    executable = bool(state.st_mode & stat.S_IXUSR)
+    return HashedFile(path, state.st_size, digest, executable)
 
 
 def compress(top: str, tree: Path, files: Sequence[HashedFile]) -> Iterator[bytes]:
@@ -193,11 +197,12 @@ def gzipped(portions: Iterable[bytes]) -> Iterator[bytes]:
 def _gzip_member(data: bytes) -> bytes:
     from deflate import deflate_compress
 
-    sizes = zlib.crc32(data).to_bytes(4, "little") + (len(data) % (1 << 32)).to_bytes(4, "little")
-    return HEADER + bytes(deflate_compress(data, LEVEL)) + sizes
+    checksum = zlib.crc32(data).to_bytes(4, "little")
+    size = (len(data) % (1 << 32)).to_bytes(4, "little")
+    return HEADER + bytes(deflate_compress(data, LEVEL)) + checksum + size
 
 
-class Decompressor:
+class GzipDecompressor:
     """Reads gzip of one or more members, to the last byte of the file.
 
     Its reads raise ``BadArchive`` if the file is cut off or changed, or if anything follows it.
@@ -291,7 +296,7 @@ def untar(read: Read, folder: Path, largest: int) -> tuple[set[str], bool]:
 _TOO_LARGE = "PACK104"  # an archive that unpacks to more than is allowed
 
 
-class _Member(Struct, frozen=True):
+class _TarMember(Struct, frozen=True):
     path: str
     folder: bool
     size: int
@@ -329,7 +334,7 @@ class _Stream(Struct):
             raise damaged("there is data between two members")
 
 
-def _write(stream: _Stream, member: _Member, path: Path) -> None:
+def _write(stream: _Stream, member: _TarMember, path: Path) -> None:
     (path if member.folder else path.parent).mkdir(parents=True, exist_ok=True)
     if member.folder:
         return
@@ -344,7 +349,7 @@ def _write(stream: _Stream, member: _Member, path: Path) -> None:
 # ---- headers ------------------------------------------------------------------------------
 
 
-def _members(stream: _Stream) -> Iterator[_Member | str]:
+def _members(stream: _Stream) -> Iterator[_TarMember | str]:
     """Yield the files and folders, and the comments of global headers as text."""
     extended: dict[str, str] = {}  # what extension headers say about the next member
     for _ in range(4 * LARGEST_NUMBER):
@@ -379,7 +384,7 @@ def _number(text: bytes) -> int:
     return int(match[1] or b"0", 8)
 
 
-def _member(block: bytes, kind: bytes, size: int, extended: dict[str, str]) -> _Member | None:
+def _member(block: bytes, kind: bytes, size: int, extended: dict[str, str]) -> _TarMember | None:
     """Return the member of a header; None for the folder that contains everything."""
     folder = kind == tarfile.DIRTYPE
     # Without what ``tar -C tree .`` puts before each name, and the ``/`` after a folder's.
@@ -395,7 +400,7 @@ def _member(block: bytes, kind: bytes, size: int, extended: dict[str, str]) -> _
         raise damaged("a folder with content")
     if folder and path in {"", "."}:
         return None
-    return _Member(path, folder, size, bool(_number(block[100:108]) & 0o100))
+    return _TarMember(path, folder, size, bool(_number(block[100:108]) & 0o100))
 
 
 def _name(block: bytes) -> str:

@@ -68,33 +68,45 @@ def verify_archive(
     if not archive.is_file():
         raise UserError(f"{archive}: not a regular file")
     findings = list(check_checksum(archive))
-    plain = archive
-    encrypted = encryption.form_of(archive) is not None
-    if encrypted and integrity_failed(findings):
+    is_encrypted = encryption.form_of(archive) is not None
+    if is_encrypted and integrity_failed(findings):
         return _unchecked(findings)
     with scratch_folder(Path(gettempdir())) as work, _folder(work, extract) as folder:
-        if encrypted:
+        plain = archive
+        if is_encrypted:
             plain = work / "plain"
             encryption.decrypt(archive, plain, identities, ask)
         try:
-            tree, of_archive = _unpacked(plain, archive, folder, largest)
+            tree, tree_findings = _unpacked(plain, archive, folder, largest)
         except tar.BadArchive as bad:
-            path = bad.path or archive.name
-            report = _unchecked([*findings, finding(bad.code, bad.message, path)])
+            findings.append(finding(bad.code, bad.message, bad.path or archive.name))
+            report = _unchecked(findings)
         else:
-            # The round that the name of the tree or of a folder above the archive has.
-            above = [parent.name for parent in archive.resolve().parents]
-            if not options.round and (named := round_of_tree([tree.root.name, *above])):
-                options = replace(options, usage=options.usage or named[0], round=named[1])
-            report = report_on(tree.root, str(archive), options, [*findings, *of_archive])
+            findings += tree_findings
+            options = _with_round(options, tree.root, archive)
+            report = report_on(tree.root, str(archive), options, findings)
         if integrity_failed(report.findings):
             shutil.rmtree(folder)  # so that it does not become ``extract``
         return report
 
 
+def _with_round(options: Options, tree: Path, archive: Path) -> Options:
+    """Return options with the round that the tree or a folder above the archive is named after."""
+    if options.round:
+        return options
+    names = [tree.name, *(parent.name for parent in archive.resolve().parents)]
+    round_ = round_of_tree(names)
+    if round_ is None:
+        return options
+    return replace(options, usage=options.usage or round_[0], round=round_[1])
+
+
 def integrity_failed(findings: Iterable[Finding]) -> bool:
     """Return whether a finding says that a file is not as it was packed."""
-    return any(f.severity is Severity.ERROR and f.code.startswith("PACK") for f in findings)
+    for problem in findings:
+        if problem.severity is Severity.ERROR and problem.code.startswith("PACK"):
+            return True
+    return False
 
 
 def _unpacked(
@@ -105,23 +117,29 @@ def _unpacked(
         if stream.read(len(tar.GZIP)) != tar.GZIP:
             raise UserError(f"{archive}: not a {ENDING} archive, plain or encrypted")
         stream.seek(0)
-        tops, is_marked = tar.untar(tar.Decompressor(stream).read, folder, largest)
+        tops, is_marked = tar.untar(tar.GzipDecompressor(stream).read, folder, largest)
     inner = folder / min(tops, default="")
     is_only = len(tops) == 1 and inner.is_dir()
     tree = tar.hash_tree(inner if is_only else folder)
     findings = list(check_manifest(tree))
-    if is_marked:
-        # This gives the same bytes: a change is found even in a bit that unpacking ignores.
-        packed_again = hashlib.sha256()
-        for data in tar.compress(tree.root.name, tree.root, tree.files):
-            packed_again.update(data)
-        if packed_again.hexdigest() != digest_of(plain):
-            message = "packing its files again gives other bytes"
-            findings.append(finding("PACK105", message, archive.name))
-    else:
+    if not is_marked:
         message = "not packed by mlperf-pkg: only its manifest vouches for its files"
         findings.append(finding("PACK106", message, archive.name, Severity.NOTE))
+    elif _digest_of_packed(tree) != digest_of(plain):
+        message = "packing its files again gives other bytes"
+        findings.append(finding("PACK105", message, archive.name))
     return tree, findings
+
+
+def _digest_of_packed(tree: HashedTree) -> str:
+    """Pack a tree again, which gives the same bytes.
+
+    So a change is found even in a bit that unpacking ignores.
+    """
+    digest = hashlib.sha256()
+    for data in tar.compress(tree.root.name, tree.root, tree.files):
+        digest.update(data)
+    return digest.hexdigest()
 
 
 # ---- unpacking ----------------------------------------------------------------------------
@@ -159,8 +177,8 @@ def report_on(root: Path, name: str, options: Options, integrity: Sequence[Findi
     findings = in_order((*report.findings, *folded(integrity)))
     verdict = report.verdict
     if failed:  # a tree that is not what was packed cannot pass
-        is_fail = verdict.official is Verdict.FAIL
-        verdict = Verdicts(Verdict.FAIL if is_fail else Verdict.NOT_CHECKED, Verdict.FAIL)
+        official = Verdict.FAIL if verdict.official is Verdict.FAIL else Verdict.NOT_CHECKED
+        verdict = Verdicts(official, Verdict.FAIL)
     return replace(report, findings=findings, verdict=verdict)
 
 
@@ -194,15 +212,23 @@ def check_checksum(archive: Path) -> Iterator[Finding]:
         message = f"no checksum file {beside.name} beside it"
         yield finding("PACK107", message, archive.name, Severity.NOTE)
         return
-    lines = read_file(beside, MAX_BYTES).decode("utf-8", "replace").splitlines()
-    matches = filter(None, map(_CHECKSUM.fullmatch, lines))
-    expected = next((match[1].lower() for match in matches if match[2] == archive.name), None)
+    text = read_file(beside, MAX_BYTES).decode("utf-8", "replace")
+    expected = _checksum_in(text, archive.name)
     digest = digest_of(archive)
     if expected is None:
         yield finding("PACK101", f"no checksum of {archive.name}", beside.name)
     elif digest != expected:
         message = f"SHA-256 is {digest}; expected {expected} as in {beside.name}"
         yield finding("PACK101", message, archive.name, found=digest, expected=expected)
+
+
+def _checksum_in(text: str, name: str) -> str | None:
+    """Return the first checksum of a file of this name in the text of a checksum file."""
+    for line in text.splitlines():
+        match = _CHECKSUM.fullmatch(line)
+        if match and match[2] == name:
+            return match[1].lower()
+    return None
 
 
 def check_manifest(tree: HashedTree, *, required: bool = True) -> Iterator[Finding]:
@@ -231,14 +257,18 @@ def _compare(
     for path in sorted(entries.keys() | files.keys()):
         if path not in files:
             yield finding("PACK203", f"listed in {manifests.MANIFEST}, but does not exist", path)
-        elif path not in entries:
+            continue
+        if path not in entries:
             yield finding("PACK205", f"not listed in {manifests.MANIFEST}", path)
-        elif (size := files[path].size) != (listed_size := entries[path].size):
-            message = f"{size} bytes; expected {listed_size} as in {manifests.MANIFEST}"
-            yield finding("PACK204", message, path, found=size, expected=listed_size)
-        elif (digest := files[path].sha256) != (listed_digest := entries[path].sha256):
+            continue
+        file = files[path]
+        entry = entries[path]
+        if file.size != entry.size:
+            message = f"{file.size} bytes; expected {entry.size} as in {manifests.MANIFEST}"
+            yield finding("PACK204", message, path, found=file.size, expected=entry.size)
+        elif file.sha256 != entry.sha256:
             message = f"the content differs from {manifests.MANIFEST} (SHA-256)"
-            yield finding("PACK204", message, path, found=digest, expected=listed_digest)
+            yield finding("PACK204", message, path, found=file.sha256, expected=entry.sha256)
 
 
 # ---- checksums ----------------------------------------------------------------------------

@@ -7,50 +7,62 @@ from glob import escape
 from typing import Any
 
 from mlperf_pkg.checks.workspace import systems_to_assign
-from mlperf_pkg.commands.builder.plan import Plan
-from mlperf_pkg.commands.builder.workspace import Workspace
+from mlperf_pkg.commands.builder.plan import BuildPlan
+from mlperf_pkg.commands.builder.workspace import BuildWorkspace
 from mlperf_pkg.config import CONFIG_NAME, fields_of
 from mlperf_pkg.infra.plain_yaml import dump
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.infra.text import visible
-from mlperf_pkg.render.table import by_key
 from mlperf_pkg.run.model import Run
 
 
-def explained(workspace: Workspace, plan: Plan) -> dict[str, Any]:
+def explained(workspace: BuildWorkspace, plan: BuildPlan) -> dict[str, Any]:
     """Return the fields of an ``mlperf-pkg.yaml`` that leads to this plan."""
     fields = fields_of(workspace.config)
-    return {
-        **fields,
-        "submitter": plan.submitter,
-        "round": workspace.round.name,
-        "usage": workspace.round.usage,
-        "division": plan.division,
-        "systems": _systems(workspace, plan) or fields["systems"],
-    }
+    fields["submitter"] = plan.submitter
+    fields["round"] = workspace.round.name
+    fields["usage"] = workspace.round.usage
+    fields["division"] = plan.division
+    systems = _systems(workspace, plan)
+    if systems:
+        fields["systems"] = systems
+    return fields
 
 
-def _systems(workspace: Workspace, plan: Plan) -> dict[str, Any]:
+def _systems(workspace: BuildWorkspace, plan: BuildPlan) -> dict[str, Any]:
     """Return patterns for the logs of each system: a folder if all its logs match, else a log."""
-    owners = by_key((planned.system.id, run.path) for planned in plan.sets for run in planned.runs)
-    return {
-        system: {"logs": list(dict.fromkeys(_patterns({*paths}, workspace.runs)))}
-        for system, paths in sorted(owners.items())
-    }
+    owners: dict[str, set[str]] = {}  # paths by system
+    for planned in plan.sets:
+        paths = owners.setdefault(planned.system.id, set())
+        paths.update(run.path for run in planned.runs)
+    systems = {}
+    for system, paths in sorted(owners.items()):
+        patterns = dict.fromkeys(_patterns(paths, workspace.runs))
+        systems[system] = {"logs": list(patterns)}
+    return systems
 
 
 def _patterns(paths: Collection[str], every: Iterable[Run]) -> Iterator[str]:
-    foreign = {run.path[: run.path.rfind("/") + 1] for run in every if run.path not in paths}
+    foreign_folders = {_folder(run.path) for run in every if run.path not in paths}
     for path in sorted(paths):
-        folder = path[: path.rfind("/") + 1]
-        alone = folder and not any(other.startswith(folder) for other in foreign)
-        yield f"{escape(folder)}*" if alone else escape(path)
+        folder = _folder(path)
+        is_shared = any(foreign.startswith(folder) for foreign in foreign_folders)
+        if folder and not is_shared:
+            yield f"{escape(folder)}*"
+        else:
+            yield escape(path)
+
+
+def _folder(path: str) -> str:
+    """Return the folder of a path with its slash, empty for the workspace."""
+    folder, slash, _ = path.rpartition("/")
+    return folder + slash
 
 
 # ---- init ---------------------------------------------------------------------------------
 
 
-def proposed(workspace: Workspace, plan: Plan) -> tuple[dict[str, Any], Sequence[str]]:
+def proposed(workspace: BuildWorkspace, plan: BuildPlan) -> tuple[dict[str, Any], Sequence[str]]:
     """Return the fields of an ``mlperf-pkg.yaml``, and messages about what is left to fill in.
 
     Several submitters leave ``submitter`` open.
@@ -59,16 +71,29 @@ def proposed(workspace: Workspace, plan: Plan) -> tuple[dict[str, Any], Sequence
     leaves the system of logs open, each candidate has a list to fill in.
     """
     systems, comments = systems_to_assign(workspace.config, plan.unmapped)
-    runs = ((run, planned.system.id) for planned in plan.sets for run in planned.runs)
-    owners = by_key((run.text("platform"), system) for run, system in runs)
-    others = {"", *(run.text("platform") for context in plan.unmapped for run in context.runs)}
-    for platform, ids in sorted(owners.items()):
-        if platform not in others and len({*ids}) == 1:  # all its logs are of this system
-            platforms = systems.setdefault(ids[0], {}).setdefault("platforms", [])
-            platforms += [platform] if platform not in platforms else []
-    submitter = plan.submitters[0] if len(plan.submitters) == 1 else None
-    fields = explained(workspace, plan) | {"submitter": submitter, "systems": systems}
+    for platform, system in _platforms(plan):
+        platforms = systems.setdefault(system, {}).setdefault("platforms", [])
+        if platform not in platforms:
+            platforms.append(platform)
+    fields = explained(workspace, plan)
+    fields["systems"] = systems
+    if len(plan.submitters) != 1:
+        fields["submitter"] = None
     return fields, comments
+
+
+def _platforms(plan: BuildPlan) -> Iterator[tuple[str, str]]:
+    """Yield the platforms of which all logs are of one system, with the system."""
+    owners: dict[str, set[str]] = {}  # systems by platform
+    for planned in plan.sets:
+        for run in planned.runs:
+            owners.setdefault(run.text("platform"), set()).add(planned.system.id)
+    open_platforms = {""}
+    for context in plan.unmapped:
+        open_platforms.update(run.text("platform") for run in context.runs)
+    for platform, systems in sorted(owners.items()):
+        if platform not in open_platforms and len(systems) == 1:
+            yield platform, systems.pop()
 
 
 # ---- the file -----------------------------------------------------------------------------
@@ -82,11 +107,14 @@ def config_text(values: Mapping[str, Any], to_do: Iterable[str] = ()) -> str:
 
     The tasks in ``to_do`` come first.
     """
-    schema = json.loads((data_folder("rules") / "config.schema.json").read_text("utf-8"))
-    head = _comment(f"{CONFIG_NAME}: {schema['description']} {_HEAD}")
-    parts = [_part(name, about, values) for name, about in schema["properties"].items()]
-    tasks = [_comment(f"TO DO: {visible(text)}") for text in to_do]
-    return "\n".join([head, *tasks, *parts])
+    path = data_folder("rules") / "config.schema.json"
+    schema = json.loads(path.read_text("utf-8"))
+    parts = [_comment(f"{CONFIG_NAME}: {schema['description']} {_HEAD}")]
+    for text in to_do:
+        parts.append(_comment(f"TO DO: {visible(text)}"))
+    for name, about in schema["properties"].items():
+        parts.append(_part(name, about, values))
+    return "\n".join(parts)
 
 
 def _part(name: str, about: Mapping[str, Any], values: Mapping[str, Any]) -> str:

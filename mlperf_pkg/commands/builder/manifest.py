@@ -50,8 +50,9 @@ def read_manifest(folder: Path) -> dict[str, ManifestEntry]:
     try:
         contents = json.loads(data)
         entries = [ManifestEntry(**fields) for fields in contents["files"]]
-        if not all(isinstance(e.path, str) and isinstance(e.sha256, str) for e in entries):
-            raise TypeError(entries)
+        for entry in entries:
+            if not isinstance(entry.path, str) or not isinstance(entry.sha256, str):
+                raise TypeError(entry)
         text = manifest_text(entries, contents["tool"])
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise ValueError(f"not a manifest of the format {FORMAT}") from error

@@ -16,17 +16,16 @@ from mlperf_pkg.checks.copies import shared_runs
 from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.checks.result_sets import SetResult, check_set
 from mlperf_pkg.checks.workspace import FOREIGN, check_membership, proposed, raw_sets, stated
-from mlperf_pkg.commands.builder.workspace import Workspace
+from mlperf_pkg.commands.builder.workspace import BuildWorkspace
 from mlperf_pkg.config import CONFIG_NAME
-from mlperf_pkg.findings import Basis, Finding, Verdict, Verdicts, folded, in_order
+from mlperf_pkg.findings import Basis, Finding, Verdict, Verdicts, Waiver, folded, in_order
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.infra.text import did_you_mean, visible
 from mlperf_pkg.log.reader import OF_LINES
 from mlperf_pkg.render.findings import location, sentence
-from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import wording as words
 from mlperf_pkg.results.report import Report
-from mlperf_pkg.results.scoring import select, start_order
+from mlperf_pkg.results.scoring import Selection, Window, select, start_order
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import DIVISIONS, Round
 from mlperf_pkg.run.model import Run
@@ -56,7 +55,9 @@ class PlannedSet(Struct, frozen=True):
     @property
     def as_open(self) -> bool:
         """Whether runs of the Closed division are submitted as Open."""
-        return self.system.division == OPEN and any(run.division != OPEN for run in self.runs)
+        if self.system.division != OPEN:
+            return False
+        return any(run.division != OPEN for run in self.runs)
 
     @property
     def name(self) -> str:
@@ -66,7 +67,8 @@ class PlannedSet(Struct, frozen=True):
     @property
     def folder(self) -> str:
         """Its folder in the submission."""
-        return "/".join(filter(None, ("results", self.system.id, self.scaling, self.benchmark)))
+        names = ("results", self.system.id, self.scaling, self.benchmark)
+        return "/".join(filter(None, names))
 
     def is_of(self, division: str | None) -> bool:
         """Return whether it is submitted in a division; None stands for all."""
@@ -78,7 +80,7 @@ class PlannedSet(Struct, frozen=True):
         return tuple(f"{self.folder}/result_{number}.txt" for number in range(len(self.runs)))
 
 
-class Plan(Struct, frozen=True):
+class BuildPlan(Struct, frozen=True):
     """A submission to be built, for one ``division`` or for all.
 
     Sets of another division are those that are kept in the existing tree.
@@ -106,14 +108,65 @@ def systems_of(sets: Iterable[PlannedSet]) -> tuple[SystemFile, ...]:
     return tuple({planned.system.id: planned.system for planned in sets}.values())
 
 
+class _Draft(Struct, frozen=True):
+    """The sets of which a plan for one ``division``, or for all, is made.
+
+    ``every_set`` has the sets of all divisions. Those in the folders ``staying`` are planned
+    whatever their division. ``leave_out`` is as in the options; the configuration names more.
+    ``unmapped`` are the sets of the division without a system.
+    """
+
+    workspace: BuildWorkspace
+    division: str | None
+    leave_out: Collection[str]
+    staying: Collection[str]
+    every_set: tuple[PlannedSet, ...]
+    unmapped: tuple[SetContext, ...]
+
+    @property
+    def candidates(self) -> Iterator[PlannedSet]:
+        """The sets to build unless the user leaves them out."""
+        for planned in self.every_set:
+            if planned.is_of(self.division) or planned.folder in self.staying:
+                yield planned
+
+    @property
+    def sets(self) -> tuple[PlannedSet, ...]:
+        """The sets to build."""
+        return tuple(planned for planned in self.candidates if not self.is_left_out(planned))
+
+    def is_left_out(self, planned: PlannedSet) -> bool:
+        """Return whether the user leaves out a set."""
+        return planned.name in self.leave_out or planned.name in self.workspace.config.leave_out
+
+    @property
+    def contexts(self) -> list[SetContext]:
+        """All raw logs of the sets to build, and of those without a system."""
+        return [*self.unmapped, *(planned.context for planned in self.sets)]
+
+    @property
+    def submitters(self) -> list[str]:
+        """The submitter of the configuration, of the descriptions, or of the logs."""
+        workspace = self.workspace
+        if workspace.config.submitter:
+            return [workspace.config.submitter]
+        systems = systems_of(self.sets) or workspace.systems
+        described = {system.submitter for system in systems if system.submitter}
+        if described:
+            return sorted(described)
+        runs = [run for planned in self.sets for run in planned.runs]
+        logged = {run.text("org") for run in runs or workspace.runs}
+        return sorted(logged - {""})
+
+
 def make_plan(
-    workspace: Workspace,
+    workspace: BuildWorkspace,
     division: str | None = None,
     leave_out: Collection[str] = (),
     *,
     as_open: bool = False,
     staying: Collection[str] = (),
-) -> Plan:
+) -> BuildPlan:
     """Group the runs of a division, by default the configuration's, by system and benchmark.
 
     ``leave_out`` names result sets (``SYSTEM/BENCHMARK``) in addition to the configuration's.
@@ -122,117 +175,114 @@ def make_plan(
     Never raises: what prevents a build is among the plan's ``problems``.
     """
     division = division or workspace.config.division
-    left_out = {*leave_out, *workspace.config.leave_out}
-    logs = {run.path: run for run in workspace.runs if _is_identified(run)}
     top = Place(str(workspace.folders.workspace), "")
-    contexts = list(raw_sets(logs, workspace.systems, workspace.config, top, as_open=as_open))
+    logs = _identified(workspace)
     every_set = []
-    for context in contexts:
-        files = context.files
-        ordered = tuple(sorted(context.runs, key=start_order))
+    unmapped = []
+    for context in raw_sets(logs, workspace.systems, workspace.config, top, as_open=as_open):
         if context.system:
-            names = (files.benchmark, files.scaling_mode)
-            every_set.append(PlannedSet(context.system, *names, ordered, context))
+            every_set.append(_planned_set(context.system, context))
+        elif division in (None, context.division):
+            unmapped.append(context)
     every_set.sort(key=lambda planned: planned.folder.split("/"))
-    all_sets = [s for s in every_set if s.is_of(division) or s.folder in staying]
-    unmapped = [c for c in contexts if c.system is None and division in (None, c.division)]
-    wanted = [*unmapped, *(planned.context for planned in all_sets)]
-    left = logs.keys() - {run.path for context in wanted for run in context.runs}
-    sets = tuple(planned for planned in all_sets if planned.name not in left_out)
-    systems = systems_of(sets)
-    runs = tuple(run for planned in sets for run in planned.runs)
-    contexts = [*unmapped, *(planned.context for planned in sets)]
-    described = sorted({s.submitter for s in systems or workspace.systems if s.submitter})
-    logged = sorted({run.text("org") for run in runs or workspace.runs} - {""})
-    submitters = list(filter(None, [workspace.config.submitter])) or described or logged
-    of_submitter = list(_submitter_problems(submitters)) if sets else []
-    problems = [
-        *_unidentified(workspace),
-        *_bad_systems(workspace),
-        *_complaints(contexts, whose=not of_submitter),
-        *of_submitter,
-        *_bad_names(sets),
-        *_unknown(leave_out, all_sets),
-    ]
-    if not problems and not any(planned.is_of(division) for planned in sets):
-        problems = [f"no runs{f' of the {division} division' if division else ''} are left"]
-    notes = [
-        *workspace.notes,
-        *(
-            f"left out, as they are of the {other} division: {_named(paths)}"
-            for other in (DIVISIONS if division else ())
-            if (paths := [path for path in logs if path in left and logs[path].division == other])
-        ),
-        *(f"{planned.name}: {_AS_OPEN}" for planned in sets if planned.as_open),
-        *(
-            f"left out as you asked: {planned.name}, {words.counted(len(planned.runs), 'run')}"
-            for planned in sorted(all_sets, key=lambda planned: planned.name)
-            if planned.name in left_out
-        ),
-        *_unknown(set(workspace.config.leave_out) - set(leave_out), all_sets),
-        *_unknown(workspace.config.notes, every_set, "for a note"),
-        *_no_match(workspace),
-        *_unused(workspace, division, systems),
-        *(
-            f"{visible(system.path)} names another submitter: {system.submitter!r}"
-            for system in systems
-            if system.submitter and system.submitter not in submitters
-        ),
-        *_no_code(workspace, sets),
-    ]
-    return Plan(
-        submitters=tuple(submitters),
-        sets=sets,
-        problems=tuple(problems),
-        notes=tuple(notes),
+    draft = _Draft(workspace, division, leave_out, staying, tuple(every_set), tuple(unmapped))
+    return BuildPlan(
+        submitters=tuple(draft.submitters),
+        sets=draft.sets,
+        problems=tuple(_problems(draft)),
+        notes=tuple(_notes(draft)),
         division=division,
-        unmapped=tuple(unmapped),
-        configuration=proposed(workspace.config, contexts),
+        unmapped=draft.unmapped,
+        configuration=proposed(workspace.config, draft.contexts),
     )
 
 
+def _planned_set(system: SystemFile, context: SetContext) -> PlannedSet:
+    files = context.files
+    runs = tuple(sorted(context.runs, key=start_order))
+    return PlannedSet(system, files.benchmark, files.scaling_mode, runs, context)
+
+
 # ---- problems -----------------------------------------------------------------------------
+
+
+def _problems(draft: _Draft) -> list[str]:
+    workspace = draft.workspace
+    division = draft.division
+    of_submitter: list[str] = []
+    if draft.sets:
+        of_submitter += _submitter_problems(draft.submitters)
+    problems = [
+        *_unidentified(workspace),
+        *_bad_systems(workspace),
+        *_complaints(draft.contexts, whose=not of_submitter),
+        *of_submitter,
+        *_bad_names(draft.sets),
+        *_unknown(draft.leave_out, draft.candidates),
+    ]
+    has_sets = any(planned.is_of(division) for planned in draft.sets)
+    if not problems and not has_sets:
+        of_division = f" of the {division} division" if division else ""
+        problems.append(f"no runs{of_division} are left")
+    return problems
 
 
 def _is_identified(run: Run) -> bool:
     return bool(run.benchmark) and run.division in DIVISIONS
 
 
-def _unidentified(workspace: Workspace) -> Iterator[str]:
+def _identified(workspace: BuildWorkspace) -> dict[str, Run]:
+    return {run.path: run for run in workspace.runs if _is_identified(run)}
+
+
+def _unidentified(workspace: BuildWorkspace) -> Iterator[str]:
+    divisions = " or ".join(DIVISIONS)
     lacking = (
-        f"no submission_benchmark, or no submission_division that is {' or '.join(DIVISIONS)}:"
+        f"no submission_benchmark, or no submission_division that is {divisions}:"
         f" complete the log, or take it out of {workspace.folders.logs}"
     )
-    unknown = (run for run in workspace.runs if not _is_identified(run))
-    for reason, paths in by_key((_unread_line(r) or lacking, r.path) for r in unknown).items():
-        yield f"{_named(paths)}: {reason}"
+    paths: dict[str, list[str]] = {}  # by reason
+    for run in workspace.runs:
+        if not _is_identified(run):
+            reason = _unread_line(run) or lacking
+            paths.setdefault(reason, []).append(run.path)
+    for reason, run_paths in paths.items():
+        yield f"{_named(run_paths)}: {reason}"
 
 
 def _unread_line(run: Run) -> str | None:
     """Return the first error in reading a log, which may be the cause of a missing value."""
-    errors = [f for f in run.findings if f.is_error and f.code.startswith(OF_LINES)]
-    for finding in sorted(errors, key=lambda finding: finding.line is None):
-        return f"line {finding.line}: {finding.text}" if finding.line else finding.text
-    return None
+    text = None
+    for finding in run.findings:
+        if finding.is_error and finding.code.startswith(OF_LINES):
+            if finding.line is not None:
+                return f"line {finding.line}: {finding.text}"
+            text = text or finding.text
+    return text
 
 
 def _complaints(contexts: Iterable[SetContext], *, whose: bool) -> Iterator[str]:
     """Yield why runs are not of one known system or, with ``whose``, not of the submitter."""
     for context in contexts:
+        name = context.identity
         paths = [run.path for run in context.runs]
-        for finding in folded(check_membership(context), context.identity, paths):
-            if whose or finding.code != FOREIGN:
-                hint = f"\n  hint: {finding.hint}" if finding.hint else ""
-                yield f"{context.identity}: {finding.code}: {sentence(finding)}{hint}"
+        for finding in folded(check_membership(context), name, paths):
+            if finding.code == FOREIGN and not whose:
+                continue
+            complaint = f"{name}: {finding.code}: {sentence(finding)}"
+            if finding.hint:
+                complaint += f"\n  hint: {finding.hint}"
+            yield complaint
 
 
-def _bad_systems(workspace: Workspace) -> Iterator[str]:
+def _bad_systems(workspace: BuildWorkspace) -> Iterator[str]:
     ids = {system.id for system in workspace.systems}
     for name in sorted(workspace.config.systems.keys() - ids):
         yield f"{CONFIG_NAME}: systems: {name}: there is no {name}.json among the systems"
     for system in workspace.systems:
         if system.contents is None:
-            yield from (f"{visible(f.path)}:{f.line}: {visible(f.text)}" for f in system.findings)
+            for finding in system.findings:
+                yield f"{visible(finding.path)}:{finding.line}: {visible(finding.text)}"
 
 
 def _bad_names(sets: Iterable[PlannedSet]) -> Iterator[str]:
@@ -249,16 +299,59 @@ def _bad_names(sets: Iterable[PlannedSet]) -> Iterator[str]:
 # ---- notes --------------------------------------------------------------------------------
 
 
+def _notes(draft: _Draft) -> Iterator[str]:
+    workspace = draft.workspace
+    config = workspace.config
+    sets = draft.sets
+    systems = systems_of(sets)
+    yield from workspace.notes
+    yield from _of_other_divisions(draft)
+    for planned in sets:
+        if planned.as_open:
+            yield f"{planned.name}: {_AS_OPEN}"
+    for planned in sorted(draft.candidates, key=lambda planned: planned.name):
+        if draft.is_left_out(planned):
+            runs = words.counted(len(planned.runs), "run")
+            yield f"left out as you asked: {planned.name}, {runs}"
+    # Of options this is a problem; the configuration may name sets of another division.
+    of_config = set(config.leave_out) - set(draft.leave_out)
+    yield from _unknown(of_config, draft.candidates)
+    yield from _unknown(config.notes, draft.every_set, "for a note")
+    yield from _no_match(workspace)
+    yield from _unused(workspace, draft.division, systems)
+    submitters = draft.submitters
+    for system in systems:
+        if system.submitter and system.submitter not in submitters:
+            yield f"{visible(system.path)} names another submitter: {system.submitter!r}"
+    yield from _no_code(workspace, sets)
+
+
+def _of_other_divisions(draft: _Draft) -> Iterator[str]:
+    """Yield which logs are not of the division to build, nor of sets that stay."""
+    if not draft.division:
+        return
+    used = {run.path for context in draft.unmapped for run in context.runs}
+    for planned in draft.candidates:
+        used.update(run.path for run in planned.context.runs)
+    others: dict[str, list[str]] = {}  # paths by division
+    for path, run in _identified(draft.workspace).items():
+        if path not in used:
+            others.setdefault(run.division, []).append(path)
+    for division in DIVISIONS:
+        paths = others.get(division)
+        if paths:
+            yield f"left out, as they are of the {division} division: {_named(paths)}"
+
+
 def _unknown(
-    named: Collection[str], sets: Iterable[PlannedSet], purpose: str = "to leave out"
+    names: Collection[str], sets: Iterable[PlannedSet], purpose: str = "to leave out"
 ) -> Iterator[str]:
-    """Of options this is a problem; the configuration may name sets of another division."""
-    names = {planned.name for planned in sets}
-    for name in sorted(set(named) - names):
-        yield f"there is no result set {name} {purpose}{did_you_mean(name, names)}"
+    set_names = {planned.name for planned in sets}
+    for name in sorted(set(names) - set_names):
+        yield f"there is no result set {name} {purpose}{did_you_mean(name, set_names)}"
 
 
-def _no_match(workspace: Workspace) -> Iterator[str]:
+def _no_match(workspace: BuildWorkspace) -> Iterator[str]:
     logs = [stated(run, run.path) for run in workspace.runs]
     for name, system in workspace.config.systems.items():
         for kind, word in (("logs", "log"), ("platforms", "submission_platform")):
@@ -268,28 +361,32 @@ def _no_match(workspace: Workspace) -> Iterator[str]:
 
 
 def _unused(
-    workspace: Workspace, division: str | None, used: Collection[SystemFile]
+    workspace: BuildWorkspace, division: str | None, used: Collection[SystemFile]
 ) -> Iterator[str]:
-    wanted = [s for s in workspace.systems if division in (None, s.division)]
-    others = [system.path for system in wanted if system not in used]
-    if others:
-        yield f"not copied, because there are no results: {', '.join(others)}"
+    paths = []
+    for system in workspace.systems:
+        if division in (None, system.division) and system not in used:
+            paths.append(system.path)
+    if paths:
+        yield f"not copied, because there are no results: {', '.join(paths)}"
 
 
-def _no_code(workspace: Workspace, sets: Iterable[PlannedSet]) -> Iterator[str]:
-    without = sorted({planned.benchmark for planned in sets} - workspace.config.code.keys())
+def _no_code(workspace: BuildWorkspace, sets: Iterable[PlannedSet]) -> Iterator[str]:
+    benchmarks = {planned.benchmark for planned in sets}
+    without = sorted(benchmarks - workspace.config.code.keys())
     if without:
-        lines = "".join(f"\n    {benchmark}: <folder>" for benchmark in without)
+        lines = "\n".join(f"    {benchmark}: <folder>" for benchmark in without)
         yield (
             f"no code of {', '.join(without)}: a submission needs it under benchmarks/; name its"
-            f" folder in {CONFIG_NAME}:\n  code:{lines}"
+            f" folder in {CONFIG_NAME}:\n  code:\n{lines}"
         )
 
 
-def _named(paths: Sequence[str]) -> str:
+def _named(paths: Iterable[str]) -> str:
     """Return the number of paths and the first of them: ``20 logs (a, b, c and 17 more)``."""
-    names = words.shortened(list(map(visible, paths)), _NAMED_LOGS)
-    return f"{words.counted(len(paths), 'log')} ({names})"
+    names = [visible(path) for path in paths]
+    number = words.counted(len(names), "log")
+    return f"{number} ({words.shortened(names, _NAMED_LOGS)})"
 
 
 # ---- the submitter ------------------------------------------------------------------------
@@ -314,7 +411,7 @@ def _submitter_problems(submitters: Sequence[str]) -> Iterator[str]:
 # ---- the choice of runs -------------------------------------------------------------------
 
 
-def choose_runs(plan: Plan, round_: Round) -> Plan:
+def choose_runs(plan: BuildPlan, round_: Round) -> BuildPlan:
     """Return the plan with the runs that ``selection`` chooses from sets with too many.
 
     The choices are among its notes; a set whose median is invalid is among its problems.
@@ -323,25 +420,31 @@ def choose_runs(plan: Plan, round_: Round) -> Plan:
     notes = list(plan.notes)
     problems = list(plan.problems)
     for planned in plan.sets:
+        name = planned.name
         rules = load_benchmark(round_.usage, round_.name, planned.benchmark)
-        if not rules or planned.scaling == "weak" or len(planned.runs) <= rules.runs.required:
-            sets.append(planned)  # nothing to select; in weak scaling, all models count
+        is_weak = planned.scaling == "weak"  # there, all models count
+        if not rules or is_weak or len(planned.runs) <= rules.runs.required:
+            sets.append(planned)
             continue
         selection = select(planned.runs, rules.runs)
-        choice = selection.choice
         window = selection.choice.chosen
-        if not selection.chosen or window is None:
-            problems.append(f"{planned.name}: no runs can be chosen: {choice.reason}")
-            continue
-        sets.append(replace(planned, runs=selection.chosen))
-        chosen = {run.path for run in selection.chosen}
-        others = [run.path for run in selection.runs if run.path not in chosen]
-        notes.append(
-            f"{planned.name}: runs {window.first + 1} to {window.last + 1} of"
-            f" {len(selection.runs)} are closest to the median of {words.minutes(choice.median)}"
-            f" minutes; not submitted: {', '.join(others)}"
-        )
+        if window:
+            sets.append(replace(planned, runs=selection.chosen))
+            notes.append(f"{name}: {_in_words(selection, window)}")
+        else:
+            problems.append(f"{name}: no runs can be chosen: {selection.choice.reason}")
     return replace(plan, sets=tuple(sets), notes=tuple(notes), problems=tuple(problems))
+
+
+def _in_words(selection: Selection, window: Window) -> str:
+    """Return which runs of a set were chosen, as a ``window`` of all, and which were not."""
+    runs = selection.runs
+    others = [run.path for run in (*runs[: window.first], *runs[window.last + 1 :])]
+    median = words.minutes(selection.choice.median)
+    return (
+        f"runs {window.first + 1} to {window.last + 1} of {len(runs)} are closest to the"
+        f" median of {median} minutes; not submitted: {', '.join(others)}"
+    )
 
 
 # ---- judged sets --------------------------------------------------------------------------
@@ -378,56 +481,85 @@ class JudgedSet(Struct, frozen=True):
 
 
 def judge(
-    plan: Plan, workspace: Workspace, bypasses: Collection[str] = ()
+    plan: BuildPlan, workspace: BuildWorkspace, bypasses: Collection[str] = ()
 ) -> tuple[JudgedSet, ...]:
     """Judge every set of a plan; a set takes those of the ``bypasses`` whose test it fails."""
     waivers = Waivers(workspace.config.waivers, CONFIG_NAME)
     sources = {path: log.source for path, log in workspace.logs.items()}
-    contexts = [_context(s, plan.submitter, workspace.round, sources) for s in plan.sets]
+    contexts = []
+    for planned in plan.sets:
+        contexts.append(_context(planned, plan.submitter, workspace.round, sources))
     copies = copies_in(contexts, find_pairs(contexts, shared_runs(contexts), sources))
     judged = []
-    for index, (planned, context) in enumerate(zip(plan.sets, contexts, strict=True)):
-        result = waivers.waive_set(check_set(context))
-        failed = {finding.code for finding in failures(result.findings)}
-        flags = frozenset(flag for flag in bypasses if failed.intersection(BYPASSES[flag]))
-        if flags:
-            bypassing = replace(context, files=replace(context.files, flags=flags))
-            result = waivers.waive_set(check_set(bypassing))
-        result = with_findings(result, waivers.waive(copies.get(index, ())))
-        judged.append(JudgedSet(planned, flags, result))
+    for index, planned in enumerate(plan.sets):
+        judged_set = _judged(planned, contexts[index], waivers, bypasses)
+        findings = waivers.waive(copies.get(index, ()))
+        result = with_findings(judged_set.result, findings)
+        judged.append(replace(judged_set, result=result))
     return tuple(judged)
+
+
+def _judged(
+    planned: PlannedSet, context: SetContext, waivers: Waivers, bypasses: Collection[str]
+) -> JudgedSet:
+    """Judge a set alone, again with the bypasses that it takes."""
+    result = waivers.waive_set(check_set(context))
+    failed = {finding.code for finding in failures(result.findings)}
+    flags = frozenset(flag for flag in bypasses if failed.intersection(BYPASSES[flag]))
+    if flags:
+        files = replace(context.files, flags=flags)
+        result = waivers.waive_set(check_set(replace(context, files=files)))
+    return JudgedSet(planned, flags, result)
 
 
 def reasons(judged: Sequence[JudgedSet]) -> Iterator[str]:
     """Yield why systems and result sets are not valid: one message for each of them."""
-    systems = systems_of(judged_set.planned for judged_set in judged)
-    of_systems = ((s.path, failures(s.findings, rejected=True)) for s in systems)
-    for name, failed in (*of_systems, *((s.planned.name, s.failures) for s in judged)):
+    for system in _judged_systems(judged):
+        failed = failures(system.findings, rejected=True)
         if failed:
-            yield "\n".join([f"{name} is not valid:", *_lines(failed)])
+            yield _reason(system.path, failed)
+    for judged_set in judged:
+        failed = judged_set.failures
+        if failed:
+            yield _reason(judged_set.planned.name, failed)
 
 
-def without_invalid(plan: Plan, judged: Sequence[JudgedSet]) -> tuple[Plan, tuple[JudgedSet, ...]]:
+def _reason(name: str, failed: Iterable[Finding]) -> str:
+    return "\n".join([f"{name} is not valid:", *_lines(failed)])
+
+
+def without_invalid(
+    plan: BuildPlan, judged: Sequence[JudgedSet]
+) -> tuple[BuildPlan, tuple[JudgedSet, ...]]:
     """Return both without the result sets that are not valid, or whose system is not."""
-    passing = (s for s in judged if not s.failures)
-    valid = tuple(s for s in passing if not failures(s.planned.system.findings, rejected=True))
+    valid = []
+    for judged_set in judged:
+        system = judged_set.planned.system
+        if not judged_set.failures and not failures(system.findings, rejected=True):
+            valid.append(judged_set)
+    sets = tuple(judged_set.planned for judged_set in valid)
     problems = plan.problems
-    if judged and not any(s.planned.is_of(plan.division) for s in valid):
+    if judged and not any(planned.is_of(plan.division) for planned in sets):
         problems += ("no result set is valid: nothing is left to build",)
-    return replace(plan, sets=tuple(s.planned for s in valid), problems=problems), valid
+    return replace(plan, sets=sets, problems=problems), tuple(valid)
 
 
-def waiver_notes(judged: Sequence[JudgedSet], workspace: Workspace) -> Iterator[str]:
+def waiver_notes(judged: Sequence[JudgedSet], workspace: BuildWorkspace) -> Iterator[str]:
     """Yield a line for every waiver and code that it waives, and for every stale waiver."""
     findings = list(_all_findings(judged))
-    waived = by_key(((f.code, f.waiver), f) for f in in_order(findings) if f.waiver)
+    waived: dict[tuple[str, Waiver], list[Finding]] = {}
+    for finding in in_order(findings):
+        if finding.waiver:
+            waived.setdefault((finding.code, finding.waiver), []).append(finding)
     for (code, waiver), group in waived.items():
         number = words.counted(len(group), "finding")
+        first = location(group[0])
         yield (
             f"waived by {waiver.approved_by} until {waiver.until}: {number} {code}, the first in"
-            f" {location(group[0])}: {waiver.reason}"
+            f" {first}: {waiver.reason}"
         )
-    for finding in Waivers(workspace.config.waivers, CONFIG_NAME).stale(findings):
+    waivers = Waivers(workspace.config.waivers, CONFIG_NAME)
+    for finding in waivers.stale(findings):
         yield f"{location(finding)}: {finding.text}"
 
 
@@ -436,37 +568,47 @@ def failures(findings: Iterable[Finding], *, rejected: bool = False) -> list[Fin
 
     Waived findings are included only if the official checker ``rejected`` their subject.
     """
-    return [
-        finding
-        for finding in findings
-        if finding.basis is not Basis.ADVICE
-        and (finding.is_error or (rejected and finding.fails(Basis.OFFICIAL)))
-    ]
+    failed = []
+    for finding in findings:
+        if finding.basis is Basis.ADVICE:
+            continue
+        if finding.is_error or (rejected and finding.fails(Basis.OFFICIAL)):
+            failed.append(finding)
+    return failed
 
 
-def report(judged: Collection[JudgedSet], workspace: Workspace) -> Report:
+def report(judged: Collection[JudgedSet], workspace: BuildWorkspace) -> Report:
     """Return the report on the tree to be built, for its results tables."""
     round_ = workspace.round
-    systems = tuple(
-        replace(system_row(system, round_.usage, round_.name), path=f"systems/{system.id}.json")
-        for system in systems_of(judged_set.planned for judged_set in judged)
-    )
-    rows = tuple(judged_set.result.row for judged_set in judged)
+    verdicts = []
+    systems = []
+    for system in _judged_systems(judged):
+        system_result = system_row(system, round_.usage, round_.name)
+        systems.append(replace(system_result, path=f"systems/{system.id}.json"))
+        verdicts.append(system_result.verdict)
+    result_sets = []
+    for judged_set in judged:
+        result_sets.append(judged_set.result.row)
+        verdicts.append(judged_set.result.row.verdict)
     return Report(
         tool=tool(),
         usage=round_.usage,
         round=round_.name,
         round_reason=workspace.round_reason,
-        verdict=Verdicts.worst([row.verdict for row in systems] + [row.verdict for row in rows]),
-        systems=systems,
-        result_sets=rows,
+        verdict=Verdicts.worst(verdicts),
+        systems=tuple(systems),
+        result_sets=tuple(result_sets),
         findings=in_order(_all_findings(judged)),
     )
 
 
+def _judged_systems(judged: Iterable[JudgedSet]) -> tuple[SystemFile, ...]:
+    return systems_of(judged_set.planned for judged_set in judged)
+
+
 def _all_findings(judged: Collection[JudgedSet]) -> Iterator[Finding]:
     """Yield the findings on all systems and result sets."""
-    for system in systems_of(judged_set.planned for judged_set in judged):
+    for system in _judged_systems(judged):
         yield from folded(system.findings, system.path)
     for judged_set in judged:
         yield from judged_set.result.observations
@@ -475,10 +617,15 @@ def _all_findings(judged: Collection[JudgedSet]) -> Iterator[Finding]:
 def _context(
     planned: PlannedSet, submitter: str, round_: Round, sources: Mapping[str, Source]
 ) -> SetContext:
-    place = Place(planned.folder, planned.folder)
-    names = (planned.system.id, planned.benchmark)
+    files = ResultSet(
+        Place(planned.folder, planned.folder),
+        planned.system.id,
+        planned.benchmark,
+        logs=(),
+        scaling_mode=planned.scaling,
+    )
     context = SetContext(
-        files=ResultSet(place, *names, logs=(), scaling_mode=planned.scaling),
+        files=files,
         runs=planned.runs,
         round=round_,
         rules=load_benchmark(round_.usage, round_.name, planned.benchmark),
@@ -503,13 +650,19 @@ def _lines(findings: Iterable[Finding]) -> Iterator[str]:
     """Yield a line for each finding, and its hint."""
     for finding in in_order(findings):
         yield f"  {visible(line_of(finding))} [{_BASES[finding.basis]}]"
-        hint = finding.hint
-        for flag, codes in BYPASSES.items():
-            hint = f"--{flag} builds it and asks for a review" if finding.code in codes else hint
-        if finding.code == "SET101" and finding.found > finding.expected:
-            hint = (
-                f"--choose-runs takes the {finding.expected} consecutive runs whose result is"
-                " closest to the median of all such windows; 'mlperf-pkg select' shows them"
-            )
+        hint = _hint(finding)
         if hint:
             yield f"    {hint}"
+
+
+def _hint(finding: Finding) -> str | None:
+    """Return what helps against a finding: an option of ``build``, or its own hint."""
+    if finding.code == "SET101" and finding.found > finding.expected:
+        return (
+            f"--choose-runs takes the {finding.expected} consecutive runs whose result is"
+            " closest to the median of all such windows; 'mlperf-pkg select' shows them"
+        )
+    for flag, codes in BYPASSES.items():
+        if finding.code in codes:
+            return f"--{flag} builds it and asks for a review"
+    return finding.hint

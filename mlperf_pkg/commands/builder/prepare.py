@@ -1,6 +1,6 @@
 """Do all that comes before the first byte is written: read, plan, judge, refuse; and show it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.builder import plan as planning
 from mlperf_pkg.commands.builder import workspace as inputs
 from mlperf_pkg.commands.builder import writing
-from mlperf_pkg.commands.builder.plan import Plan
+from mlperf_pkg.commands.builder.plan import BuildPlan
 from mlperf_pkg.config import read_config
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Verdict
@@ -54,8 +54,8 @@ class Prepared(Struct, frozen=True):
     says which files of another division the tree would lose, if any.
     """
 
-    workspace: inputs.Workspace
-    plan: Plan
+    workspace: inputs.BuildWorkspace
+    plan: BuildPlan
     judged: tuple[planning.JudgedSet, ...]
     files: tuple[writing.PlannedFile, ...]
     target: Path
@@ -79,13 +79,13 @@ def prepare(folders: inputs.Folders, order: Order) -> Prepared:
     if not order.allow_outside:
         inputs.refuse_outside(folders, config)
     workspace = inputs.read_workspace(folders, config, order.round, order.usage)
-    plan, staying = _plan(workspace, order)
+    plan, notes = _plan(workspace, order)
     if order.choose_runs:
         plan = planning.choose_runs(plan, workspace.round)
+    notes = [*plan.notes, *notes]
     judged = planning.judge(plan, workspace, order.bypasses)
-    dropped: tuple[str, ...] = ()
     if order.invalid == "drop":
-        dropped = tuple(f"left out: {reason}" for reason in planning.reasons(judged))
+        notes += [f"left out: {reason}" for reason in planning.reasons(judged)]
         plan, judged = planning.without_invalid(plan, judged)
     target = folders.output / plan.submitter
     files: tuple[writing.PlannedFile, ...] = ()
@@ -93,31 +93,23 @@ def prepare(folders: inputs.Folders, order: Order) -> Prepared:
         inputs.refuse_overlap(target, workspace)
         files = writing.tree_files(plan, judged, workspace)
     invalid = (*planning.reasons(judged), *writing.unfit(files))
-    keep = order.invalid == "keep"
+    notes += _notes(files, judged, workspace)
+    lost = None if plan.problems else writing.lost(target, files, plan.division)
+    is_kept = order.invalid == "keep"
     return Prepared(
         workspace=workspace,
         plan=plan,
         judged=judged,
         files=files,
         target=target,
-        notes=(
-            *plan.notes,
-            *staying,
-            *dropped,
-            *writing.code_notes(files),
-            *(
-                f"{path} asks for {flag}: expect a review of it"
-                for path, flag in writing.parameters(judged).items()
-            ),
-            *planning.waiver_notes(judged, workspace),
-        ),
-        refusals=plan.problems + (() if keep else invalid),
-        kept=invalid if keep else (),
-        lost=None if plan.problems else writing.lost(target, files, plan.division),
+        notes=tuple(notes),
+        refusals=plan.problems if is_kept else plan.problems + invalid,
+        kept=invalid if is_kept else (),
+        lost=lost,
     )
 
 
-def _plan(workspace: inputs.Workspace, order: Order) -> tuple[Plan, tuple[str, ...]]:
+def _plan(workspace: inputs.BuildWorkspace, order: Order) -> tuple[BuildPlan, list[str]]:
     """Return the plan with the result sets of another division that the tree has, and a note."""
     make = partial(
         planning.make_plan, workspace, order.division, order.leave_out, as_open=order.as_open
@@ -126,10 +118,22 @@ def _plan(workspace: inputs.Workspace, order: Order) -> tuple[Plan, tuple[str, .
     target = workspace.folders.output / plan.submitter
     others = writing.others_in(target, plan.division)
     if not others.sets:
-        return plan, ()
+        return plan, []
     number = words.counted(len(others.sets), "result set")
     kept = f"kept {number} of the {others.division} division in {target}"
-    return make(staying=others.sets), (kept,)
+    return make(staying=others.sets), [kept]
+
+
+def _notes(
+    files: Sequence[writing.PlannedFile],
+    judged: Sequence[planning.JudgedSet],
+    workspace: inputs.BuildWorkspace,
+) -> Iterator[str]:
+    """Yield the notes on what is to be written."""
+    yield from writing.code_notes(files)
+    for path, flag in writing.parameters(judged).items():
+        yield f"{path} asks for {flag}: expect a review of it"
+    yield from planning.waiver_notes(judged, workspace)
 
 
 def accept(prepared: Prepared, tree: Path) -> None:
@@ -140,12 +144,17 @@ def accept(prepared: Prepared, tree: Path) -> None:
     Raises:
         UserError: it is not valid.
     """
-    accepted = {f.code for judged in prepared.judged for f in judged.result.observations}
+    accepted: set[str] = set()
+    for judged in prepared.judged:
+        accepted.update(finding.code for finding in judged.result.observations)
     round_ = prepared.workspace.round
-    findings = check([str(tree)], Options(round_.usage, round_.name)).report.findings
-    new = [f for f in planning.failures(findings) if f.code not in accepted]
-    if new:
-        raise UserError("\n  ".join(["the tree would not be valid:", *map(planning.line_of, new)]))
+    report = check([str(tree)], Options(round_.usage, round_.name)).report
+    lines = []
+    for finding in planning.failures(report.findings):
+        if finding.code not in accepted:
+            lines.append(planning.line_of(finding))
+    if lines:
+        raise UserError("\n  ".join(["the tree would not be valid:", *lines]))
 
 
 # ---- text ---------------------------------------------------------------------------------
@@ -153,37 +162,46 @@ def accept(prepared: Prepared, tree: Path) -> None:
 
 def plan_text(prepared: Prepared, *, logs: bool = False) -> str:
     """Return the submission with its result sets; ``logs`` adds the source of every log."""
-    round_ = prepared.workspace.round
-    who = prepared.plan.submitter or "no submitter"
-    lines = [f"{round_.usage} {round_.name}, {who} ({prepared.workspace.round_reason})"]
+    workspace = prepared.workspace
+    round_ = workspace.round
+    submitter = prepared.plan.submitter or "no submitter"
+    lines = [f"{round_.usage} {round_.name}, {submitter} ({workspace.round_reason})"]
     width = max((len(judged.planned.name) for judged in prepared.judged), default=0)
     for judged in prepared.judged:
-        row = judged.result.row
-        result = f"{row.division:<6}  {words.runs(row):>5} runs"
-        score = f"{result}  {words.minutes(row.score_minutes):>10} minutes"
-        is_unchecked = Verdict.NOT_CHECKED in (row.verdict.official, row.verdict.rules)
-        state = "NOT VALID" if judged.failures else _UNCHECKED if is_unchecked else ""
-        about = ", ".join(filter(None, (score, state, f"system found by {row.system_by}")))
-        lines.append(f"  {judged.planned.name:<{width}}  {about}")
+        planned = judged.planned
+        lines.append(f"  {planned.name:<{width}}  {_about(judged)}")
         if logs:
-            pairs = zip(judged.planned.runs, judged.planned.targets, strict=True)
-            lines += [f"    {target} <- {run.path}" for run, target in pairs]
+            for run, target in zip(planned.runs, planned.targets, strict=True):
+                lines.append(f"    {target} <- {run.path}")
     return _printable(lines)
+
+
+def _about(judged: planning.JudgedSet) -> str:
+    """Return the result of a set, whether it is valid, and how its system was found."""
+    row = judged.result.row
+    runs = f"{row.division:<6}  {words.runs(row):>5} runs"
+    parts = [f"{runs}  {words.minutes(row.score_minutes):>10} minutes"]
+    if judged.failures:
+        parts.append("NOT VALID")
+    elif Verdict.NOT_CHECKED in (row.verdict.official, row.verdict.rules):
+        parts.append(_UNCHECKED)
+    parts.append(f"system found by {row.system_by}")
+    return ", ".join(parts)
 
 
 def built_text(prepared: Prepared) -> str:
     """Return the paths of the tree and its tables, the results and the warnings."""
-    plan = prepared.plan
+    sets = prepared.plan.sets
     target = prepared.target
-    counts = (
-        words.counted(len(planning.systems_of(plan.sets)), "system"),
-        words.counted(len(plan.sets), "result set"),
-        words.counted(sum(len(planned.runs) for planned in plan.sets), "log"),
-    )
-    tables = f"tables {target}/results.html, .md, .csv, .json"
-    lines = [f"built {target}: {', '.join(counts)}", tables, ""]
-    results = planning.report(prepared.judged, prepared.workspace)
-    markdown = results_markdown(results, writing.remarks(results, prepared.workspace.config))
+    systems = words.counted(len(planning.systems_of(sets)), "system")
+    result_sets = words.counted(len(sets), "result set")
+    logs = words.counted(sum(len(planned.runs) for planned in sets), "log")
+    lines = [f"built {target}: {systems}, {result_sets}, {logs}"]
+    lines += [f"tables {target}/results.html, .md, .csv, .json", ""]
+    workspace = prepared.workspace
+    results = planning.report(prepared.judged, workspace)
+    remarks = writing.remarks(results, workspace.config)
+    markdown = results_markdown(results, remarks)
     warnings = warnings_text(results, View())
     return f"{_printable(lines)}{markdown}\n{warnings}{findings.counts_in_words(results)}\n"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -41,10 +41,12 @@ class Folders(Struct, frozen=True):
         output: Path | None = None,
     ) -> Folders:
         """Return the given folders, by default ``logs/``, ``systems/`` and ``submissions/``."""
-        default = workspace / "logs"
+        if logs is None:
+            default = workspace / "logs"
+            logs = default if default.is_dir() else workspace
         return cls(
             workspace=workspace,
-            logs=logs or (default if default.is_dir() else workspace),
+            logs=logs,
             systems=systems or workspace / "systems",
             output=output or workspace / "submissions",
         )
@@ -54,7 +56,7 @@ class Folders(Struct, frozen=True):
         return Path(os.path.relpath(str(path), self.workspace)).as_posix()
 
 
-class Workspace(Struct, frozen=True):
+class BuildWorkspace(Struct, frozen=True):
     """The inputs of a plan.
 
     The paths of runs and systems are relative to the workspace; ``sources`` maps those of systems
@@ -75,7 +77,7 @@ class Workspace(Struct, frozen=True):
 
 def read_workspace(
     folders: Folders, config: Config, round_name: str | None = None, usage: str | None = None
-) -> Workspace:
+) -> BuildWorkspace:
     """Read every log and every system description.
 
     ``round_name`` and ``usage`` take precedence over those of the configuration, and these over the
@@ -86,42 +88,53 @@ def read_workspace(
         UserError: there are no logs or no system descriptions, they cannot be read, or the
             rulebook has no such round.
     """
-    options = Options(usage, round_name, config=replace(config, code={}), named=True)
     if folders.logs == folders.workspace:
-        try:
-            find_input(str(folders.logs))
-        except UserError as error:
-            place = folders.workspace / "logs"
-            hint = f"put the logs into {place} or name their folder with --logs"
-            raise UserError(f"{error}; {hint}") from error
+        _refuse_without_logs(folders)
+    options = Options(usage, round_name, config=replace(config, code={}), named=True)
     checked = check([str(folders.logs)], options)
-    logs = _logs(folders, config, checked.inputs[0])
+    contents = checked.inputs[0]
+    logs = _logs(folders, config, contents)
     runs, newest, reason = _of_one_round(folders, options, checked, logs)
     round_ = load_round(runs[0].usage, newest)
-    descriptions = {folders.relative(path): path for path in _descriptions(folders.systems)}
-    paths = {label: folders.relative(log.path) for label, log in logs.items()}
+    descriptions = _descriptions(folders)
     waivers = Waivers(config.waivers, CONFIG_NAME)
-
-    def relabelled(run: Run) -> Run:
-        path = paths[run.path]
-        findings = tuple(replace(finding, path=path) for finding in run.findings)
-        return waivers.waive_run(replace(run, path=path, findings=findings))
-
-    return Workspace(
+    return BuildWorkspace(
         folders=folders,
         config=config,
         round=round_,
         round_reason=reason,
-        systems=tuple(waivers.waive_system(_system(*d, round_)) for d in descriptions.items()),
-        runs=tuple(map(relabelled, runs)),
+        systems=tuple(map(waivers.waive_system, _systems(descriptions, round_))),
+        runs=tuple(map(waivers.waive_run, _relabelled(runs, folders, logs))),
         sources=descriptions,
-        logs={paths[label]: log for label, log in logs.items()},
-        trees=tuple(_on_disk(tree.place) for tree in checked.inputs[0].submissions),
-        notes=tuple(_tree_notes(folders, checked.inputs[0])),
+        logs={folders.relative(log.path): log for log in logs.values()},
+        trees=tuple(_on_disk(tree.place) for tree in contents.submissions),
+        notes=tuple(_tree_notes(folders, contents)),
     )
 
 
-def refuse_overlap(target: Path, workspace: Workspace) -> None:
+def _refuse_without_logs(folders: Folders) -> None:
+    """Refuse a workspace without logs, and say where they belong.
+
+    Raises:
+        UserError: there are none.
+    """
+    try:
+        find_input(str(folders.logs))
+    except UserError as error:
+        place = folders.workspace / "logs"
+        hint = f"put the logs into {place} or name their folder with --logs"
+        raise UserError(f"{error}; {hint}") from error
+
+
+def _relabelled(runs: Iterable[Run], folders: Folders, logs: Mapping[str, Place]) -> Iterator[Run]:
+    """Yield the runs with their paths from the workspace, also in their findings."""
+    for run in runs:
+        path = folders.relative(logs[run.path].path)
+        findings = tuple(replace(finding, path=path) for finding in run.findings)
+        yield replace(run, path=path, findings=findings)
+
+
+def refuse_overlap(target: Path, workspace: BuildWorkspace) -> None:
     """Refuse to write into an input folder, or to replace one.
 
     Raises:
@@ -146,8 +159,11 @@ def refuse_outside(folders: Folders, config: Config) -> None:
         UserError: a folder of code or an extra file is outside; all of them are named.
     """
     top = folders.workspace.resolve()
-    names = dict.fromkeys((*config.code_folders, *config.extra_files.values()))
-    outside = [n for n in names if not (folders.workspace / n).resolve().is_relative_to(top)]
+    outside = []
+    for name in dict.fromkeys((*config.code_folders, *config.extra_files.values())):
+        path = (folders.workspace / name).resolve()
+        if not path.is_relative_to(top):
+            outside.append(name)
     if outside:
         raise UserError(
             f"{CONFIG_NAME}: outside the workspace {folders.workspace}: {', '.join(outside)};"
@@ -160,13 +176,17 @@ def refuse_outside(folders: Folders, config: Config) -> None:
 
 def _logs(folders: Folders, config: Config, contents: Input) -> dict[str, Place]:
     """Return the logs by label, without those in the code or in the output of earlier builds."""
-    excluded = [path.resolve() for path in (folders.output, *_code_folders(folders, config))]
-    excluded = [path for path in excluded if not folders.logs.resolve().is_relative_to(path)]
-    logs = {
-        place.label: place
-        for place in contents.every_log
-        if not any(_on_disk(place).resolve().is_relative_to(path) for path in excluded)
-    }
+    read = folders.logs.resolve()
+    excluded = []
+    for folder in (folders.output, *_code_folders(folders, config)):
+        path = folder.resolve()
+        if not read.is_relative_to(path):
+            excluded.append(path)
+    logs = {}
+    for place in contents.every_log:
+        file = _on_disk(place).resolve()
+        if not any(file.is_relative_to(path) for path in excluded):
+            logs[place.label] = place
     if not logs:
         raise UserError(f"{folders.logs}: no logs but those of an earlier build")
     return logs
@@ -186,14 +206,18 @@ def _of_one_round(
 ) -> tuple[list[Run], str, str]:
     """Return the runs read under one round, the round, and the reason for it."""
     runs = [run for run in checked.runs if run.path in logs]
-    rounds = {run.round for run in runs if run.benchmark} or {run.round for run in runs}
+    rounds = {run.round for run in runs if run.benchmark}
+    if not rounds:
+        rounds = {run.round for run in runs}
     newest = max(rounds, key=version_of)
     if all(run.round == newest for run in runs):
         origin = checked.report if checked.report.round else runs[0]
         return runs, newest, origin.round_reason
-    again = check([str(folders.logs)], replace(options, round=newest))
+    options = replace(options, round=newest)
+    again = check([str(folders.logs)], options)
+    runs = [run for run in again.runs if run.path in logs]
     reason = f"the newest of the rounds that the logs name: {', '.join(sorted(rounds))}"
-    return [run for run in again.runs if run.path in logs], newest, reason
+    return runs, newest, reason
 
 
 def _tree_notes(folders: Folders, contents: Input) -> Iterator[str]:
@@ -213,7 +237,9 @@ def _tree_notes(folders: Folders, contents: Input) -> Iterator[str]:
 # ---- systems ------------------------------------------------------------------------------
 
 
-def _descriptions(folder: Path) -> list[Path]:
+def _descriptions(folders: Folders) -> dict[str, Path]:
+    """Return the files of the system descriptions by their paths from the workspace."""
+    folder = folders.systems
     try:
         entries = FolderCache()[str(folder)]
     except OSError as error:
@@ -221,15 +247,18 @@ def _descriptions(folder: Path) -> list[Path]:
             f"{folder}: no system descriptions: {error.strerror}; put <system>.json files there"
             " ('mlperf-pkg system init' writes a first one) or name their folder with --systems"
         ) from error
-    return [
-        folder / entry.name
-        for entry in entries.values()
-        if entry.file and entry.name.endswith(".json") and not entry.hidden
-    ]
+    descriptions = {}
+    for entry in entries.values():
+        if entry.file and entry.name.endswith(".json") and not entry.hidden:
+            file = folder / entry.name
+            descriptions[folders.relative(file)] = file
+    return descriptions
 
 
-def _system(path: str, file: Path, round_: Round) -> SystemFile:
-    try:
-        return check_system(path, read_file(file, MAX_BYTES), round_.usage, round_.name)
-    except OSError as error:
-        raise UserError(f"{file}: cannot be read: {error.strerror}") from error
+def _systems(descriptions: Mapping[str, Path], round_: Round) -> Iterator[SystemFile]:
+    for path, file in descriptions.items():
+        try:
+            data = read_file(file, MAX_BYTES)
+        except OSError as error:
+            raise UserError(f"{file}: cannot be read: {error.strerror}") from error
+        yield check_system(path, data, round_.usage, round_.name)

@@ -13,8 +13,8 @@ from msgspec import Struct, field
 
 from mlperf_pkg.checks.workspace import unknown_code
 from mlperf_pkg.commands.builder import manifest
-from mlperf_pkg.commands.builder.plan import JudgedSet, Plan, report, systems_of
-from mlperf_pkg.commands.builder.workspace import Workspace
+from mlperf_pkg.commands.builder.plan import BuildPlan, JudgedSet, report, systems_of
+from mlperf_pkg.commands.builder.workspace import BuildWorkspace
 from mlperf_pkg.config import CONFIG_NAME, Config
 from mlperf_pkg.errors import UserError, reason_of
 from mlperf_pkg.infra.archives import Names
@@ -23,7 +23,6 @@ from mlperf_pkg.infra.json_values import MAX_BYTES, read_json
 from mlperf_pkg.infra.paths import AnyPath, ListedPath, open_file, read_file, walk
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.infra.text import visible
-from mlperf_pkg.render.table import by_key
 from mlperf_pkg.render.tables import results_csv, results_html, results_json, results_markdown
 from mlperf_pkg.results.report import Report
 from mlperf_pkg.rulebook.model import DIVISIONS
@@ -49,22 +48,21 @@ class PlannedFile(Struct, frozen=True):
 
 
 def tree_files(
-    plan: Plan, judged: Sequence[JudgedSet], workspace: Workspace
+    plan: BuildPlan, judged: Sequence[JudgedSet], workspace: BuildWorkspace
 ) -> tuple[PlannedFile, ...]:
     """Return the files of a submission, by path.
 
     Raises:
         UserError: a folder of code or an extra file cannot be read or have its path.
     """
-    sources = workspace.sources
-    systems = systems_of(plan.sets)
+    files = []
+    for system in systems_of(plan.sets):
+        source = workspace.sources[system.path]
+        files.append(PlannedFile(f"systems/{system.id}.json", source, system.path))
+    files += _logs(plan, workspace)
+    files += _code(plan, workspace)
     texts = parameters(judged) | tables(report(judged, workspace), workspace.config)
-    files = [
-        *(PlannedFile(f"systems/{s.id}.json", sources[s.path], s.path) for s in systems),
-        *_logs(plan, workspace),
-        *_code(plan, workspace),
-        *(PlannedFile(path, text.encode()) for path, text in texts.items()),
-    ]
+    files += [PlannedFile(path, text.encode()) for path, text in texts.items()]
     files += extra_files(workspace, {file.path for file in files})
     return tuple(sorted(files, key=lambda file: file.path))
 
@@ -73,14 +71,17 @@ def unfit(files: Iterable[PlannedFile]) -> Iterator[str]:
     """Yield why the official repository checker would reject files: their names or sizes."""
     for file in files:
         name = visible(file.origin or file.path)
-        content = file.content
         if " " in file.path:
             yield f"{name}: its path contains a space"
-        size = (
-            content.stat().st_size if isinstance(content, Path) else sum(map(len, chunks(content)))
-        )
-        if size > _LARGEST_MIB << 20:
+        if _size(file.content) > _LARGEST_MIB << 20:
             yield f"{name}: larger than {_LARGEST_MIB} MiB"
+
+
+def _size(content: bytes | Path | Source) -> int:
+    """Return the number of bytes of a file, decompressed where it is a source."""
+    if isinstance(content, Path):
+        return content.stat().st_size
+    return sum(len(chunk) for chunk in chunks(content))
 
 
 def chunks(content: bytes | Path | Source) -> Iterator[bytes]:
@@ -88,46 +89,63 @@ def chunks(content: bytes | Path | Source) -> Iterator[bytes]:
     if isinstance(content, bytes):
         yield content
         return
-    with open_file(content) if isinstance(content, Path) else content.open() as stream:
+    opened = open_file(content) if isinstance(content, Path) else content.open()
+    with opened as stream:
         yield from iter(partial(stream.read, _CHUNK), b"")
 
 
 def _content(file: Place) -> Path | Source:
     """Return what to copy: the file, or what it holds decompressed."""
-    return file.source if file.compression or isinstance(file.path, ListedPath) else file.path
+    if file.compression or isinstance(file.path, ListedPath):
+        return file.source
+    return file.path
 
 
-def _logs(plan: Plan, workspace: Workspace) -> Iterator[PlannedFile]:
+def _logs(plan: BuildPlan, workspace: BuildWorkspace) -> Iterator[PlannedFile]:
     """Yield the logs of the runs, with power, and the scaling factors of sets from a tree."""
     for planned in plan.sets:
-        logs = [workspace.logs[run.path] for run in planned.runs]
-        for run, log, target in zip(planned.runs, logs, planned.targets, strict=True):
+        folders = set()
+        for run, target in zip(planned.runs, planned.targets, strict=True):
+            log = workspace.logs[run.path]
+            folder = log.path.parent
+            folders.add(folder)
             yield PlannedFile(target, _content(log), origin=run.path)
-            folder = log.path.parent / "power" / log.path.name.partition(".")[0]
-            if folder.is_dir() and not folder.is_symlink():
-                yield from _below(folder, f"{planned.folder}/power/{Path(target).stem}", workspace)
-        (parent, *others) = {log.path.parent for log in logs}
-        factor = parent / "scaling.json"
-        in_a_tree = any(Path(str(factor)).is_relative_to(tree) for tree in workspace.trees)
-        if not others and in_a_tree and factor.is_file() and not factor.is_symlink():
-            yield _copy(factor, f"{planned.folder}/scaling.json", workspace)
+            power = folder / "power" / log.path.name.partition(".")[0]
+            if power.is_dir() and not power.is_symlink():
+                yield from _below(power, f"{planned.folder}/power/{Path(target).stem}", workspace)
+        if len(folders) == 1:
+            factor = folders.pop() / "scaling.json"
+            is_in_tree = _is_in_tree(factor, workspace)
+            if is_in_tree and factor.is_file() and not factor.is_symlink():
+                yield _copy(factor, f"{planned.folder}/scaling.json", workspace)
+
+
+def _is_in_tree(path: AnyPath, workspace: BuildWorkspace) -> bool:
+    """Return whether a file is in a submission tree among the logs."""
+    return any(Path(str(path)).is_relative_to(tree) for tree in workspace.trees)
 
 
 def tables(report: Report, config: Config) -> dict[str, str]:
     """Return the tables of the results of a tree, by path."""
     notes = remarks(report, config)
-    html = results_html(report, notes)
-    markdown = results_markdown(report, notes)
-    texts = (results_csv(report), html, results_json(report), markdown)
-    return dict(zip(TABLES, texts, strict=True))
+    return {
+        "results.csv": results_csv(report),
+        "results.html": results_html(report, notes),
+        "results.json": results_json(report),
+        "results.md": results_markdown(report, notes),
+    }
 
 
 def remarks(report: Report, config: Config) -> list[str]:
     """Return the notes on result sets and the prices of the configuration, for the tables."""
-    names = [row.path.removeprefix("results/") for row in report.result_sets]
-    notes = [f"{name}: {config.notes[name]}" for name in names if name in config.notes]
+    notes = []
+    for row in report.result_sets:
+        name = row.path.removeprefix("results/")
+        if name in config.notes:
+            notes.append(f"{name}: {config.notes[name]}")
+    systems = {row.system for row in report.result_sets}
     for system, price in config.prices.items():
-        if any(row.system == system for row in report.result_sets):
+        if system in systems:
             date = f", {price.date}" if price.date else ""
             notes.append(f"list price of {system}: ${price.usd:,.0f} ({price.source}{date})")
     return notes
@@ -148,26 +166,32 @@ def parameters(judged: Iterable[JudgedSet]) -> dict[str, str]:
     for judged_set in judged:
         planned = judged_set.planned
         flags = sorted(judged_set.flags)
-        of_sets |= {f"{planned.folder}/{PARAMETERS}": flag for flag in flags[:1]}
-        of_systems |= {f"results/{planned.system.id}/{PARAMETERS}": flag for flag in flags[1:]}
+        if flags:
+            of_sets[f"{planned.folder}/{PARAMETERS}"] = flags[0]
+        for flag in flags[1:]:
+            of_systems[f"results/{planned.system.id}/{PARAMETERS}"] = flag
     return of_sets | of_systems
 
 
 # ---- code ---------------------------------------------------------------------------------
 
 
-def _code(plan: Plan, workspace: Workspace) -> list[PlannedFile]:
+def _code(plan: BuildPlan, workspace: BuildWorkspace) -> list[PlannedFile]:
     files: list[PlannedFile] = []
     benchmarks = {planned.benchmark for planned in plan.sets}
     problems = list(unknown_code(workspace.config, workspace.round, benchmarks))
     for benchmark, implementations in workspace.config.code.items():
-        for name, path in implementations.items() if benchmark in benchmarks else ():
+        if benchmark not in benchmarks:
+            continue
+        for name, path in implementations.items():
             folder = workspace.folders.workspace / path
             try:
-                target = f"benchmarks/{benchmark}/implementations/{name or folder.resolve().name}"
+                implementation = name or folder.resolve().name
+                target = f"benchmarks/{benchmark}/implementations/{implementation}"
                 files += _below(folder, target, workspace)
             except OSError as error:
-                problems.append(f"{CONFIG_NAME}: code: {benchmark}: {_cannot_be_read(path, error)}")
+                problem = _cannot_be_read(path, error)
+                problems.append(f"{CONFIG_NAME}: code: {benchmark}: {problem}")
     if problems:
         raise UserError("\n".join(problems))
     return files
@@ -181,10 +205,14 @@ def _cannot_be_read(path: str, error: OSError) -> str:
 
 def code_notes(files: Iterable[PlannedFile]) -> Iterator[str]:
     """Yield which implementations lack the files that reviewers expect; none is added."""
-    parts = (file.path.split("/") for file in files if file.path.startswith("benchmarks/"))
-    implementations = by_key(("/".join(names[:4]), "/".join(names[4:])) for names in parts)
-    for implementation, names in sorted(implementations.items()):
-        lacking = [name for name in _EXPECTED if name not in names]
+    implementations: dict[str, set[str]] = {}  # paths by folder
+    for file in files:
+        names = file.path.split("/")
+        if names[0] == "benchmarks" and len(names) > 1:
+            folder = "/".join(names[:4])
+            implementations.setdefault(folder, set()).add("/".join(names[4:]))
+    for implementation, paths in sorted(implementations.items()):
+        lacking = [name for name in _EXPECTED if name not in paths]
         if lacking:
             yield f"{implementation} has no {' and no '.join(lacking)}: reviewers expect them"
 
@@ -192,7 +220,7 @@ def code_notes(files: Iterable[PlannedFile]) -> Iterator[str]:
 # ---- extra files --------------------------------------------------------------------------
 
 
-def extra_files(workspace: Workspace, built: Collection[str]) -> Iterator[PlannedFile]:
+def extra_files(workspace: BuildWorkspace, built: Collection[str]) -> Iterator[PlannedFile]:
     """Yield the extra files that the configuration names, at their paths in the submission.
 
     Raises:
@@ -208,11 +236,10 @@ def extra_files(workspace: Workspace, built: Collection[str]) -> Iterator[Planne
         if not path.is_file() and not path.is_dir():
             raise UserError(f"{setting}: {target}: {path} is not a file or a folder")
         try:
-            files = (
-                list(_below(path, target, workspace))
-                if path.is_dir()
-                else [PlannedFile(target, path, workspace.folders.relative(path))]
-            )
+            if path.is_dir():
+                files = list(_below(path, target, workspace))
+            else:
+                files = [PlannedFile(target, path, workspace.folders.relative(path))]
         except OSError as error:
             raise UserError(f"{setting}: {target}: {_cannot_be_read(source, error)}") from error
         for file in files:
@@ -222,17 +249,18 @@ def extra_files(workspace: Workspace, built: Collection[str]) -> Iterator[Planne
             yield file
 
 
-def _below(folder: AnyPath, target: str, workspace: Workspace) -> Iterator[PlannedFile]:
+def _below(folder: AnyPath, target: str, workspace: BuildWorkspace) -> Iterator[PlannedFile]:
     """Yield the regular files below a folder, each at its path below ``target``.
 
     Links and whatever begins with a dot are left out.
     """
-    entries = walk(folder, keep=lambda entry: entry.link is None and not entry.hidden)
-    for path in [entry.path for entry in entries if entry.file]:
-        yield _copy(folder / path, f"{target}/{path}", workspace)
+    entries = list(walk(folder, keep=lambda entry: entry.link is None and not entry.hidden))
+    for entry in entries:
+        if entry.file:
+            yield _copy(folder / entry.path, f"{target}/{entry.path}", workspace)
 
 
-def _copy(path: AnyPath, target: str, workspace: Workspace) -> PlannedFile:
+def _copy(path: AnyPath, target: str, workspace: BuildWorkspace) -> PlannedFile:
     origin = workspace.folders.relative(path)
     return PlannedFile(target, _content(Place(str(path), origin)), origin)
 
@@ -272,7 +300,8 @@ def write_tree(
         refuse_to_replace(target, files, force=force, division=division)
         with new_folder(target, replaces) as folder:
             entries = [_write(folder, file) for file in files]
-            _write(folder, PlannedFile(manifest.MANIFEST, manifest.manifest_text(entries).encode()))
+            listing = manifest.manifest_text(entries).encode()
+            _write(folder, PlannedFile(manifest.MANIFEST, listing))
             accept(folder)
     except OSError as error:
         raise UserError(f"{target}: cannot be written: {reason_of(error)}") from error
@@ -309,8 +338,11 @@ def refuse_to_replace(
     message = lost(target, files, division)
     if message:
         raise UserError(message)
+    if force:
+        return
     built = {path: entry for path, entry in _built(target).items() if path not in TABLES}
-    if not force and (changed := _changes(target, built, files)):
+    changed = _changes(target, built, files)
+    if changed:
         raise UserError(
             f"{target}: this build would change or remove {_named(changed)}; --force allows this"
         )
@@ -362,22 +394,33 @@ def others_in(target: Path, division: str | None) -> Others:
     if division is None or not manifest.is_ours(target):
         return Others()
     built = _built(target)
-    paths = [path.rpartition("/") for path in built if path.startswith("results/")]
-    sets = {folder for folder, _, name in paths if is_result_log(name)}
-    systems = {folder.split("/")[1] for folder in sets}
-    own = {system for system in systems if _division(target, system, built) == division}
-    others = frozenset(folder for folder in sets if folder.split("/")[1] not in own)
-    tops = (
-        *(f"results/{system}/" for system in systems - own),
-        *(f"systems/{system}.json" for system in systems - own),
-        *(f"benchmarks/{folder.rpartition('/')[2]}/" for folder in others),
-    )
+    sets: set[str] = set()
+    tops = []  # the beginnings of their paths
+    is_alone = True
+    for system, folders in _sets_of_systems(built).items():
+        if _division(target, system, built) == division:
+            is_alone = False
+            continue
+        sets |= folders
+        tops += [f"results/{system}/", f"systems/{system}.json"]
+        tops += [f"benchmarks/{folder.rpartition('/')[2]}/" for folder in folders]
     return Others(
         division=next(other for other in DIVISIONS if other != division),
-        sets=others,
-        files={path: entry for path, entry in built.items() if path.startswith(tops)},
-        alone=bool(others) and not own,
+        sets=frozenset(sets),
+        files={path: entry for path, entry in built.items() if path.startswith(tuple(tops))},
+        alone=bool(sets) and is_alone,
     )
+
+
+def _sets_of_systems(paths: Iterable[str]) -> dict[str, set[str]]:
+    """Return the folders of result sets by system."""
+    systems: dict[str, set[str]] = {}
+    for path in paths:
+        folder, _, name = path.rpartition("/")
+        if path.startswith("results/") and is_result_log(name):
+            system = folder.split("/")[1]
+            systems.setdefault(system, set()).add(folder)
+    return systems
 
 
 def _built(target: Path) -> dict[str, manifest.ManifestEntry]:
@@ -386,15 +429,17 @@ def _built(target: Path) -> dict[str, manifest.ManifestEntry]:
         entries = manifest.read_manifest(target)
     except ValueError:  # which _refuse_foreign reports
         return {}
-    there = sorted(e.path for e in walk(target) if e.file and e.link is None)
-    return {path: entries[path] for path in there if path in entries}
+    present = [entry.path for entry in walk(target) if entry.file and entry.link is None]
+    return {path: entries[path] for path in sorted(present) if path in entries}
 
 
 def _division(target: Path, system: str, built: Collection[str]) -> str | None:
     """Return the division in a system description of a tree; None if it cannot be read."""
     path = f"systems/{system}.json"
+    if path not in built:
+        return None
     try:
-        contents = read_json(read_file(target / path, MAX_BYTES)).value if path in built else None
+        contents = read_json(read_file(target / path, MAX_BYTES)).value
     except (OSError, ValueError):
         return None
     return contents.get("division") if isinstance(contents, dict) else None
@@ -423,8 +468,12 @@ def _changes(
 ) -> list[str]:
     """Return the files of a tree, unchanged since they were built, that ``files`` would change."""
     planned = {file.path: file for file in files}
-    changing = [path for path in built if not _stays(target / path, planned.get(path))]
-    return [path for path in changing if _is_as_listed(target / path, built[path])]
+    changing = []
+    for path, entry in built.items():
+        file = target / path
+        if not _stays(file, planned.get(path)) and _is_as_listed(file, entry):
+            changing.append(path)
+    return changing
 
 
 def _refuse_foreign(target: Path, files: Sequence[PlannedFile]) -> None:
@@ -441,12 +490,15 @@ def _refuse_foreign(target: Path, files: Sequence[PlannedFile]) -> None:
     planned = {file.path: file for file in files}
     foreign = []
     for entry in sorted(walk(target), key=lambda entry: entry.path):
-        path = target / entry.path
-        regular = entry.link is None and not entry.special
-        if (entry.folder and entry.link is None) or entry.path == manifest.MANIFEST:
+        is_folder = entry.folder and entry.link is None
+        if is_folder or entry.path == manifest.MANIFEST:
             continue
-        is_built = regular and _is_as_listed(path, entries.get(entry.path))
-        if not is_built and not (regular and _stays(path, planned.get(entry.path))):
+        if entry.link is not None or entry.special:
+            foreign.append(entry.path)
+            continue
+        path = target / entry.path
+        is_built = _is_as_listed(path, entries.get(entry.path))
+        if not is_built and not _stays(path, planned.get(entry.path)):
             foreign.append(entry.path)
     if foreign:
         raise UserError(
@@ -458,7 +510,10 @@ def _refuse_foreign(target: Path, files: Sequence[PlannedFile]) -> None:
 
 
 def _is_as_listed(path: Path, entry: manifest.ManifestEntry | None) -> bool:
-    return entry is not None and (path.stat().st_size, _digest(path)) == (entry.size, entry.sha256)
+    if entry is None:
+        return False
+    size = path.stat().st_size
+    return (size, _digest(path)) == (entry.size, entry.sha256)
 
 
 def _stays(path: Path, planned: PlannedFile | None) -> bool:
@@ -476,5 +531,6 @@ def _digest(content: bytes | Path | Source) -> str:
 
 
 def _named(paths: Sequence[str], separator: str = ", ") -> str:
-    more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
-    return f"{separator.join(paths[:_NAMED])}{more}"
+    names = separator.join(paths[:_NAMED])
+    more = len(paths) - _NAMED
+    return f"{names} and {more} more" if more > 0 else names

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from mlperf_pkg.checks.descriptions import SystemFile, differing
-from mlperf_pkg.commands.diff.runs import BATCH_SIZES, Log, SameRuns, same_runs
+from mlperf_pkg.commands.diff.runs import BATCH_SIZES, ComparedLog, SameRuns, same_runs
 from mlperf_pkg.findings import Finding, Severity, Verdicts
 from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import wording
@@ -29,7 +29,7 @@ def percent(old: float | None, new: float | None) -> float | None:
 # ---- the sides ----------------------------------------------------------------------------
 
 
-class System(Struct, frozen=True):
+class ComparedSystem(Struct, frozen=True):
     """A system description: its path within the input, its id, digest and fields."""
 
     path: str
@@ -38,7 +38,7 @@ class System(Struct, frozen=True):
     fields: Mapping[str, Any]
 
 
-class ResultSet(Struct, frozen=True):
+class ComparedSet(Struct, frozen=True):
     """A result set; ``path`` is its path within the input, without the input's own name.
 
     ``identity`` is as in ``SetContext``. It names a set that ``is_raw``, as several sets of raw
@@ -49,7 +49,7 @@ class ResultSet(Struct, frozen=True):
 
     path: str
     row: ResultSetRow
-    logs: tuple[Log, ...]
+    logs: tuple[ComparedLog, ...]
     findings: tuple[Finding, ...]
     system: SystemFile | None = None
     submitter: str = ""
@@ -80,15 +80,14 @@ class ResultSet(Struct, frozen=True):
     @property
     def hyperparameters(self) -> Mapping[str, frozenset[str | None]]:
         """The values in its runs as JSON, with its batch sizes; None for runs that log none."""
-        keys = {key for log in self.logs for key in log.settings}
-        return {
-            key: frozenset(log.settings.get(key) for log in self.logs)
-            for key in keys
-            if key in BATCH_SIZES or is_hyperparameter(key)
-        }
+        hyperparameters = {}
+        for key in _keys(self.logs):
+            if key in BATCH_SIZES or is_hyperparameter(key):
+                hyperparameters[key] = frozenset(log.settings.get(key) for log in self.logs)
+        return hyperparameters
 
 
-def different_fields(old: ResultSet, new: ResultSet) -> list[str]:
+def different_fields(old: ComparedSet, new: ComparedSet) -> list[str]:
     """Return the names of the fields in which the descriptions of two sets differ.
 
     There are none if one is missing.
@@ -96,7 +95,7 @@ def different_fields(old: ResultSet, new: ResultSet) -> list[str]:
     return differing(old.fields, new.fields) if old.fields and new.fields else []
 
 
-class Side(Struct, frozen=True):
+class ComparedSide(Struct, frozen=True):
     """One of the two versions.
 
     ``findings`` are those outside the result sets; ``files`` are the digests, by path within the
@@ -104,8 +103,8 @@ class Side(Struct, frozen=True):
     """
 
     verdict: Verdicts
-    systems: tuple[System, ...]
-    sets: tuple[ResultSet, ...]
+    systems: tuple[ComparedSystem, ...]
+    sets: tuple[ComparedSet, ...]
     findings: tuple[Finding, ...]
     files: Mapping[str, str]
 
@@ -113,7 +112,7 @@ class Side(Struct, frozen=True):
 # ---- the changes --------------------------------------------------------------------------
 
 
-class Change(Struct, frozen=True):
+class FieldChange(Struct, frozen=True):
     """A value by name, before and after; None if it is missing."""
 
     name: str
@@ -121,7 +120,7 @@ class Change(Struct, frozen=True):
     new: Any
 
 
-class Setting(Struct, frozen=True):
+class SettingValue(Struct, frozen=True):
     """A value of a logged key as JSON, with its number of runs; None: not logged."""
 
     value: str | None
@@ -132,8 +131,8 @@ class SettingChange(Struct, frozen=True):
     """The values of a logged key, the most frequent first."""
 
     key: str
-    old: list[Setting]
-    new: list[Setting]
+    old: list[SettingValue]
+    new: list[SettingValue]
 
 
 class FindingChange(Struct, frozen=True):
@@ -163,17 +162,17 @@ class NameChanges(Struct, frozen=True):
 class SystemChange(Struct, frozen=True):
     """A description before and after; without ``fields``, only its name or layout changed."""
 
-    old: System
-    new: System
-    fields: tuple[Change, ...]
+    old: ComparedSystem
+    new: ComparedSystem
+    fields: tuple[FieldChange, ...]
 
 
 class SetChange(Struct, frozen=True, dict=True):
     """A result set before and after."""
 
-    old: ResultSet
-    new: ResultSet
-    results: tuple[Change, ...]
+    old: ComparedSet
+    new: ComparedSet
+    results: tuple[FieldChange, ...]
     settings: tuple[SettingChange, ...]
     findings: tuple[FindingChange, ...]
     runs: NameChanges
@@ -198,8 +197,9 @@ class SetChange(Struct, frozen=True, dict=True):
     def fields(self) -> list[str]:
         """The fields of its description that changed, without a change of the division."""
         fields = different_fields(self.old, self.new)
-        same_division = self.old.row.division == self.new.row.division
-        return [field for field in fields if same_division or field != "division"]
+        if self.old.row.division != self.new.row.division and "division" in fields:
+            fields.remove("division")
+        return fields
 
     @cached_property
     def hyperparameters(self) -> tuple[str, ...]:
@@ -223,7 +223,7 @@ _FIXING = "submission_rules, Fixing objections"
 _LIMIT = "until Wednesday of week 3"
 
 
-class Kind(StrEnum):
+class ChangeKind(StrEnum):
     """The kind of a change to an entry in the review, with the rule on it and the rule's source."""
 
     def __new__(cls, name: str, rule: str, source: str) -> Self:
@@ -348,7 +348,7 @@ class EntryVerdict(Struct, frozen=True):
     or hyperparameters. ``allowed`` is None if the files do not show whether the ``rule`` allows it.
     """
 
-    kind: Kind
+    kind: ChangeKind
     entry: str
     text: str
     rule: str
@@ -357,20 +357,20 @@ class EntryVerdict(Struct, frozen=True):
     other: str | None = None
 
 
-class Comparison(Struct, frozen=True):
+class VersionComparison(Struct, frozen=True):
     """Everything that changed; ``sets`` also has the unchanged ones, in order of the new side.
 
     ``across_rounds`` are the findings between the sides, if they are of different rounds.
     ``entries`` are the verdicts on changes to single result sets of submissions.
     """
 
-    verdicts: tuple[Change, ...]
+    verdicts: tuple[FieldChange, ...]
     systems: tuple[SystemChange, ...]
-    removed_systems: tuple[System, ...]
-    added_systems: tuple[System, ...]
+    removed_systems: tuple[ComparedSystem, ...]
+    added_systems: tuple[ComparedSystem, ...]
     sets: tuple[SetChange, ...]
-    removed_sets: tuple[ResultSet, ...]
-    added_sets: tuple[ResultSet, ...]
+    removed_sets: tuple[ComparedSet, ...]
+    added_sets: tuple[ComparedSet, ...]
     findings: tuple[FindingChange, ...]
     files: NameChanges
     across_rounds: tuple[Finding, ...] = ()
@@ -379,16 +379,19 @@ class Comparison(Struct, frozen=True):
     @property
     def any(self) -> bool:
         """Whether anything changed."""
-        systems = (*self.systems, *self.removed_systems, *self.added_systems)
-        sets = (*self.removed_sets, *self.added_sets)
-        changed = (self.verdicts, systems, sets, self.findings, self.files.any)
-        return any(changed) or any(change.any for change in self.sets)
+        if self.verdicts or self.findings or self.files.any:
+            return True
+        if self.systems or self.removed_systems or self.added_systems:
+            return True
+        if self.removed_sets or self.added_sets:
+            return True
+        return any(change.any for change in self.sets)
 
 
 # ---- the comparison -----------------------------------------------------------------------
 
 
-def compare(old: Side, new: Side) -> Comparison:
+def compare(old: ComparedSide, new: ComparedSide) -> VersionComparison:
     """Return what changed from ``old`` to ``new``.
 
     Systems are paired by their path; result sets by their name, or by path, system and benchmark,
@@ -397,31 +400,30 @@ def compare(old: Side, new: Side) -> Comparison:
     """
     systems, removed_systems, added_systems = paired(old.systems, new.systems, _SYSTEM_KEYS)
     sets, removed_sets, added_sets = paired(old.sets, new.sets, _SET_KEYS)
-    return Comparison(
-        verdicts=tuple(_differing(asdict(old.verdict), asdict(new.verdict))),
-        systems=tuple(
-            SystemChange(before, after, tuple(_differing(before.fields, after.fields)))
-            for before, after in systems
-            if (before.path, before.digest) != (after.path, after.digest)
-        ),
+    set_changes = [set_change(*pair) for pair in sets]
+    verdicts = _differing(asdict(old.verdict), asdict(new.verdict))
+    findings = _finding_changes(old.findings, new.findings)
+    return VersionComparison(
+        verdicts=tuple(verdicts),
+        systems=tuple(_system_changes(systems)),
         removed_systems=tuple(removed_systems),
         added_systems=tuple(added_systems),
-        sets=tuple(set_change(*pair) for pair in sets),
+        sets=tuple(set_changes),
         removed_sets=tuple(removed_sets),
         added_sets=tuple(added_sets),
-        findings=tuple(_finding_changes(old.findings, new.findings)),
+        findings=tuple(findings),
         files=_names(old.files, new.files),
     )
 
 
 # ---- pairs --------------------------------------------------------------------------------
 
-_SYSTEM_KEYS: tuple[_Key[System], ...] = (
+_SYSTEM_KEYS: tuple[_Key[ComparedSystem], ...] = (
     lambda system: system.path,
     lambda system: system.id,
     lambda _: "the only one",
 )
-_SET_KEYS: tuple[_Key[ResultSet], ...] = (
+_SET_KEYS: tuple[_Key[ComparedSet], ...] = (
     lambda result: (result.name, result.row.round, result.row.system, result.row.division),
     lambda result: (result.name, result.row.system, result.row.benchmark, result.row.division),
     lambda result: (result.path, result.row.system, result.row.benchmark),
@@ -440,98 +442,143 @@ def paired(
     """
     partners: dict[int, int] = {}  # of new items
     for key in keys:
-        before = _unique(old, key)
-        after = _unique(new, key)
+        old_indices = _unique(old, key)
+        new_indices = _unique(new, key)
         taken = set(partners.values())
-        for name, index in after.items():
-            if name in before and index not in partners and before[name] not in taken:
-                partners[index] = before[name]
+        for value, index in new_indices.items():
+            partner = old_indices.get(value)
+            if partner is not None and index not in partners and partner not in taken:
+                partners[index] = partner
     taken = set(partners.values())
     pairs = [(old[partner], new[index]) for index, partner in sorted(partners.items())]
-    removed = [item for i, item in enumerate(old) if i not in taken]
-    return pairs, removed, [item for i, item in enumerate(new) if i not in partners]
+    removed = [item for index, item in enumerate(old) if index not in taken]
+    added = [item for index, item in enumerate(new) if index not in partners]
+    return pairs, removed, added
 
 
 def _unique(items: Sequence[_Item], key: _Key[_Item]) -> dict[Hashable, int]:
     """Return the indices of items by key, without keys that several have."""
-    counts = Counter(key(item) for item in items)
-    return {key(item): index for index, item in enumerate(items) if counts[key(item)] == 1}
+    values = [key(item) for item in items]
+    counts = Counter(values)
+    return {value: index for index, value in enumerate(values) if counts[value] == 1}
 
 
 # ---- changes ------------------------------------------------------------------------------
 
 
-def _differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
-    for name in [*old, *(name for name in new if name not in old)]:
+def _differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[FieldChange]:
+    for name in dict.fromkeys([*old, *new]):
         before = as_json(old.get(name))
         after = as_json(new.get(name))
         if before != after:
-            yield Change(name, before, after)
+            yield FieldChange(name, before, after)
 
 
-def set_change(old: ResultSet, new: ResultSet) -> SetChange:
+def _system_changes(
+    pairs: Iterable[tuple[ComparedSystem, ComparedSystem]],
+) -> Iterator[SystemChange]:
+    for old, new in pairs:
+        if old.path != new.path or old.digest != new.digest:
+            fields = _differing(old.fields, new.fields)
+            yield SystemChange(old, new, tuple(fields))
+
+
+def set_change(old: ComparedSet, new: ComparedSet) -> SetChange:
     """Return what changed in a result set."""
     # Logs of equal bytes are the same run, whatever their names.
-    before, after = (Counter(log.digest for log in logs) for logs in (old.logs, new.logs))
-    same = before & after
+    old_digests = Counter(log.digest for log in old.logs)
+    new_digests = Counter(log.digest for log in new.logs)
+    same = old_digests & new_digests
+    results = _differing(_results(old.row), _results(new.row))
+    settings = _setting_changes(old.logs, new.logs)
+    findings = _finding_changes(old.findings, new.findings)
+    old_names = _without(old.logs, same)
+    new_names = _without(new.logs, same)
     return SetChange(
         old=old,
         new=new,
-        results=tuple(_differing(_results(old.row), _results(new.row))),
-        settings=tuple(_setting_changes(old.logs, new.logs)),
-        findings=tuple(_finding_changes(old.findings, new.findings)),
-        runs=_names(_without(old.logs, same), _without(new.logs, same), same.total()),
+        results=tuple(results),
+        settings=tuple(settings),
+        findings=tuple(findings),
+        runs=_names(old_names, new_names, same.total()),
         same=same_runs(old.logs, new.logs),
     )
 
 
+_OF_SET = ("system", "scaling", "division", "round", "runs_found", "runs_required")
+_OF_SCORE = ("score_minutes", "official_minutes", "scaling_factor", "energy_joules")
+
+
 def _results(row: ResultSetRow) -> dict[str, Any]:
-    of_set = ("system", "scaling", "division", "round", "runs_found", "runs_required")
-    of_score = ("score_minutes", "official_minutes", "scaling_factor", "energy_joules")
-    return {
-        **{name.removesuffix("_found"): getattr(row, name) for name in of_set + of_score},
-        "rcp": wording.rcp_state(row),
-        "rcp_margin_percent": row.rcp and row.rcp.margin_percent,
-        **asdict(row.verdict),
-    }
+    results = {}
+    for name in _OF_SET + _OF_SCORE:
+        results[name.removesuffix("_found")] = getattr(row, name)
+    results["rcp"] = wording.rcp_state(row)
+    results["rcp_margin_percent"] = row.rcp and row.rcp.margin_percent
+    return results | asdict(row.verdict)
 
 
-def _setting_changes(old: Sequence[Log], new: Sequence[Log]) -> Iterator[SettingChange]:
+def _keys(logs: Iterable[ComparedLog]) -> set[str]:
+    """Return the keys of the settings of all logs."""
+    keys: set[str] = set()
+    for log in logs:
+        keys.update(log.settings)
+    return keys
+
+
+def _setting_changes(
+    old: Sequence[ComparedLog], new: Sequence[ComparedLog]
+) -> Iterator[SettingChange]:
     """Yield keys with other values, or with the same in other runs if there are as many runs."""
-    for key in sorted({key for log in (*old, *new) for key in log.settings}):
-        before, after = (Counter(log.settings.get(key) for log in logs) for logs in (old, new))
-        same = before == after if len(old) == len(new) else before.keys() == after.keys()
-        if not same:
-            yield SettingChange(key, _by_frequency(before), _by_frequency(after))
+    for key in sorted(_keys(old) | _keys(new)):
+        old_runs = Counter(log.settings.get(key) for log in old)
+        new_runs = Counter(log.settings.get(key) for log in new)
+        if len(old) == len(new):
+            is_same = old_runs == new_runs
+        else:
+            is_same = old_runs.keys() == new_runs.keys()
+        if not is_same:
+            yield SettingChange(key, _by_frequency(old_runs), _by_frequency(new_runs))
 
 
-def _by_frequency(values: Counter[str | None]) -> list[Setting]:
-    ordered = sorted(values.items(), key=lambda item: (-item[1], item[0] or ""))
-    return [Setting(*item) for item in ordered]
+def _by_frequency(runs: Counter[str | None]) -> list[SettingValue]:
+    """Return the values with their numbers of runs, the most frequent first."""
+    values = [SettingValue(value, number) for value, number in runs.items()]
+    return sorted(values, key=lambda setting: (-setting.runs, setting.value or ""))
 
 
 def _finding_changes(old: Iterable[Finding], new: Iterable[Finding]) -> Iterator[FindingChange]:
     """Yield the codes that were found more often, or less often, than before."""
-    before, after = (by_key((f.code, f) for f in findings) for findings in (old, new))
-    for code in sorted(before.keys() | after.keys()):
-        counts = [sum(f.count for f in side.get(code, ())) for side in (before, after)]
-        if counts[0] != counts[1]:
-            first = (after.get(code) or before[code])[0]
-            yield FindingChange(code, first.severity, first.text, *counts)
+    old_findings = by_key((finding.code, finding) for finding in old)
+    new_findings = by_key((finding.code, finding) for finding in new)
+    for code in sorted(old_findings.keys() | new_findings.keys()):
+        before = old_findings.get(code, [])
+        after = new_findings.get(code, [])
+        old_count = sum(finding.count for finding in before)
+        new_count = sum(finding.count for finding in after)
+        if old_count != new_count:
+            first = [*after, *before][0]
+            yield FindingChange(code, first.severity, first.text, old_count, new_count)
 
 
-def _without(logs: Sequence[Log], digests: Counter[str]) -> dict[str, str]:
+def _without(logs: Sequence[ComparedLog], digests: Counter[str]) -> dict[str, str]:
     """Return the digests of logs by name, without as many of each as ``digests`` counts."""
     names = by_key((log.digest, log.name) for log in logs)
-    return {name: digest for digest, same in names.items() for name in same[digests[digest] :]}
+    others = {}
+    for digest, same in names.items():
+        for name in same[digests[digest] :]:
+            others[name] = digest
+    return others
 
 
 def _names(old: Mapping[str, str], new: Mapping[str, str], unchanged: int = 0) -> NameChanges:
-    both = old.keys() & new.keys()
-    changed = sorted(name for name in both if old[name] != new[name])
-    return NameChanges(
-        unchanged=unchanged + len(both) - len(changed),
-        changed=tuple(changed),
-        removed=tuple(sorted(old.keys() - new.keys())),
-        added=tuple(sorted(new.keys() - old.keys())),
-    )
+    """Return the changes of files with these digests by name, and of more that are unchanged."""
+    changed = []
+    for name in sorted(old.keys() & new.keys()):
+        if old[name] == new[name]:
+            unchanged += 1
+        else:
+            changed.append(name)
+    removed = sorted(old.keys() - new.keys())
+    added = sorted(new.keys() - old.keys())
+    return NameChanges(unchanged, tuple(changed), tuple(removed), tuple(added))

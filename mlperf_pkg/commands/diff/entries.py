@@ -1,22 +1,29 @@
 """The changes to the entries of a round in its review, and the rules on them.
 
-A kind of change is a member of ``Kind``, which has its rule, and is found by a function here.
+A kind of change is a member of ``ChangeKind``, which has its rule, and is found by a function here.
 """
 
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, product
 
 from msgspec import Struct
 
 from mlperf_pkg.checks.copies import AVAILABLE, is_same_submitter
 from mlperf_pkg.checks.descriptions import PREVIEW, category
-from mlperf_pkg.commands.diff import changes
-from mlperf_pkg.commands.diff.changes import EntryVerdict, Kind, ResultSet, SetChange, Side
+from mlperf_pkg.commands.diff.changes import (
+    ChangeKind,
+    ComparedSet,
+    ComparedSide,
+    EntryVerdict,
+    SetChange,
+    VersionComparison,
+    different_fields,
+    paired,
+    set_change,
+)
 from mlperf_pkg.commands.diff.runs import BATCH_SIZES, NAMES
 from mlperf_pkg.findings import Verdict, in_words
-from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import wording
 
 _NODES = "number_of_nodes"
@@ -26,7 +33,10 @@ _LEAST_CHANGE = 0.05  # percent; less is shown as 0.0
 
 
 def entry_verdicts(
-    comparison: changes.Comparison, old: Side, new: Side, lenders: Sequence[ResultSet]
+    comparison: VersionComparison,
+    old: ComparedSide,
+    new: ComparedSide,
+    lenders: Sequence[ComparedSet],
 ) -> tuple[EntryVerdict, ...]:
     """Return the verdicts on the entries of submissions, in the order of their paths.
 
@@ -35,69 +45,107 @@ def entry_verdicts(
     if the sides have no common submitter, unless one of them is empty: they are not versions of
     each other.
     """
-    names = [{item.submitter for item in side.sets} for side in (old, new)]
-    if all(names) and not any(is_same_submitter(*both) for both in product(*names)):
+    if not _are_versions(old.sets, new.sets):
         return ()
-    before, after = ({result_set.row.round for result_set in side.sets} for side in (old, new))
-    one_round = len(before | after) == 1
-    changed, withdrawn, added = _pairs(comparison, one_round=one_round)
-    # The first set that has each run.
-    owners = {log.run: item for item in reversed(old.sets) for log in item.logs}
+    old_rounds = {result_set.row.round for result_set in old.sets}
+    new_rounds = {result_set.row.round for result_set in new.sets}
+    is_one_round = len(old_rounds | new_rounds) == 1
+    entries = _paired_entries(comparison, one_round=is_one_round)
+    owners = _owners(old.sets)
+
     verdicts: list[EntryVerdict] = []
-    for change in changed:
+    for change in entries.changed:
         copies = list(_copies(change.old, change.new, owners))
-        # Who has the runs of others has borrowed nothing.
-        verdicts += copies + list(_changes(change, old.sets, () if copies else lenders))
-    for item in withdrawn:
-        if item.row.round in (after or before):
-            verdicts.append(Kind.WITHDRAWN.verdict(item.name, item.in_short, allowed=True))
-    for item in added:
-        copies = list(_copies(None, item, owners))
-        if not copies and item.row.round in before:
-            copies = [Kind.ADDED.verdict(item.name, item.in_short)]
         verdicts += copies
-    if not one_round:
-        verdicts += chain.from_iterable(map(_availability, comparison.sets))
-    elif changed or withdrawn or added:
+        # Who has the runs of others has borrowed nothing.
+        verdicts += _changes(change, old.sets, () if copies else lenders)
+    for entry in entries.withdrawn:
+        if entry.row.round in (new_rounds or old_rounds):
+            kind = ChangeKind.WITHDRAWN
+            verdicts.append(kind.verdict(entry.name, entry.in_short, allowed=True))
+    for entry in entries.added:
+        copies = list(_copies(None, entry, owners))
+        verdicts += copies
+        if not copies and entry.row.round in old_rounds:
+            verdicts.append(ChangeKind.ADDED.verdict(entry.name, entry.in_short))
+    if not is_one_round:
+        for change in comparison.sets:
+            verdicts += _availability(change)
+    elif entries.any:
         verdicts += _files(comparison)
-    kinds = tuple(Kind)
-    return tuple(sorted(verdicts, key=lambda item: (item.entry, kinds.index(item.kind))))
+    kinds = tuple(ChangeKind)
+    verdicts.sort(key=lambda verdict: (verdict.entry, kinds.index(verdict.kind)))
+    return tuple(verdicts)
+
+
+def _are_versions(old: Iterable[ComparedSet], new: Iterable[ComparedSet]) -> bool:
+    """Return whether the sides have a common submitter, or one of them is empty."""
+    old_submitters = {result_set.submitter for result_set in old}
+    new_submitters = {result_set.submitter for result_set in new}
+    if not old_submitters or not new_submitters:
+        return True
+    for submitter in old_submitters:
+        if any(is_same_submitter(submitter, name) for name in new_submitters):
+            return True
+    return False
+
+
+def _owners(sets: Iterable[ComparedSet]) -> dict[Hashable, ComparedSet]:
+    """Return the first set that has each run."""
+    owners: dict[Hashable, ComparedSet] = {}
+    for result_set in sets:
+        for log in result_set.logs:
+            owners.setdefault(log.run, result_set)
+    return owners
 
 
 # ---- pairs --------------------------------------------------------------------------------
 
 
-def _pairs(
-    comparison: changes.Comparison, *, one_round: bool
-) -> tuple[list[SetChange], list[ResultSet], list[ResultSet]]:
-    """Return the entries that changed, each with its counterpart of the same submitter and round.
+class _PairedEntries(Struct, frozen=True):
+    """The entries that changed, those that were withdrawn, and those that were added."""
 
-    With them come the entries that were withdrawn, and those that were added.
-    """
+    changed: list[SetChange]
+    withdrawn: list[ComparedSet]
+    added: list[ComparedSet]
+
+    @property
+    def any(self) -> bool:
+        """Whether there are any."""
+        return bool(self.changed or self.withdrawn or self.added)
+
+
+def _paired_entries(comparison: VersionComparison, *, one_round: bool) -> _PairedEntries:
+    """Return the entries, each with its counterpart of the same submitter and round."""
     changed: list[SetChange] = []
     removed = list(comparison.removed_sets)
     added = list(comparison.added_sets)
     for change in comparison.sets:
-        before = change.old
-        after = change.new
-        names = (before.submitter, after.submitter)
-        if before.row.round == after.row.round and is_same_submitter(*names):
+        old = change.old
+        new = change.new
+        is_same_round = old.row.round == new.row.round
+        if is_same_round and is_same_submitter(old.submitter, new.submitter):
             changed.append(change)
         else:
-            removed.append(before)
-            added.append(after)
-    for key in (_runs, _benchmark) if one_round else ():
-        both, removed, added = changes.paired(removed, added, [key])
-        changed += [changes.set_change(*pair) for pair in both]
-    gone, come = ([item for item in items if item.submitter] for items in (removed, added))
-    return [one for one in changed if one.old.submitter and one.new.submitter], gone, come
+            removed.append(old)
+            added.append(new)
+    if one_round:
+        for key in (_runs, _benchmark):
+            pairs, removed, added = paired(removed, added, [key])
+            changed += [set_change(old, new) for old, new in pairs]
+    return _PairedEntries(
+        changed=[change for change in changed if change.old.submitter and change.new.submitter],
+        withdrawn=[result_set for result_set in removed if result_set.submitter],
+        added=[result_set for result_set in added if result_set.submitter],
+    )
 
 
-def _runs(result_set: ResultSet) -> Hashable:
-    return (result_set.submitter, *sorted(repr(log.run) for log in result_set.logs))
+def _runs(result_set: ComparedSet) -> Hashable:
+    runs = sorted(repr(log.run) for log in result_set.logs)
+    return (result_set.submitter, *runs)
 
 
-def _benchmark(result_set: ResultSet) -> Hashable:
+def _benchmark(result_set: ComparedSet) -> Hashable:
     row = result_set.row
     return (row.submitter, row.benchmark, row.division)
 
@@ -106,54 +154,72 @@ def _benchmark(result_set: ResultSet) -> Hashable:
 
 
 def _copies(
-    old: ResultSet | None, new: ResultSet, owners: Mapping[Hashable, ResultSet]
+    old: ComparedSet | None, new: ComparedSet, owners: Mapping[Hashable, ComparedSet]
 ) -> Iterator[EntryVerdict]:
     """Yield the verdicts on runs of other entries of the old side."""
-    own = {None, *(log.run for log in old.logs)} if old else {None}
-    runs_of_others = (log.run for log in new.logs if log.run in owners and log.run not in own)
-    originals = by_key((owners[run].name, owners[run]) for run in runs_of_others)
-    for name, (original, *more) in sorted(originals.items()):
-        text = f"{1 + len(more)} of {wording.counted(len(new.logs), 'run')} from {name}"
+    own_runs: set[Hashable] = {None}
+    if old:
+        own_runs.update(log.run for log in old.logs)
+    copied: Counter[str] = Counter()  # runs by the name of the set that has the originals
+    originals: dict[str, ComparedSet] = {}
+    for log in new.logs:
+        original = owners.get(log.run)
+        if original and log.run not in own_runs:
+            copied[original.name] += 1
+            originals.setdefault(original.name, original)
+    runs = wording.counted(len(new.logs), "run")
+    for name, original in sorted(originals.items()):
+        text = f"{copied[name]} of {runs} from {name}"
         if original.row.round == new.row.round:
-            yield Kind.COPIED.verdict(new.name, text, allowed=False, other=name)
+            yield ChangeKind.COPIED.verdict(new.name, text, allowed=False, other=name)
             continue
         problem = _problem_of_resubmission(original, new)
-        text += f" of round {original.row.round}; {problem or 'with the same description'}"
-        yield Kind.RESUBMITTED.verdict(new.name, text, allowed=not problem, other=name)
+        judgement = problem or "with the same description"
+        text += f" of round {original.row.round}; {judgement}"
+        kind = ChangeKind.RESUBMITTED
+        yield kind.verdict(new.name, text, allowed=not problem, other=name)
 
 
-def _problem_of_resubmission(original: ResultSet, new: ResultSet) -> str:
+def _problem_of_resubmission(original: ComparedSet, new: ComparedSet) -> str:
     if not is_same_submitter(original.submitter, new.submitter):
         return "of another submitter"
     if original.system is None or new.system is None:
         return "without a description"
-    statuses = [category(str(item.fields.get("status"))) for item in (original, new)]
-    if statuses[0] == PREVIEW != statuses[1]:
+    if _status(original) == PREVIEW and _status(new) != PREVIEW:
         return "of a Preview"
-    fields = changes.different_fields(original, new)
+    fields = different_fields(original, new)
     if fields:
         return f"with another description: {in_words(fields, 's')}"
-    return "the logs fail the rules" if new.row.verdict.rules is Verdict.FAIL else ""
+    if new.row.verdict.rules is Verdict.FAIL:
+        return "the logs fail the rules"
+    return ""
+
+
+def _status(result_set: ComparedSet) -> str | None:
+    """Return the category of the availability of a system."""
+    return category(str(result_set.fields.get("status")))
 
 
 # ---- other files --------------------------------------------------------------------------
 
 
-def _files(comparison: changes.Comparison) -> Iterator[EntryVerdict]:
+def _files(comparison: VersionComparison) -> Iterator[EntryVerdict]:
     """Yield the verdicts on benchmarks whose code changed, unless it was only removed.
 
     Also yield those on sets whose factor of the score was written, changed or removed.
     """
     files = comparison.files
-    there = list(map(_code_folder, (*files.changed, *files.added)))
-    counts = Counter([*there, *map(_code_folder, files.removed)])
-    for folder in sorted({*there} - {""}):
-        yield Kind.CODE.verdict(folder, wording.counted(counts[folder], "file"))
+    present = [_code_folder(path) for path in (*files.changed, *files.added)]
+    removed = [_code_folder(path) for path in files.removed]
+    counts = Counter([*present, *removed])
+    for folder in sorted(set(present)):
+        if folder:
+            yield ChangeKind.CODE.verdict(folder, wording.counted(counts[folder], "file"))
     for word in ("changed", "added", "removed"):
         for path in getattr(files, word):
             folder, _, name = path.rpartition("/")
             if name == _SCALING:
-                yield Kind.SCALING.verdict(folder, f"{name} {word}")
+                yield ChangeKind.SCALING.verdict(folder, f"{name} {word}")
 
 
 def _code_folder(path: str) -> str:
@@ -166,83 +232,116 @@ def _code_folder(path: str) -> str:
 
 
 def _changes(
-    change: SetChange, originals: Sequence[ResultSet], lenders: Sequence[ResultSet]
+    change: SetChange, originals: Sequence[ComparedSet], lenders: Sequence[ComparedSet]
 ) -> Iterator[EntryVerdict]:
     old = change.old
-    path = change.new.name
-    divisions = [(item.row.division or "").lower() for item in (old, change.new)]
-    if divisions == ["closed", "open"]:
-        yield Kind.TO_OPEN.verdict(path, change.new.in_short, allowed=True)
-    elif divisions == ["open", "closed"]:
-        yield Kind.TO_CLOSED.verdict(path, change.new.in_short, allowed=False)
-    if old.name != path and not change.scales:
-        kind = Kind.RENAMED if len(change.new.logs) > change.same.new else Kind.AGAIN
-        yield kind.verdict(path, f"was {old.name}", other=old.name)
-    borrowed = list(_borrowings(change, originals, lenders))
-    yield from borrowed
+    new = change.new
+    yield from _division(change)
+    if old.name != new.name and not change.scales:
+        has_old_runs = len(new.logs) > change.same.new
+        kind = ChangeKind.RENAMED if has_old_runs else ChangeKind.AGAIN
+        yield kind.verdict(new.name, f"was {old.name}", other=old.name)
+    borrowings = list(_borrowings(change, originals, lenders))
+    yield from borrowings
     yield from _description(change)
-    is_allowed = any(item.kind is Kind.BORROWED and item.allowed for item in borrowed) or None
-    # Moving to another division edits what the logs say of it.
-    expected = f"{NAMES} altered" if divisions[0] != divisions[1] else ""
-    yield from _logs(change, expected, allowed=is_allowed)
-    yield from _score(change, allowed=is_allowed)
+    allowed = None
+    for verdict in borrowings:
+        if verdict.kind is ChangeKind.BORROWED and verdict.allowed:
+            allowed = True
+    yield from _logs(change, allowed=allowed)
+    yield from _score(change, allowed=allowed)
+
+
+def _division_of(result_set: ComparedSet) -> str:
+    return (result_set.row.division or "").lower()
+
+
+def _division(change: SetChange) -> Iterator[EntryVerdict]:
+    """Yield the verdict on an entry that moved to the other division."""
+    new = change.new
+    divisions = (_division_of(change.old), _division_of(new))
+    if divisions == ("closed", "open"):
+        yield ChangeKind.TO_OPEN.verdict(new.name, new.in_short, allowed=True)
+    elif divisions == ("open", "closed"):
+        yield ChangeKind.TO_CLOSED.verdict(new.name, new.in_short, allowed=False)
 
 
 def _description(change: SetChange) -> Iterator[EntryVerdict]:
     """Yield the verdicts on the description of an entry: its fields, and what the logs say."""
-    path = change.new.name
+    old = change.old
+    new = change.new
     runs = "new runs" if change.same.new else "the same runs"
     yield from _availability(change)
-    if _NODES in change.fields:
-        numbers = (str(item.fields.get(_NODES)) for item in (change.old, change.new))
-        yield Kind.NODES.verdict(path, f"{' to '.join(numbers)} ({runs})")
-    others = [field for field in change.fields if field not in (_NODES, "status")]
-    if others:
-        yield Kind.DESCRIPTION.verdict(path, f"{in_words(others, 's')} ({runs})")
-    before = {finding.code for finding in change.old.findings}
-    for finding in change.new.findings:
-        if finding.code in _AGAINST_LOGS and finding.code not in before:
-            yield Kind.AGAINST_LOGS.verdict(path, finding.text)
+    other_fields = list(change.fields)
+    if _NODES in other_fields:
+        other_fields.remove(_NODES)
+        nodes = f"{old.fields.get(_NODES)} to {new.fields.get(_NODES)}"
+        yield ChangeKind.NODES.verdict(new.name, f"{nodes} ({runs})")
+    if "status" in other_fields:
+        other_fields.remove("status")  # see _availability
+    if other_fields:
+        names = in_words(other_fields, "s")
+        yield ChangeKind.DESCRIPTION.verdict(new.name, f"{names} ({runs})")
+    old_codes = {finding.code for finding in old.findings}
+    for finding in new.findings:
+        if finding.code in _AGAINST_LOGS and finding.code not in old_codes:
+            yield ChangeKind.AGAINST_LOGS.verdict(new.name, finding.text)
 
 
-def _logs(change: SetChange, expected: str, *, allowed: bool | None) -> Iterator[EntryVerdict]:
-    """Yield the verdicts on the logs of an entry: copied, edited (but as expected), replaced."""
+def _logs(change: SetChange, *, allowed: bool | None) -> Iterator[EntryVerdict]:
+    """Yield the verdicts on the logs of an entry: copied, edited, replaced."""
     old = change.old
     new = change.new
     same = change.same
-    if same.copied:
+    copied = len(same.copied)
+    if copied:
         names = in_words([f"{run.old} as {run.new}" for run in same.copied], "s")
-        text = f"{wording.counted(len(same.copied), 'run')} from this entry itself: {names}"
-        yield Kind.COPIED.verdict(new.name, text, allowed=False, other=old.name)
-    edits = Counter(edit.what for run in same.edited for edit in run.edits)
-    logs = {what: wording.counted(number, "log") for what, number in edits.items()}
-    texts = [f"{what} in {number}" for what, number in logs.items() if what != expected]
-    if texts:
-        yield Kind.EDITED.verdict(new.name, "; ".join(texts))
-    if same.new or change.gone > len(same.copied):
-        text = f"{same.new} of {wording.counted(len(new.logs), 'run')} new, {change.gone} gone"
-        yield Kind.RUNS.verdict(new.name, text, allowed=allowed)
+        text = f"{wording.counted(copied, 'run')} from this entry itself: {names}"
+        yield ChangeKind.COPIED.verdict(new.name, text, allowed=False, other=old.name)
+    edits = _edits(change)
+    if edits:
+        yield ChangeKind.EDITED.verdict(new.name, edits)
+    if same.new or change.gone > copied:
+        runs = wording.counted(len(new.logs), "run")
+        text = f"{same.new} of {runs} new, {change.gone} gone"
+        yield ChangeKind.RUNS.verdict(new.name, text, allowed=allowed)
+
+
+def _edits(change: SetChange) -> str:
+    """Return what was edited in how many logs, except what a move to another division edits."""
+    counts: Counter[str] = Counter()
+    for run in change.same.edited:
+        counts.update(edit.what for edit in run.edits)
+    if _division_of(change.old) != _division_of(change.new):
+        del counts[f"{NAMES} altered"]
+    texts = [f"{what} in {wording.counted(number, 'log')}" for what, number in counts.items()]
+    return "; ".join(texts)
 
 
 def _availability(change: SetChange) -> Iterator[EntryVerdict]:
     """Yield the verdict on an entry whose system has another availability than before."""
-    statuses = [str(item.fields.get("status")) for item in (change.old, change.new)]
-    old, new = map(category, statuses)
+    old = _status(change.old)
+    new = _status(change.new)
     if old and new and old != new:
         is_of_one_round = change.old.row.round == change.new.row.round
         is_early = old == "research" and new in AVAILABLE and not is_of_one_round
         allowed = False if is_early else None
-        yield Kind.AVAILABILITY.verdict(change.new.name, " to ".join(statuses), allowed=allowed)
+        text = f"{change.old.fields.get('status')} to {change.new.fields.get('status')}"
+        yield ChangeKind.AVAILABILITY.verdict(change.new.name, text, allowed=allowed)
 
 
 def _score(change: SetChange, *, allowed: bool | None) -> Iterator[EntryVerdict]:
-    old, new = (item.row.score_minutes for item in (change.old, change.new))
-    share = change.percent
-    if old != new and (share is None or abs(share) >= _LEAST_CHANGE):
-        by = "" if share is None else f"by {share:+.1f} %: "
-        runs = "" if change.same.new or change.gone else ", with the same runs"
-        text = f"{by}{wording.minutes(old)} to {wording.minutes(new)} minutes{runs}"
-        yield Kind.SCORE.verdict(change.new.name, text, allowed=allowed)
+    old = change.old.row.score_minutes
+    new = change.new.row.score_minutes
+    percent = change.percent
+    if old == new or (percent is not None and abs(percent) < _LEAST_CHANGE):
+        return
+    text = f"{wording.minutes(old)} to {wording.minutes(new)} minutes"
+    if percent is not None:
+        text = f"by {percent:+.1f} %: {text}"
+    if not change.same.new and not change.gone:
+        text += ", with the same runs"
+    yield ChangeKind.SCORE.verdict(change.new.name, text, allowed=allowed)
 
 
 # ---- borrowed hyperparameters ---------------------------------------------------------------
@@ -259,53 +358,68 @@ class _Loan(Struct, frozen=True):
     ``number`` is that of both, and ``taken`` that of those in common that changed in the review.
     """
 
-    lender: ResultSet
+    lender: ComparedSet
     number: int
     taken: int
     different: list[str]
 
 
 def _borrowings(
-    change: SetChange, originals: Sequence[ResultSet], lenders: Iterable[ResultSet]
+    change: SetChange, originals: Sequence[ComparedSet], lenders: Iterable[ComparedSet]
 ) -> Iterator[EntryVerdict]:
     """Yield the verdicts on changes of the hyperparameters and the scale of an entry.
 
     ``originals`` are the sets of the old side, ``lenders`` those of the whole round.
     """
     loan = None
-    is_open = (change.new.row.division or "").lower() == "open"
+    is_open = _division_of(change.new) == "open"
     if not (is_open or BATCH_SIZES.issuperset(change.hyperparameters)):
         loan = _find_loan(change, lenders)
-    if change.hyperparameters:
-        yield _borrowed(change, loan) if loan else _changed(change, allowed=is_open or None)
-    if change.scales and is_open:
-        old, new = change.scales
-        yield Kind.SCALE.verdict(change.new.name, f"{old} to {new} accelerators")
-    elif change.scales:
-        yield _scaled(change, change.scales, originals, borrowed=loan is not None)
+    if loan:
+        yield _borrowed(change, loan)
+    elif change.hyperparameters:
+        yield _changed(change, allowed=is_open or None)
+    scales = change.scales
+    if scales and is_open:
+        text = f"{scales[0]} to {scales[1]} accelerators"
+        yield ChangeKind.SCALE.verdict(change.new.name, text)
+    elif scales:
+        yield _scaled(change, scales, originals, borrowed=loan is not None)
 
 
 def _changed(change: SetChange, *, allowed: bool | None) -> EntryVerdict:
-    sides = [item.hyperparameters for item in (change.old, change.new)]
-    words = []
+    old = change.old.hyperparameters
+    new = change.new.hyperparameters
+    texts = []
     for key in change.hyperparameters:
-        values = (sorted(v or "not logged" for v in side.get(key, (None,))) for side in sides)
-        words.append(f"{key} {' -> '.join(in_words(of_side, 's') for of_side in values)}")
-    return Kind.HYPERPARAMETERS.verdict(change.new.name, in_words(words, "s"), allowed=allowed)
+        old_values = _logged_values(old.get(key))
+        new_values = _logged_values(new.get(key))
+        texts.append(f"{key} {old_values} -> {new_values}")
+    text = in_words(texts, "s")
+    return ChangeKind.HYPERPARAMETERS.verdict(change.new.name, text, allowed=allowed)
+
+
+def _logged_values(values: Iterable[str | None] | None) -> str:
+    """Return the values of a key in words; None is that of runs that do not log it."""
+    if values is None:
+        return "not logged"
+    texts = sorted(value or "not logged" for value in values)
+    return in_words(texts, "s")
 
 
 def _borrowed(change: SetChange, loan: _Loan) -> EntryVerdict:
     path = loan.lender.name
     different = loan.different
-    kind = Kind.BORROWED
-    text = f"all {loan.number} hyperparameters of {path}"
+    problems = list(_problems(change))
     if different:
-        kind = Kind.BORROWED_IN_PART
+        kind = ChangeKind.BORROWED_IN_PART
         same = loan.number - len(different)
         text = f"{same} of {loan.number} from {path}; different: {in_words(different, 's')}"
-    problems = list(_problems(change))
-    allowed = not problems and not different
+    else:
+        kind = ChangeKind.BORROWED
+        text = f"all {loan.number} hyperparameters of {path}"
     text = "; ".join([text, *problems])
+    allowed = not problems and not different
     return kind.verdict(change.new.name, text, allowed=allowed, other=path)
 
 
@@ -314,39 +428,54 @@ def _problems(change: SetChange) -> Iterator[str]:
     benchmark = change.new.row.benchmark
     if benchmark in _NOT_LENT:
         yield f"not allowed for {benchmark}"
-    ignored = _NO_SYSTEM | (_OF_SCALE if change.scales else frozenset())
-    for word, fields in (
-        ("software", [field for field in change.fields if field in _SOFTWARE]),
-        ("system", [field for field in change.fields if field not in ignored]),
-    ):
-        if fields:
-            yield f"{word} changed: {in_words(fields, 's')}"
-    old = len(change.new.logs) - change.same.new
-    if old:
-        yield f"{wording.counted(old, 'run')} of the earlier entry"
+    software = [field for field in change.fields if field in _SOFTWARE]
+    if software:
+        yield f"software changed: {in_words(software, 's')}"
+    ignored = _NO_SYSTEM
+    if change.scales:
+        ignored |= _OF_SCALE
+    system = [field for field in change.fields if field not in ignored]
+    if system:
+        yield f"system changed: {in_words(system, 's')}"
+    old_runs = len(change.new.logs) - change.same.new
+    if old_runs:
+        yield f"{wording.counted(old_runs, 'run')} of the earlier entry"
 
 
 def _scaled(
-    change: SetChange, scales: tuple[int, int], originals: Sequence[ResultSet], *, borrowed: bool
+    change: SetChange, scales: tuple[int, int], originals: Iterable[ComparedSet], *, borrowed: bool
 ) -> EntryVerdict:
-    of_system = [item for item in originals if _family(item) == _family(change.old)]
-    sizes = [(item.row.benchmark, item.accelerators or 0) for item in of_system]
     old, new = scales
-    benchmark = change.old.row.benchmark
-    is_faster = change.percent is not None and change.percent < 0
-    largest = max(size for _, size in sizes)
-    checks = {
-        "without borrowed hyperparameters": not borrowed,
-        f"{old} was not the largest scale": any(n == benchmark and size > old for n, size in sizes),
-        "neither larger nor faster": new < old and not is_faster,
-        f"the largest scale submitted is {largest}": largest < new,
-    }
-    problems = [text for text, is_problem in checks.items() if is_problem]
+    problems = list(_scale_problems(change, scales, originals))
+    if not borrowed:
+        problems.insert(0, "without borrowed hyperparameters")
     text = "; ".join([f"{old} to {new} accelerators", *problems])
-    return Kind.SCALE.verdict(change.new.name, text, allowed=not problems)
+    return ChangeKind.SCALE.verdict(change.new.name, text, allowed=not problems)
 
 
-def _family(result_set: ResultSet) -> tuple[str | None, str]:
+def _scale_problems(
+    change: SetChange, scales: tuple[int, int], originals: Iterable[ComparedSet]
+) -> Iterator[str]:
+    """Yield why the rules do not allow to change from a scale to another, even by borrowing."""
+    old, new = scales
+    largest = 0
+    largest_of_benchmark = 0
+    for result_set in originals:
+        if _family(result_set) == _family(change.old):
+            size = result_set.accelerators or 0
+            largest = max(largest, size)
+            if result_set.row.benchmark == change.old.row.benchmark:
+                largest_of_benchmark = max(largest_of_benchmark, size)
+    if largest_of_benchmark > old:
+        yield f"{old} was not the largest scale"
+    is_faster = change.percent is not None and change.percent < 0
+    if new < old and not is_faster:
+        yield "neither larger nor faster"
+    if largest < new:
+        yield f"the largest scale submitted is {largest}"
+
+
+def _family(result_set: ComparedSet) -> tuple[str | None, str]:
     """Return the key of a system at all scales: submitter and accelerator."""
     return result_set.submitter, str(result_set.fields.get("accelerator_model_name"))
 
@@ -354,24 +483,31 @@ def _family(result_set: ResultSet) -> tuple[str | None, str]:
 # ---- lenders ------------------------------------------------------------------------------
 
 
-def _find_loan(change: SetChange, lenders: Iterable[ResultSet]) -> _Loan | None:
+def _find_loan(change: SetChange, lenders: Iterable[ComparedSet]) -> _Loan | None:
     """Return the most likely loan; None if there is no lender.
 
-    The lender is another submitter's set that has at least one of the new values. Compared are the
-    keys that both sets log, and the changed keys that only one of them logs.
+    The lender is another submitter's set that has at least one of the new values.
     """
     new = change.new
-    own = change.new.hyperparameters
-    changed = {*change.hyperparameters} - BATCH_SIZES
     loans = []
-    of_benchmark = (lender for lender in lenders if lender.row.benchmark == new.row.benchmark)
-    for lender in (o for o in of_benchmark if not is_same_submitter(o.submitter, new.submitter)):
-        others = lender.hyperparameters
-        compared = sorted((own.keys() & others.keys()) - BATCH_SIZES | changed)
-        different = [key for key in compared if own.get(key) != others.get(key)]
-        taken = len(changed.difference(different))
-        if taken:
-            loans.append(_Loan(lender, len(compared), taken, different))
+    for lender in lenders:
+        is_of_benchmark = lender.row.benchmark == new.row.benchmark
+        if is_of_benchmark and not is_same_submitter(lender.submitter, new.submitter):
+            loan = _loan(change, lender)
+            if loan.taken:
+                loans.append(loan)
     return min(
         loans, key=lambda loan: (len(loan.different), -loan.taken, loan.lender.name), default=None
     )
+
+
+def _loan(change: SetChange, lender: ComparedSet) -> _Loan:
+    """Compare the keys that both sets log, and the changed keys that only one of them logs."""
+    borrower_values = change.new.hyperparameters
+    lender_values = lender.hyperparameters
+    changed = set(change.hyperparameters) - BATCH_SIZES
+    common = borrower_values.keys() & lender_values.keys()
+    compared = sorted(common - BATCH_SIZES | changed)
+    different = [key for key in compared if borrower_values.get(key) != lender_values.get(key)]
+    taken = len(changed.difference(different))
+    return _Loan(lender, len(compared), taken, different)

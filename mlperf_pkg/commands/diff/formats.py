@@ -4,11 +4,13 @@ import json as jsonlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from msgspec import Struct
+
 from mlperf_pkg.commands.diff import changes
 from mlperf_pkg.commands.diff.runs import EditedRun
 from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render.findings import View, sentence
-from mlperf_pkg.render.table import PLAIN, Column, RowGroup, Table, by_key, document, json_text
+from mlperf_pkg.render.table import PLAIN, Column, RowGroup, Table, document, json_text
 from mlperf_pkg.render.table import markdown as markdown_table
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results import wording
@@ -27,10 +29,9 @@ _ALLOWED = {False: "against the rules", None: "to be decided", True: "allowed"}
 _VERDICTS = {verdict.value: word for verdict, word in wording.VERDICTS.items()}
 _LABELS = {"official": "official verdict", "rules": "rules verdict", "rcp": "RCP test"}
 _MINUTES = ("score_minutes", "official_minutes")
-_BETWEEN = ("across_rounds", "entries")
 
 
-def text(comparison: changes.Comparison, view: View) -> str:
+def text(comparison: changes.VersionComparison, view: View) -> str:
     """Return the changes for a terminal or a pipe.
 
     What the review decides comes first. If all is more than a screen of lines, the details are left
@@ -42,7 +43,9 @@ def text(comparison: changes.Comparison, view: View) -> str:
     entries = list(_entry_groups(comparison.entries, view))
     groups = list(_groups(comparison, view))
     gone = list(_removed_and_added(comparison))
-    details = len(gone) + sum(2 + len(group.rows) + len(group.remarks) for group in groups)
+    details = len(gone)
+    for group in groups:
+        details += 2 + len(group.rows) + len(group.remarks)
     is_whole = not entries or view.verbose or len(entries) * 3 + details < _SCREEN
     if entries:
         terminal.line()
@@ -59,39 +62,55 @@ def text(comparison: changes.Comparison, view: View) -> str:
     return terminal.text()
 
 
-def _verdict_changes(comparison: changes.Comparison) -> Iterator[str]:
+def _verdict_changes(comparison: changes.VersionComparison) -> Iterator[str]:
     """Yield a line for each kind of change of a verdict, of the whole and of result sets."""
-    for row in map(_result, comparison.verdicts):
-        yield "{}: {} -> {}".format(*row)
-    sets = ((change.new.name, result) for change in comparison.sets for result in change.results)
-    names = by_key((tuple(_result(r)), name) for name, r in sets if r.name in ("official", "rules"))
-    for kind, of_kind in names.items():
-        number = wording.counted(len(of_kind), "result set")
-        few = wording.shortened(of_kind, _FEW)
-        yield "{}: {} -> {} of {}: {}".format(*kind, number, few)
+    for change in comparison.verdicts:
+        yield _verdict_change(change)
+    names: dict[str, list[str]] = {}  # of result sets by the change of a verdict
+    for set_change in comparison.sets:
+        for change in set_change.results:
+            if change.name in ("official", "rules"):
+                line = _verdict_change(change)
+                names.setdefault(line, []).append(set_change.new.name)
+    for line, set_names in names.items():
+        number = wording.counted(len(set_names), "result set")
+        few = wording.shortened(set_names, _FEW)
+        yield f"{line} of {number}: {few}"
+
+
+def _verdict_change(change: changes.FieldChange) -> str:
+    name, old, new = _result(change)
+    return f"{name}: {old} -> {new}"
 
 
 def _short(entries: Sequence[changes.EntryVerdict], view: View) -> Iterator[RowGroup]:
     """Yield the verdicts of each kind, a line each, as many as are shown on a screen."""
-    groups = list(_of_kinds(entries))
-    most = max(1, (_SCREEN - _OTHERS - len(groups)) // len(groups))
-    for (title, _, _), lines in groups:
-        number = f" ({most} of {len(lines)})" if len(lines) > most else ""
-        names = (line.replace("/results/", "/") for line in lines[:most])
-        shown = [_cut(line, view.width - _INDENT) for line in names]
-        yield RowGroup(f"{title}{number}", [], shown)
+    kinds = _of_kinds(entries)
+    most = max(1, (_SCREEN - _OTHERS - len(kinds)) // len(kinds))
+    for of_kind in kinds:
+        title = of_kind.title
+        lines = of_kind.lines
+        if len(lines) > most:
+            title += f" ({most} of {len(lines)})"
+        shown = []
+        for line in lines[:most]:
+            short_line = line.replace("/results/", "/")
+            shown.append(_cut(short_line, view.width - _INDENT))
+        yield RowGroup(title, [], shown)
 
 
-def _removed_and_added(comparison: changes.Comparison) -> Iterator[str]:
-    for word, systems, sets in (
-        ("removed", comparison.removed_systems, comparison.removed_sets),
-        ("added", comparison.added_systems, comparison.added_sets),
-    ):
-        yield from (f"{word}: system {system.path}" for system in systems)
-        yield from (f"{word}: result set {_name(one)}, {one.in_short}" for one in sets)
+def _removed_and_added(comparison: changes.VersionComparison) -> Iterator[str]:
+    for system in comparison.removed_systems:
+        yield f"removed: system {system.path}"
+    for result_set in comparison.removed_sets:
+        yield f"removed: result set {_name(result_set)}, {result_set.in_short}"
+    for system in comparison.added_systems:
+        yield f"added: system {system.path}"
+    for result_set in comparison.added_sets:
+        yield f"added: result set {_name(result_set)}, {result_set.in_short}"
 
 
-def _name(result_set: changes.ResultSet) -> str:
+def _name(result_set: changes.ComparedSet) -> str:
     """Return the path of a submission's result set; for raw logs, what they are and where."""
     row = result_set.row
     path = result_set.path
@@ -102,75 +121,98 @@ def _name(result_set: changes.ResultSet) -> str:
     return f"{row.benchmark}: {row.system or 'no system'} ({division}{folder})"
 
 
-def _groups(comparison: changes.Comparison, view: View) -> Iterator[RowGroup]:
-    rows = [*map(_result, comparison.verdicts), *map(_finding, comparison.findings)]
-    between = [
-        f"{finding.severity} {finding.code}: {finding.about}: {sentence(finding)}"
-        for finding in comparison.across_rounds
-    ]
-    remarks = [
-        *_messages(comparison.findings),
-        *_first(between, _LISTED, "more between the rounds", view),
-        *_names("file", comparison.files, view),
-    ]
+def _groups(comparison: changes.VersionComparison, view: View) -> Iterator[RowGroup]:
+    rows = [_result(change) for change in comparison.verdicts]
+    rows += [_finding(change) for change in comparison.findings]
+    between = []
+    for finding in comparison.across_rounds:
+        about = f"{finding.severity} {finding.code}: {finding.about}"
+        between.append(f"{about}: {sentence(finding)}")
+    remarks = list(_messages(comparison.findings))
+    remarks += _first(between, _LISTED, "more between the rounds", view)
+    remarks += _names("file", comparison.files, view)
     if rows or remarks:
         yield RowGroup("as a whole", rows, remarks)
     for system in comparison.systems:
         yield _system_group(system)
-    for change in comparison.sets:
-        if change.any:
-            yield _set_group(change, view)
+    for set_change in comparison.sets:
+        if set_change.any:
+            yield _set_group(set_change, view)
 
 
 def _entry_groups(entries: Sequence[changes.EntryVerdict], view: View) -> Iterator[RowGroup]:
     """Yield the verdicts of each kind, below what the rules require."""
-    for (title, rule, source), lines in _of_kinds(entries):
-        yield RowGroup(
-            title, [], [f"Rule: {rule} ({source})", *_first(lines, _ENTRIES, "more", view)]
-        )
+    for of_kind in _of_kinds(entries):
+        remarks = [f"Rule: {of_kind.rule} ({of_kind.source})"]
+        remarks += _first(of_kind.lines, _ENTRIES, "more", view)
+        yield RowGroup(of_kind.title, [], remarks)
 
 
-def _of_kinds(
-    entries: Sequence[changes.EntryVerdict],
-) -> Iterable[tuple[tuple[str, str, str], list[str]]]:
-    """Return the lines of each kind by its title, rule and source, the worst first."""
+class _VerdictsOfKind(Struct, frozen=True):
+    """The lines of the verdicts on one kind of change, with its rule and the rule's source."""
+
+    title: str
+    rule: str
+    source: str
+    lines: list[str]
+
+
+def _of_kinds(entries: Sequence[changes.EntryVerdict]) -> list[_VerdictsOfKind]:
+    """Return the lines of each kind, the worst first."""
     worst_first = tuple(_ALLOWED)
-    kinds = tuple(changes.Kind)
-    ranked = sorted(entries, key=lambda e: (worst_first.index(e.allowed), kinds.index(e.kind)))
-    return by_key(
-        ((f"{e.kind} - {_ALLOWED[e.allowed]}", e.rule, e.source), f"{e.entry}: {e.text}")
-        for e in ranked
-    ).items()
+    kinds = tuple(changes.ChangeKind)
+    of_kinds: dict[tuple[int, int], _VerdictsOfKind] = {}
+    for verdict in entries:
+        rank = (worst_first.index(verdict.allowed), kinds.index(verdict.kind))
+        if rank not in of_kinds:
+            title = f"{verdict.kind} - {_ALLOWED[verdict.allowed]}"
+            of_kinds[rank] = _VerdictsOfKind(title, verdict.rule, verdict.source, [])
+        of_kinds[rank].lines.append(f"{verdict.entry}: {verdict.text}")
+    return [of_kinds[rank] for rank in sorted(of_kinds)]
 
 
 def _system_group(system: changes.SystemChange) -> RowGroup:
-    renamed = system.old.digest == system.new.digest
-    same = "renamed, identical bytes" if renamed else "the same fields, written differently"
     title = f"system {_to(system.old.path, system.new.path)}"
-    rows = [[field.name, _plain(field.old), _plain(field.new)] for field in system.fields]
-    return RowGroup(title, rows, [] if rows else [same])
+    if system.fields:
+        rows = [[field.name, _plain(field.old), _plain(field.new)] for field in system.fields]
+        return RowGroup(title, rows)
+    if system.old.digest == system.new.digest:
+        remark = "renamed, identical bytes"
+    else:
+        remark = "the same fields, written differently"
+    return RowGroup(title, [], [remark])
 
 
 def _set_group(change: changes.SetChange, view: View) -> RowGroup:
-    rows = [
-        *map(_result, change.results),
-        *([setting.key, _values(setting.old), _values(setting.new)] for setting in change.settings),
-        *map(_finding, change.findings),
-    ]
-    edited = change.same.edited if view.verbose else change.same.edited[:_LISTED]
-    remarks = [
-        *_messages(change.findings),
-        *_names("run", change.runs, view),
-        *(f"edited: {_to(run.old, run.new)}: {_edits(run)}" for run in edited),
-    ]
-    more = len(change.same.edited) - len(edited)
+    title = _to(_name(change.old), _name(change.new))
+    rows = [_result(result) for result in change.results]
+    for setting in change.settings:
+        rows.append([setting.key, _values(setting.old), _values(setting.new)])
+    rows += [_finding(finding) for finding in change.findings]
+
+    remarks = list(_messages(change.findings))
+    remarks += _names("run", change.runs, view)
+    remarks += _edited_runs(change.same.edited, view)
+    return RowGroup(title, rows, remarks)
+
+
+def _edited_runs(runs: Sequence[EditedRun], view: View) -> Iterator[str]:
+    shown = runs if view.verbose else runs[:_LISTED]
+    for run in shown:
+        yield f"edited: {_to(run.old, run.new)}: {_edits(run)}"
+    more = len(runs) - len(shown)
     if more:
-        remarks.append(f"and {wording.counted(more, 'more edited log')}; -v shows them")
-    return RowGroup(_to(_name(change.old), _name(change.new)), rows, remarks)
+        yield f"and {wording.counted(more, 'more edited log')}; -v shows them"
 
 
 def _edits(run: EditedRun) -> str:
-    return "; ".join(f"{e.what} ({e.details})" if e.details else e.what for e in run.edits)
+    texts = []
+    for edit in run.edits:
+        text = edit.what
+        if edit.details:
+            text += f" ({edit.details})"
+        texts.append(text)
+    return "; ".join(texts)
 
 
 def _to(old: str, new: str) -> str:
@@ -180,14 +222,21 @@ def _to(old: str, new: str) -> str:
 # ---- rows ---------------------------------------------------------------------------------
 
 
-def _result(change: changes.Change) -> list[str]:
+def _result(change: changes.FieldChange) -> list[str]:
     """Return the row of a field of a result set, or of a verdict of the whole."""
     name = _LABELS.get(change.name, change.name.replace("_", " "))
     if change.name in _MINUTES:
-        by = changes.percent(change.old, change.new)
-        share = "" if by is None else f" ({by:+.2f} %)"
-        return [name, wording.minutes(change.old), wording.minutes(change.new) + share]
-    return [name, *(_VERDICTS.get(value) or _plain(value) for value in (change.old, change.new))]
+        old = wording.minutes(change.old)
+        new = wording.minutes(change.new)
+        percent = changes.percent(change.old, change.new)
+        if percent is not None:
+            new += f" ({percent:+.2f} %)"
+        return [name, old, new]
+    return [name, _verdict_or_value(change.old), _verdict_or_value(change.new)]
+
+
+def _verdict_or_value(value: Any) -> str:
+    return _VERDICTS.get(value) or _plain(value)
 
 
 def _plain(value: Any) -> str:
@@ -195,28 +244,33 @@ def _plain(value: Any) -> str:
         return wording.NOTHING
     if isinstance(value, float):
         return f"{value:.6g}"
-    return _cut(value if isinstance(value, str) else jsonlib.dumps(value, ensure_ascii=False))
+    if not isinstance(value, str):
+        value = jsonlib.dumps(value, ensure_ascii=False)
+    return _cut(value)
 
 
 def _cut(value: str, most: int = _SHOWN) -> str:
     return value if len(value) <= most else f"{value[: most - 3]}..."
 
 
-def _values(values: Iterable[changes.Setting]) -> str:
+def _values(values: Iterable[changes.SettingValue]) -> str:
     """Return each value with its number of runs; only the most frequent if there are many."""
-    texts = [
-        f"{'not logged' if s.value is None else _cut(s.value)} ({wording.counted(s.runs, 'run')})"
-        for s in values
-    ]
-    more = len(texts[_LISTED:])
-    if more:
+    texts = []
+    for setting in values:
+        value = "not logged" if setting.value is None else _cut(setting.value)
+        texts.append(f"{value} ({wording.counted(setting.runs, 'run')})")
+    more = len(texts) - _LISTED
+    if more > 0:
         texts[_LISTED:] = [f"and {more} other values"]
     return "; ".join(texts)
 
 
 def _finding(change: changes.FindingChange) -> list[str]:
-    old, new = (wording.counted(n, "finding") if n else "none" for n in (change.old, change.new))
-    return [change.code, old, new]
+    return [change.code, _number_of_findings(change.old), _number_of_findings(change.new)]
+
+
+def _number_of_findings(number: int) -> str:
+    return wording.counted(number, "finding") if number else "none"
 
 
 def _messages(changes: Iterable[changes.FindingChange]) -> Iterator[str]:
@@ -242,56 +296,81 @@ def _names(noun: str, names: changes.NameChanges, view: View) -> Iterator[str]:
     for word in ("changed", "removed", "added"):
         files: Sequence[str] = getattr(names, word)
         if files:
-            shown = wording.shortened(files, len(files) if view.verbose else _LISTED)
+            most = len(files) if view.verbose else _LISTED
+            shown = wording.shortened(files, most)
             yield f"{wording.counted(len(files), noun)} {word}: {shown}"
 
 
-def _summary(comparison: changes.Comparison) -> str:
+def _summary(comparison: changes.VersionComparison) -> str:
     changed = sum(change.any for change in comparison.sets)
-    same = wording.counted(len(comparison.sets) - changed, "result set")
+    unchanged = len(comparison.sets) - changed
     if not comparison.any:
-        runs = wording.counted(sum(change.runs.unchanged for change in comparison.sets), "run")
-        return f"nothing changed: {same}, {runs} with identical bytes"
+        sets = wording.counted(unchanged, "result set")
+        number = sum(change.runs.unchanged for change in comparison.sets)
+        runs = wording.counted(number, "run")
+        return f"nothing changed: {sets}, {runs} with identical bytes"
+    removed = len(comparison.removed_sets)
+    added = len(comparison.added_sets)
     return (
-        f"result sets: {changed} changed, {len(comparison.sets) - changed} unchanged,"
-        f" {len(comparison.removed_sets)} removed, {len(comparison.added_sets)} added"
+        f"result sets: {changed} changed, {unchanged} unchanged, {removed} removed, {added} added"
     )
 
 
 # ---- other formats ------------------------------------------------------------------------
 
 
-def json(comparison: changes.Comparison, _: View) -> str:
+def json(comparison: changes.VersionComparison, _: View) -> str:
     """Return JSON; values of settings are JSON within JSON, each with its number of runs."""
-    systems = {
+    content = {
+        "format": FORMAT,
+        "changed": comparison.any,
+        "verdicts": comparison.verdicts,
+        "systems": _systems_json(comparison),
+        "result_sets": _sets_json(comparison),
+        "findings": comparison.findings,
+        "files": comparison.files,
+        "across_rounds": comparison.across_rounds,
+        "entries": comparison.entries,
+    }
+    return json_text(content)
+
+
+def _systems_json(comparison: changes.VersionComparison) -> dict[str, Any]:
+    changed = []
+    for change in comparison.systems:
+        paths = {"old": change.old.path, "new": change.new.path}
+        changed.append({**paths, "fields": change.fields})
+    return {
         "removed": [system.path for system in comparison.removed_systems],
         "added": [system.path for system in comparison.added_systems],
-        "changed": [
-            {"old": change.old.path, "new": change.new.path, "fields": change.fields}
-            for change in comparison.systems
-        ],
+        "changed": changed,
     }
-    sets = {
+
+
+def _sets_json(comparison: changes.VersionComparison) -> dict[str, Any]:
+    changed = []
+    unchanged = []
+    for change in comparison.sets:
+        if change.any:
+            changed.append(_changed_json(change))
+        else:
+            unchanged.append(change.new.name)
+    return {
         "removed": [_set_json(result_set) for result_set in comparison.removed_sets],
         "added": [_set_json(result_set) for result_set in comparison.added_sets],
-        "changed": [_changed_json(change) for change in comparison.sets if change.any],
-        "unchanged": [change.new.name for change in comparison.sets if not change.any],
+        "changed": changed,
+        "unchanged": unchanged,
     }
-    return json_text(
-        {
-            "format": FORMAT,
-            "changed": comparison.any,
-            "verdicts": comparison.verdicts,
-            "systems": systems,
-            "result_sets": sets,
-            **{n: getattr(comparison, n) for n in ("findings", "files", *_BETWEEN)},
-        }
-    )
 
 
-def _set_json(result_set: changes.ResultSet) -> dict[str, Any]:
-    names = ("id", "submitter", "system", "benchmark", "division", "round", "score_minutes")
-    return {"path": result_set.path, **{name: getattr(result_set.row, name) for name in names}}
+_SET_FIELDS = ("id", "submitter", "system", "benchmark", "division", "round", "score_minutes")
+
+
+def _set_json(result_set: changes.ComparedSet) -> dict[str, Any]:
+    content = {"path": result_set.path}
+    for name in _SET_FIELDS:
+        content[name] = getattr(result_set.row, name)
+    return content
 
 
 def _changed_json(change: changes.SetChange) -> dict[str, Any]:
@@ -307,13 +386,13 @@ def _changed_json(change: changes.SetChange) -> dict[str, Any]:
     }
 
 
-def markdown(comparison: changes.Comparison, view: View) -> str:
+def markdown(comparison: changes.VersionComparison, view: View) -> str:
     """Return Markdown with a section per system and result set that changed, for a review."""
-    gone = "\n".join(f"- {escape_markdown(line)}" for line in _removed_and_added(comparison))
+    gone = [f"- {escape_markdown(line)}" for line in _removed_and_added(comparison)]
     groups = [*_entry_groups(comparison.entries, view), *_groups(comparison, view)]
-    changes = markdown_table(Table(_COLUMNS, groups))
+    table = markdown_table(Table(_COLUMNS, groups))
     ending = escape_markdown(_summary(comparison))
-    return document("## MLPerf changes", gone, changes, ending)
+    return document("## MLPerf changes", "\n".join(gone), table, ending)
 
 
 DIFF_FORMATS = {"text": text, "json": json, "markdown": markdown}

@@ -3,19 +3,26 @@
 import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import repeat
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.fold import copies_in, find_pairs
-from mlperf_pkg.checker.values import Checked, Options, scores
+from mlperf_pkg.checker.values import Checked, Options, ScoredSet, scores
 from mlperf_pkg.checks.consistency import is_known, originals
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.copies import check_previews, has_several_rounds, shared_runs
-from mlperf_pkg.commands.diff.changes import Comparison, ResultSet, Side, System, compare
+from mlperf_pkg.checks.descriptions import SystemFile
+from mlperf_pkg.commands.diff.changes import (
+    ComparedSet,
+    ComparedSide,
+    ComparedSystem,
+    VersionComparison,
+    compare,
+)
 from mlperf_pkg.commands.diff.entries import entry_verdicts
-from mlperf_pkg.commands.diff.runs import Log, as_text
+from mlperf_pkg.commands.diff.runs import ComparedLog, as_text
 from mlperf_pkg.findings import Finding, folded, in_order
 from mlperf_pkg.infra.paths import AnyPath, open_file
 from mlperf_pkg.infra.source import Source
@@ -30,9 +37,26 @@ from mlperf_pkg.submission.model import Input, Place
 _UNREADABLE = "cannot be read"
 
 
+class _Version(Struct, frozen=True):
+    """A path that was checked: one of the two versions to compare."""
+
+    path: str
+    checked: Checked
+
+    def below(self, label: str) -> str:
+        """Return a path within the version as one that begins with the version's path."""
+        return f"{self.path.rstrip('/')}/{label}"
+
+    @property
+    def sources(self) -> dict[str, Source]:
+        """The files of the version by their paths."""
+        places = self.checked.places
+        return {self.below(label): place.source for label, place in places.items()}
+
+
 def compare_paths(
     old: str, new: str, options: Options, borrowed_from: str | None = None
-) -> Comparison:
+) -> VersionComparison:
     """Return what changed from one path to another; each path is as for ``check``.
 
     If only the old side has several submissions, the one with the name of the new side is compared.
@@ -42,53 +66,77 @@ def compare_paths(
     Raises:
         UserError: as ``check``.
     """
-    before, after = (check([path], options) for path in (old, new))
-    lending = check([borrowed_from], options) if borrowed_from else before
-    olds, news = (checked.inputs[0].submissions for checked in (before, after))
-    names = [(item.place.label, item.name) for item in news]
-    own = next((o.place for o in olds if o.place.label and names == [("", o.name)]), None)
-    if own:
-        old = str(own.path)
-        of_round = before.report
-        before = check([old], replace(options, usage=of_round.usage, round=of_round.round))
-    checks = (before, after)
-    rounds = {(run.usage, run.round) for checked in (*checks, lending) for run in checked.runs}
-    keys = frozenset[str]().union(*(settings_named(usage, round_) for usage, round_ in rounds))
-    logs = _Logs(keys, checks if lending in checks else (*checks, lending))
-    submissions = [checked.inputs[0].submissions for checked in checks]
-    alone = all(len(of_side) == 1 for of_side in submissions)
-    # A single submission may have another name on the other side; several go by their names.
-    labels = [of_side[0].place.label if alone else None for of_side in submissions]
-    first, second = map(_side, checks, labels, repeat(logs))
-    lenders = first.sets if lending is checks[0] else tuple(_sets(lending, None, logs))
-    comparison = compare(first, second)
-    submitter = submissions[0][0].name if alone else None
+    round_before = _Version(old, check([old], options))
+    after = _Version(new, check([new], options))
+    lending = check([borrowed_from], options) if borrowed_from else round_before.checked
+    before = _counterpart(round_before, after.checked, options)
+
+    checks = [before.checked, after.checked]
+    if lending not in checks:
+        checks.append(lending)
+    logs = _Logs(checks)
+    is_single = all(len(version.submissions) == 1 for version in checks[:2])
+    old_side = _side(before.checked, logs, is_single=is_single)
+    new_side = _side(after.checked, logs, is_single=is_single)
+    lenders = old_side.sets if lending is before.checked else tuple(_sets(lending, None, logs))
+
+    comparison = compare(old_side, new_side)
     return replace(
         comparison,
-        across_rounds=_across_rounds((old, new), checks, submitter),
-        entries=entry_verdicts(comparison, first, second, lenders),
+        across_rounds=_across_rounds(before, after, is_single=is_single),
+        entries=entry_verdicts(comparison, old_side, new_side, lenders),
     )
+
+
+def _counterpart(before: _Version, after: Checked, options: Options) -> _Version:
+    """Return the old version, or only its submission that the new version is one of.
+
+    It is checked again alone, by the rules of the round that the whole was found to be of.
+    """
+    if len(after.submissions) != 1:
+        return before
+    only = after.submissions[0]
+    if only.place.label:
+        return before
+    for submission in before.checked.submissions:
+        if submission.place.label and submission.name == only.name:
+            path = str(submission.place.path)
+            report = before.checked.report
+            options = replace(options, usage=report.usage, round=report.round)
+            return _Version(path, check([path], options))
+    return before
 
 
 class _Logs:
     """Reads logs; of those with equal bytes only one is parsed."""
 
-    def __init__(self, keys: frozenset[str], checks: Iterable[Checked]) -> None:
-        """``keys`` are those of the settings to read, ``checks`` are kept by the caller."""
-        self._keys = keys
+    def __init__(self, checks: Collection[Checked]) -> None:
+        """``checks`` are those of all versions; they are kept by the caller."""
+        runs = [run for checked in checks for run in checked.runs]
+        self._keys = _setting_keys(runs)
         self._settings: dict[str, dict[str, str]] = {}
-        runs = [run for checked in checks for run in checked.runs if is_known(run)]
-        self._runs = {id(run): index for run, index in zip(runs, originals(runs), strict=True)}
+        known_runs = list(filter(is_known, runs))
+        self._originals: dict[int, int] = {}
+        for run, original in zip(known_runs, originals(known_runs), strict=True):
+            self._originals[id(run)] = original
 
-    def read(self, log: Place, run: Run | None) -> Log:
+    def read(self, log: Place, run: Run | None) -> ComparedLog:
         """Return the digest of a log, its settings and its run."""
         digest = _digest(log.path)
         if digest == _UNREADABLE:
-            return Log(log.name, digest, {})
+            return ComparedLog(log.name, digest, {})
         if digest not in self._settings:
             self._settings[digest] = read_settings(log.source, self._keys)
-        key = self._runs.get(id(run), digest)
-        return Log(log.name, digest, self._settings[digest], key, log.source)
+        key = self._originals.get(id(run), digest)
+        return ComparedLog(log.name, digest, self._settings[digest], key, log.source)
+
+
+def _setting_keys(runs: Iterable[Run]) -> frozenset[str]:
+    rounds = {(run.usage, run.round) for run in runs}
+    keys: set[str] = set()
+    for usage, round_ in rounds:
+        keys |= settings_named(usage, round_)
+    return frozenset(keys)
 
 
 def _digest(path: AnyPath) -> str:
@@ -99,47 +147,73 @@ def _digest(path: AnyPath) -> str:
         return _UNREADABLE
 
 
-def _side(checked: Checked, label: str | None, logs: _Logs) -> Side:
-    """Return a side; ``label`` is that of its submission if it is compared alone."""
-    contents = checked.inputs[0]
-    places = checked.inputs[0].places
+def _side(checked: Checked, logs: _Logs, *, is_single: bool) -> ComparedSide:
+    """Return a side; paths within a submission that ``is_single`` do not have its name."""
+    label = checked.submissions[0].place.label if is_single else None
     sets = tuple(_sets(checked, label, logs))
     compared = {system.path for system in checked.systems}
-    compared |= {run.path for scored in scores(checked).sets for run in scored.runs}
-    return Side(
+    for scored in scores(checked).sets:
+        compared.update(run.path for run in scored.runs)
+    files = {}
+    for path, digest in _others(checked.inputs[0], compared):
+        files[_within(label, path)] = digest
+    places = checked.places
+    systems = []
+    for system in checked.systems:
+        systems.append(_system(label, system, places[system.path]))
+    return ComparedSide(
         verdict=checked.report.verdict,
-        systems=tuple(
-            System(_within(label, s.path), s.id, _digest(places[s.path].path), s.contents or {})
-            for s in checked.systems
-        ),
+        systems=tuple(systems),
         sets=sets,
         findings=tuple(_outside(checked.report.findings, sets)),
-        files={_within(label, path): digest for path, digest in _others(contents, compared)},
+        files=files,
     )
 
 
-def _sets(checked: Checked, label: str | None, logs: _Logs) -> Iterator[ResultSet]:
-    places = checked.inputs[0].places
+def _system(label: str | None, system: SystemFile, file: Place) -> ComparedSystem:
+    return ComparedSystem(
+        path=_within(label, system.path),
+        id=system.id,
+        digest=_digest(file.path),
+        fields=system.contents or {},
+    )
+
+
+def _sets(checked: Checked, label: str | None, logs: _Logs) -> Iterator[ComparedSet]:
+    """Yield the result sets; ``label`` is that of their submission if it is compared alone."""
+    places = checked.places
     runs = {run.path: run for run in checked.runs}
     rows = zip(scores(checked).sets, checked.sets, checked.contexts, strict=True)
     for scored, result, context in rows:
-        described = context.system.submitter if context.system and label is not None else None
-        in_tree = context.origin.has_folder
-        path = _within(label, scored.row.path)
-        name = (scored.row.submitter or "") if in_tree else ""
-        yield ResultSet(
-            path=path,
+        set_logs = []
+        for run_row in scored.runs:
+            path = run_row.path
+            set_logs.append(logs.read(places[path], runs.get(path)))
+        system = context.system
+        yield ComparedSet(
+            path=_within(label, scored.row.path),
             row=scored.row,
-            logs=tuple(logs.read(places[run.path], runs.get(run.path)) for run in scored.runs),
+            logs=tuple(set_logs),
             findings=tuple(result.observations),
-            system=context.system,
-            submitter=described if name and described is not None else name,
+            system=system,
+            submitter=_submitter(scored, context, is_single=label is not None),
             identity=context.identity,
-            is_raw=not in_tree,
+            is_raw=not context.origin.has_folder,
         )
 
 
-def _outside(findings: Iterable[Finding], sets: Iterable[ResultSet]) -> Iterator[Finding]:
+def _submitter(scored: ScoredSet, context: SetContext, *, is_single: bool) -> str:
+    """Return the name of a submission; of a single one, that in the system description."""
+    name = scored.row.submitter
+    if not context.origin.has_folder or not name:
+        return ""
+    described = context.system.submitter if context.system else None
+    if is_single and described is not None:
+        return described
+    return name
+
+
+def _outside(findings: Iterable[Finding], sets: Iterable[ComparedSet]) -> Iterator[Finding]:
     """Yield the findings of a report without those of its result sets, which it repeats."""
     repeated = Counter(finding.sort_key for result_set in sets for finding in result_set.findings)
     for finding in findings:
@@ -157,10 +231,16 @@ def _others(contents: Input, compared: Collection[str]) -> Iterator[tuple[str, s
     for submission in contents.submissions:
         for entry in submission.entries:
             place = submission.place.child(entry.path)
-            if place.label not in compared and not (entry.folder and entry.link is None):
-                # Links are not followed; a pipe or a device would never end.
-                link = None if entry.link is None else f"link to {entry.link}"
-                yield place.label, link or (_digest(place.path) if place.path.is_file() else "")
+            is_folder = entry.folder and entry.link is None
+            if place.label in compared or is_folder:
+                continue
+            # Links are not followed; a pipe or a device would never end.
+            if entry.link is not None:
+                yield place.label, f"link to {entry.link}"
+            elif place.path.is_file():
+                yield place.label, _digest(place.path)
+            else:
+                yield place.label, ""
 
 
 def _within(label: str | None, path: str) -> str:
@@ -198,8 +278,10 @@ def settings_named(usage: str, round_: str) -> frozenset[str]:
         benchmark = load_benchmark(usage, round_, name)
         if benchmark:
             keys.update(benchmark.variants, own_keys(benchmark))
-    settings = (key for key in keys - _OUTCOMES if not key.startswith("submission_"))
-    return frozenset(key for key in settings if not key.endswith(_SUFFIXES))
+    keys -= _OUTCOMES
+    return frozenset(
+        key for key in keys if not key.startswith("submission_") and not key.endswith(_SUFFIXES)
+    )
 
 
 def read_settings(source: Source, keys: frozenset[str]) -> dict[str, str]:
@@ -213,10 +295,9 @@ def read_settings(source: Source, keys: frozenset[str]) -> dict[str, str]:
     values: dict[str, dict[str, None]] = {}
     with source.open() as stream:
         for record in filter(None, LogReader(stream, source.label, lambda _: None)):
-            if isinstance(record.key, str) and (
-                record.key in keys or is_hyperparameter(record.key)
-            ):
-                texts = values.setdefault(record.key, {})
+            key = record.key
+            if isinstance(key, str) and (key in keys or is_hyperparameter(key)):
+                texts = values.setdefault(key, {})
                 if len(texts) < MAX_VALUES:
                     texts[as_text(record.value)] = None
     return {key: ", ".join(texts) for key, texts in values.items()}
@@ -225,51 +306,65 @@ def read_settings(source: Source, keys: frozenset[str]) -> dict[str, str]:
 # ---- findings between rounds ----------------------------------------------------------------
 
 
-def _across_rounds(
-    names: Sequence[str], checks: Sequence[Checked], submitter: str | None
-) -> tuple[Finding, ...]:
-    """Return the findings between the sides; their ``names`` begin the paths.
+def _across_rounds(before: _Version, after: _Version, *, is_single: bool) -> tuple[Finding, ...]:
+    """Return the findings between the versions, whose paths begin with those of the versions.
 
-    There are none between sides of one round, which are versions of each other. ``submitter`` is
-    the name of both sides if they are single submissions, whose names may differ.
+    There are none between versions of one round. Submissions of which each version is a single one
+    have the submitter of the old version, as their names may differ.
     """
-    sides = [list(_contexts(*side, submitter)) for side in zip(names, checks, strict=True)]
-    contexts = [context for side in sides for context in side]
+    submitter = before.checked.submissions[0].name if is_single else None
+    old_contexts = list(_contexts(before, submitter))
+    new_contexts = list(_contexts(after, submitter))
+    contexts = [*old_contexts, *new_contexts]
     if not has_several_rounds(contexts):
         return ()
-    sources = {
-        _below(name, label): place.source
-        for name, checked in zip(names, checks, strict=True)
-        for label, place in checked.inputs[0].places.items()
-    }
-    every = find_pairs(contexts, shared_runs(contexts), sources)
-    old = len(sides[0])
-    pairs = (p for p in every if (p.original.index < old) != (p.copy.index < old))
-    findings = copies_in(contexts, (p for p in pairs if p.original.round != p.copy.round))
-    if not any(map(has_several_rounds, sides)):
-        minutes = [row.score_minutes for checked in checks for row in checked.report.result_sets]
+    sources = {**before.sources, **after.sources}
+    findings = _resubmissions(contexts, len(old_contexts), sources)
+    # Previews between the rounds of one side are findings of that side.
+    if not has_several_rounds(old_contexts) and not has_several_rounds(new_contexts):
+        rows = [*before.checked.report.result_sets, *after.checked.report.result_sets]
+        minutes = [row.score_minutes for row in rows]
         for index, finding in check_previews(contexts, minutes):
             findings.setdefault(index, []).append(finding)
-    return in_order(
-        finding
-        for context, of_set in ((contexts[index], of_set) for index, of_set in findings.items())
-        for finding in folded(of_set, context.label, [r.path for r in context.runs], context.id)
-    )
+    return in_order(_folded(contexts, findings))
 
 
-def _contexts(name: str, checked: Checked, submitter: str | None) -> Iterator[SetContext]:
-    """Yield the sets of a side, with paths below its name."""
-    for context in checked.contexts:
-        place = context.files.place
-        label = _below(name, place.label)
+def _resubmissions(
+    contexts: Sequence[SetContext], old_sets: int, sources: dict[str, Source]
+) -> dict[int, list[Finding]]:
+    """Return the findings on runs that sets of both versions have, of different rounds.
+
+    The findings are by the index of the set; the first ``old_sets`` are those of the old version.
+    """
+    pairs = []
+    for pair in find_pairs(contexts, shared_runs(contexts), sources):
+        is_original_old = pair.original.index < old_sets
+        is_copy_old = pair.copy.index < old_sets
+        if is_original_old != is_copy_old and pair.original.round != pair.copy.round:
+            pairs.append(pair)
+    return copies_in(contexts, pairs)
+
+
+def _folded(
+    contexts: Sequence[SetContext], findings: dict[int, list[Finding]]
+) -> Iterator[Finding]:
+    for index, set_findings in findings.items():
+        context = contexts[index]
+        paths = [run.path for run in context.runs]
+        yield from folded(set_findings, context.label, paths, context.id)
+
+
+def _contexts(version: _Version, submitter: str | None) -> Iterator[SetContext]:
+    """Yield the sets of a version, with paths that begin with its path."""
+    side = version.path.rstrip("/")
+    for context in version.checked.contexts:
+        files = context.files
+        place = replace(files.place, label=version.below(files.place.label))
+        runs = [replace(run, path=version.below(run.path)) for run in context.runs]
         yield replace(
             context,
-            files=replace(context.files, place=replace(place, label=label)),
-            runs=tuple(replace(run, path=_below(name, run.path)) for run in context.runs),
+            files=replace(files, place=place),
+            runs=tuple(runs),
             submitter=submitter or context.submitter,
-            id=f"{context.id} in {name.rstrip('/')}",
+            id=f"{context.id} in {side}",
         )
-
-
-def _below(name: str, label: str) -> str:
-    return f"{name.rstrip('/')}/{label}"

@@ -10,7 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import islice, product
+from itertools import chain, islice
 from typing import Any
 
 from msgspec import Struct
@@ -34,7 +34,7 @@ BATCH_SIZES = frozenset(
 )
 
 
-class Log(Struct, frozen=True):
+class ComparedLog(Struct, frozen=True):
     """The log of a run: its file name, the digest of its bytes, its settings as JSON by key.
 
     Logs of one run have the same ``run``, whatever was edited in them: see ``consistency``;
@@ -77,6 +77,9 @@ class SameRuns(Struct, frozen=True):
     new: int = 0
 
 
+_Pair = tuple[ComparedLog, ComparedLog]
+"""The logs of one run in the old and in the new version."""
+
 # ---- the same runs ------------------------------------------------------------------------
 
 _STATISTICS = frozenset({"throughput", "tracked_stats"})
@@ -103,7 +106,7 @@ _MOST_LINES = 3  # that are listed of one edit
 _MOST_RECORDS = 200_000  # of a log; the others are not compared
 
 
-class _Entry(Struct, frozen=True, gc=False):
+class _LoggedRecord(Struct, frozen=True, gc=False):
     """A record of a log: what it says, where the code logged it, when, and its line."""
 
     key: str
@@ -119,35 +122,50 @@ class _Entry(Struct, frozen=True, gc=False):
         return self.key, self.value, self.metadata
 
 
-def same_runs(old: Sequence[Log], new: Sequence[Log]) -> SameRuns:
+_RecordPair = tuple[_LoggedRecord, _LoggedRecord]
+"""A record in the old and in the new log."""
+
+
+def same_runs(old: Sequence[ComparedLog], new: Sequence[ComparedLog]) -> SameRuns:
     """Return the runs that are the same in two versions of a result set."""
-    pairs, before, after = _paired(old, new, lambda log: log.digest)
-    identical = len(pairs)
-    kept = [log for log, _ in pairs]
-    of_runs, before, after = _paired(before, after, lambda log: log.run)
-    alike = [*of_runs, *_alike(before, after)]
-    edited = {second.name: _edited(first, second) for first, second in alike}
-    kept += [first for first, _ in alike]
-    rest = [log for log in after if log.name not in edited]
-    originals = {log.run: log for log in reversed(kept) if log.run is not None}
-    copied = [(originals[log.run], log) for log in rest if log.run in originals]
+    identical, old_left, new_left = _paired(old, new, lambda log: log.digest)
+    edited, old_left, new_left = _paired(old_left, new_left, lambda log: log.run)
+    edited += _alike(old_left, new_left)
+
+    originals: dict[Hashable, ComparedLog] = {}
+    for old_log, _ in (*identical, *edited):
+        if old_log.run is not None:
+            originals.setdefault(old_log.run, old_log)
+    edited_runs = {new_log.name: _edited(old_log, new_log) for old_log, new_log in edited}
+    copied = []
+    new_runs = 0
+    for new_log in new_left:
+        if new_log.name in edited_runs:
+            continue
+        if new_log.run in originals:
+            copied.append(_edited(originals[new_log.run], new_log))
+        else:
+            new_runs += 1
     return SameRuns(
-        identical,
-        tuple(edited[name] for name in sorted(edited)),
-        tuple(_edited(first, log) for first, log in copied),
-        len(rest) - len(copied),
+        identical=len(identical),
+        edited=tuple(edited_runs[name] for name in sorted(edited_runs)),
+        copied=tuple(copied),
+        new=new_runs,
     )
 
 
 def _paired(
-    old: Iterable[Log], new: Iterable[Log], key: Callable[[Log], Hashable]
-) -> tuple[list[tuple[Log, Log]], list[Log], list[Log]]:
+    old: Iterable[ComparedLog],
+    new: Iterable[ComparedLog],
+    key: Callable[[ComparedLog], Hashable],
+) -> tuple[list[_Pair], list[ComparedLog], list[ComparedLog]]:
     """Return the pairs of logs with the same key, and the others; those of one name come first."""
     left = sorted(old, key=lambda log: log.name)
     pairs = []
     rest = []
     for log in new:
-        same = [other for other in left if key(other) is not None and key(other) == key(log)]
+        log_key = key(log)
+        same = [other for other in left if log_key is not None and key(other) == log_key]
         partner = min(same, key=lambda other: other.name != log.name, default=None)
         if partner:
             left.remove(partner)
@@ -157,146 +175,194 @@ def _paired(
     return pairs, left, rest
 
 
-def _alike(old: Sequence[Log], new: Sequence[Log]) -> Iterator[tuple[Log, Log]]:
+def _alike(old: Sequence[ComparedLog], new: Sequence[ComparedLog]) -> Iterator[_Pair]:
     """Yield each new log with the old one that it is most like, whatever was edited in it."""
     if not (old and new):
         return
-    before, after = ([_identity(log) for log in logs] for logs in (old, new))
-    indexes = product(range(len(old)), range(len(new)))
-    ranked = sorted(
-        (-_likeness(before[i], after[j]), old[i].name != new[j].name, i, j) for i, j in indexes
-    )
-    taken: set[tuple[str, int]] = set()
-    for unlikeness, _, i, j in ranked:
-        if -unlikeness >= _ALIKE and taken.isdisjoint({("old", i), ("new", j)}):
-            taken |= {("old", i), ("new", j)}
+    old_identities = [_identity(log) for log in old]
+    new_identities = [_identity(log) for log in new]
+    ranked = []
+    for i, old_identity in enumerate(old_identities):
+        for j, new_identity in enumerate(new_identities):
+            likeness = _likeness(old_identity, new_identity)
+            if likeness >= _ALIKE:
+                ranked.append((-likeness, old[i].name != new[j].name, i, j))
+    paired_old: set[int] = set()
+    paired_new: set[int] = set()
+    for _, _, i, j in sorted(ranked):
+        if i not in paired_old and j not in paired_new:
+            paired_old.add(i)
+            paired_new.add(j)
             yield old[i], new[j]
 
 
-def _edited(old: Log, new: Log) -> EditedRun:
-    return EditedRun(old.name, new.name, tuple(_edits(_entries(old), _entries(new))))
+def _edited(old: ComparedLog, new: ComparedLog) -> EditedRun:
+    edits = _edits(_records(old), _records(new))
+    return EditedRun(old.name, new.name, tuple(edits))
 
 
-_Identity = tuple[list[float], set[str], Counter[tuple[str, str]]]
-"""What identifies the run of a log: its start, if any, its seeds, and its series of values."""
+class _Identity(Struct, frozen=True):
+    """What identifies the run of a log: its start, if any, its seeds, and its series of values."""
+
+    start_ms: float | None
+    seeds: set[str]
+    series: Counter[tuple[str, str]]
 
 
-def _identity(log: Log) -> _Identity:
-    entries = _entries(log)
-    starts = [entry.time_ms for entry in entries if entry.key == "run_start"]
-    seeds = {entry.value for entry in entries if entry.key == "seed"}
-    of_series = (entry for entry in entries if entry.key in _SERIES)
-    return starts[:1], seeds, Counter((entry.key, entry.value) for entry in of_series)
+def _identity(log: ComparedLog) -> _Identity:
+    start_ms = None
+    seeds = set()
+    series: Counter[tuple[str, str]] = Counter()
+    for record in _records(log):
+        if record.key == "run_start" and start_ms is None:
+            start_ms = record.time_ms
+        elif record.key == "seed":
+            seeds.add(record.value)
+        elif record.key in _SERIES:
+            series[record.key, record.value] += 1
+    return _Identity(start_ms, seeds, series)
 
 
 def _likeness(old: _Identity, new: _Identity) -> int:
     """Return how much identifies two runs as one."""
-    old_start, old_seeds, old_series = old
-    new_start, new_seeds, new_series = new
-    common = (old_series & new_series).total()
-    is_same_series = common > 1 and 2 * common >= min(old_series.total(), new_series.total())
-    is_same_start = bool(old_start) and old_start == new_start
-    return 2 * is_same_series + is_same_start + (not old_seeds.isdisjoint(new_seeds))
+    likeness = 0
+    common = (old.series & new.series).total()
+    shorter = min(old.series.total(), new.series.total())
+    if common > 1 and 2 * common >= shorter:
+        likeness += 2
+    if old.start_ms is not None and old.start_ms == new.start_ms:
+        likeness += 1
+    if not old.seeds.isdisjoint(new.seeds):
+        likeness += 1
+    return likeness
 
 
-def _entries(log: Log) -> list[_Entry]:
+def _records(log: ComparedLog) -> list[_LoggedRecord]:
     """Return what a log says, as far as it can be read."""
-    entries: list[_Entry] = []
+    records: list[_LoggedRecord] = []
     source = log.source or Source("", b"")
     with suppress(OSError, UserError), source.open() as stream:
         reader = LogReader(stream, source.label, lambda _: None)
         for number, record in enumerate(islice(reader, _MOST_RECORDS)):
             if record is not None:
-                entries.append(_entry(record, reader.line_of(number)))
-    return entries
+                records.append(_logged_record(record, reader.line_of(number)))
+    return records
 
 
-def _entry(record: Any, line: int) -> _Entry:
-    metadata = record.metadata if isinstance(record.metadata, dict) else {"": record.metadata}
-    place = ":".join(shown(metadata[name]) for name in _PLACE if name in metadata)
-    statement = {name: value for name, value in metadata.items() if name not in _PLACE}
-    value = as_text(record.value)
-    rest = as_text(statement)
-    return _Entry(str(record.key), value, rest, place, float(record.time_ms), line)
+def _logged_record(record: Any, line: int) -> _LoggedRecord:
+    metadata = record.metadata
+    if not isinstance(metadata, dict):
+        metadata = {"": metadata}
+    place = [shown(metadata[name]) for name in _PLACE if name in metadata]
+    rest = {name: value for name, value in metadata.items() if name not in _PLACE}
+    return _LoggedRecord(
+        key=str(record.key),
+        value=as_text(record.value),
+        metadata=as_text(rest),
+        place=":".join(place),
+        time_ms=float(record.time_ms),
+        line=line,
+    )
 
 
 # ---- edits ----------------------------------------------------------------------------------
 
 
-def _edits(old: Sequence[_Entry], new: Sequence[_Entry]) -> Iterator[Edit]:
+def _edits(old: Sequence[_LoggedRecord], new: Sequence[_LoggedRecord]) -> Iterator[Edit]:
     """Yield what differs between two logs of one run; at least one, as their bytes differ."""
     both, removed, added = _split(old, new)
-    of_kinds = [*_of_records(removed, added), *_of_times(both), *_of_code(both)]
-    if not of_kinds and [one.statement for one in old] != [one.statement for one in new]:
-        of_kinds = [Edit("records in another order", "")]
-    yield from of_kinds or [Edit("text outside the records", "")]
+    edits = [*_of_records(removed, added), *_of_times(both), *_of_code(both)]
+    if edits:
+        yield from edits
+        return
+    old_statements = [record.statement for record in old]
+    new_statements = [record.statement for record in new]
+    if old_statements != new_statements:
+        yield Edit("records in another order", "")
+    else:
+        yield Edit("text outside the records", "")
 
 
 def _split(
-    old: Sequence[_Entry], new: Sequence[_Entry]
-) -> tuple[list[tuple[_Entry, _Entry]], list[_Entry], list[_Entry]]:
+    old: Sequence[_LoggedRecord], new: Sequence[_LoggedRecord]
+) -> tuple[list[_RecordPair], list[_LoggedRecord], list[_LoggedRecord]]:
     """Return the records that both logs have, as pairs, and those that only one of them has."""
-    left = by_key((entry.statement, entry) for entry in reversed(old))
+    left = by_key((record.statement, record) for record in reversed(old))
     both = []
     added = []
-    for entry in new:
-        same = left.get(entry.statement)
+    for record in new:
+        same = left.get(record.statement)
         if same:
-            both.append((same.pop(), entry))
+            both.append((same.pop(), record))
         else:
-            added.append(entry)
-    removed = sorted((e for entries in left.values() for e in entries), key=lambda e: e.line)
+            added.append(record)
+    removed = sorted(chain.from_iterable(left.values()), key=lambda record: record.line)
     return both, removed, added
 
 
-def _of_records(removed: Sequence[_Entry], added: Sequence[_Entry]) -> Iterator[Edit]:
-    of_kinds = [by_key((_kind(entry.key), entry) for entry in side) for side in (removed, added)]
+def _of_records(removed: Sequence[_LoggedRecord], added: Sequence[_LoggedRecord]) -> Iterator[Edit]:
+    removed_by_kind = by_key((_kind(record.key), record) for record in removed)
+    added_by_kind = by_key((_kind(record.key), record) for record in added)
     for kind, _ in _KINDS:
-        gone, come = (entries.get(kind, []) for entries in of_kinds)
-        altered = list(zip(gone, come, strict=False)) if len(gone) == len(come) else []
-        if altered:
-            texts = [
-                f"{a.key} {_short(a.value)} -> {_short(b.value)} (line {b.line})"
-                if a.value != b.value
-                else f"metadata of {a.key} (line {b.line})"
-                for a, b in altered
-            ]
-            yield Edit(f"{kind} altered", in_words(texts, "s"))
-        else:
-            if gone:
-                yield Edit(f"{kind} removed", _listed(gone, "of the old log"))
-            if come:
-                yield Edit(f"{kind} added", _listed(come, "of the new log"))
+        old = removed_by_kind.get(kind, [])
+        new = added_by_kind.get(kind, [])
+        if old and len(old) == len(new):
+            alterations = [_alteration(*pair) for pair in zip(old, new, strict=True)]
+            yield Edit(f"{kind} altered", in_words(alterations, "s"))
+            continue
+        if old:
+            yield Edit(f"{kind} removed", _lines(old, "of the old log"))
+        if new:
+            yield Edit(f"{kind} added", _lines(new, "of the new log"))
 
 
 def _kind(key: str) -> str:
     return next(kind for kind, has in _KINDS if has(key))
 
 
-def _listed(entries: Sequence[_Entry], where: str) -> str:
-    lines = wording.shortened([str(entry.line) for entry in entries], _MOST_LINES)
-    return f"{len(entries)}: line{'s' * (len(entries) > 1)} {lines} {where}"
+def _alteration(old: _LoggedRecord, new: _LoggedRecord) -> str:
+    if old.value == new.value:
+        return f"metadata of {old.key} (line {new.line})"
+    return f"{old.key} {_short(old.value)} -> {_short(new.value)} (line {new.line})"
 
 
-def _of_times(both: Sequence[tuple[_Entry, _Entry]]) -> Iterator[Edit]:
-    shifts = [(new.time_ms - old.time_ms, new) for old, new in both]
-    different = [(shift, entry) for shift, entry in shifts if shift]
-    if len({shift for shift, _ in shifts}) == 1 and different:
-        yield Edit("times moved", f"all of them, {_seconds(different[0][0])}")
-    elif different:
-        first = sorted(different, key=lambda item: item[1].key not in _CLOCK)[:_MOST_LINES]
-        texts = [f"{e.key} {_seconds(shift)} (line {e.line})" for shift, e in first]
-        yield Edit("times moved", f"{len(different)} of {len(both)}: {', '.join(texts)}")
+def _lines(records: Sequence[_LoggedRecord], where: str) -> str:
+    lines = [str(record.line) for record in records]
+    noun = "line" if len(lines) == 1 else "lines"
+    return f"{len(lines)}: {noun} {wording.shortened(lines, _MOST_LINES)} {where}"
+
+
+def _of_times(both: Sequence[_RecordPair]) -> Iterator[Edit]:
+    shifts = []
+    moved = []
+    for old, new in both:
+        shift = new.time_ms - old.time_ms
+        shifts.append(shift)
+        if shift:
+            moved.append((shift, new))
+    if not moved:
+        return
+    if len(set(shifts)) == 1:
+        yield Edit("times moved", f"all of them, {_seconds(shifts[0])}")
+        return
+    moved.sort(key=lambda item: item[1].key not in _CLOCK)  # those of the clock come first
+    texts = []
+    for shift, record in moved[:_MOST_LINES]:
+        texts.append(f"{record.key} {_seconds(shift)} (line {record.line})")
+    yield Edit("times moved", f"{len(moved)} of {len(both)}: {', '.join(texts)}")
 
 
 def _seconds(shift: float) -> str:
-    return f"{abs(shift) / 1000:,.3f} s {'later' if shift > 0 else 'earlier'}"
+    direction = "later" if shift > 0 else "earlier"
+    return f"{abs(shift) / 1000:,.3f} s {direction}"
 
 
-def _of_code(both: Sequence[tuple[_Entry, _Entry]]) -> Iterator[Edit]:
+def _of_code(both: Sequence[_RecordPair]) -> Iterator[Edit]:
     moved = [(old, new) for old, new in both if old.place != new.place]
+    texts = []
+    for old, new in moved[:_MOST_LINES]:
+        texts.append(f"{old.key} {old.place} -> {new.place} (line {new.line})")
     if moved:
-        texts = [f"{a.key} {a.place} -> {b.place} (line {b.line})" for a, b in moved[:_MOST_LINES]]
         yield Edit("lines of code altered", f"{len(moved)}: {', '.join(texts)}")
 
 

@@ -28,7 +28,7 @@ from mlperf_pkg.render.table import (
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, name
-from mlperf_pkg.results.scoring import Choice, select
+from mlperf_pkg.results.scoring import Choice, Window, select
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.run.model import Run
 
@@ -43,9 +43,8 @@ _SET_NAMES = ("id", "submitter", "system", "benchmark", "division", "round")
 _RUNS = ("runs_found", "runs_required")
 _RUN_FIELDS = ("number", "path", "status", "minutes", "chosen")
 _SET_FIELDS = ("state", "selected_minutes", "median_minutes", "reason")
-_CSV = [
-    Column(key=field, of=itemgetter(field)) for field in (*_SET_NAMES, *_RUN_FIELDS, *_SET_FIELDS)
-]
+_CSV_FIELDS = (*_SET_NAMES, *_RUN_FIELDS, *_SET_FIELDS)
+_CSV = [Column(key=field, of=itemgetter(field)) for field in _CSV_FIELDS]
 
 
 State = Literal["selected", "nothing_to_select", "invalid", "not_checked"]
@@ -83,13 +82,14 @@ class Selections(Struct, frozen=True):
 def selections(checked: Checked) -> Selections:
     """Return the selection of each result set of a check."""
     by_path = {run.path: run for run in checked.runs}
-    sets = tuple(
-        _selected(scored.row, tuple(by_path[run.path] for run in scored.runs))
-        for scored in scores(checked).sets
-    )
-    considered = {run.path for selected_set in sets for run in selected_set.runs}
-    left_out = tuple(path for path in by_path if path not in considered)
-    return Selections(checked.report, sets, left_out)
+    left_out = dict.fromkeys(by_path)
+    sets = []
+    for scored in scores(checked).sets:
+        runs = tuple(by_path[run.path] for run in scored.runs)
+        sets.append(_selected(scored.row, runs))
+        for run in runs:
+            left_out.pop(run.path, None)
+    return Selections(checked.report, tuple(sets), tuple(left_out))
 
 
 def _selected(row: ResultSetRow, runs: tuple[Run, ...]) -> SelectedSet:
@@ -135,19 +135,21 @@ def markdown(selections: Selections, _: View) -> str:
 
 def json(selections: Selections, _: View) -> str:
     """Render each result set with its runs by start, its windows and the chosen runs."""
-    head = {name: getattr(selections.report, name) for name in HEAD}
-    sets = list(map(_as_json, selections.sets))
-    left_out = selections.left_out
-    return json_text({"format": FORMAT, **head, "result_sets": sets, "left_out": left_out})
+    content: dict[str, Any] = {"format": FORMAT}
+    for field in HEAD:
+        content[field] = getattr(selections.report, field)
+    content["result_sets"] = list(map(_as_json, selections.sets))
+    content["left_out"] = selections.left_out
+    return json_text(content)
 
 
 def csv(selections: Selections, _: View) -> str:
     """Render one row per run by start, with the outcome of its set beside it."""
-    rows = [
-        {**fields, "selected_minutes": fields["minutes"], **run, "number": number}
-        for fields in map(_as_json, selections.sets)
-        for number, run in enumerate(fields["runs"], 1)
-    ]
+    rows = []
+    for fields in map(_as_json, selections.sets):
+        fields["selected_minutes"] = fields["minutes"]
+        for number, run in enumerate(fields["runs"], 1):
+            rows.append({**fields, **run, "number": number})
     return tables.csv(table_of(_CSV, rows))
 
 
@@ -156,45 +158,59 @@ SELECT_FORMATS = {"text": text, "json": json, "markdown": markdown, "csv": csv}
 
 def _as_json(selected: SelectedSet) -> dict[str, Any]:
     choice = selected.choice or Choice((), None, None)
-    is_chosen = {run.path for run in selected.chosen}
+    content: dict[str, Any] = {}
+    for field in ("path", *_SET_NAMES, *_RUNS):
+        content[field] = getattr(selected.row, field)
+    content["state"] = selected.state
+    content["reason"] = selected.reason
+    content["median_minutes"] = choice.median
+    content["minutes"] = choice.chosen and choice.chosen.minutes
+    chosen = {run.path for run in selected.chosen}
+    content["runs"] = [_run_json(run, chosen=run.path in chosen) for run in selected.runs]
+    content["windows"] = [
+        _window_json(window, chosen=window is choice.chosen) for window in choice.windows
+    ]
+    return content
+
+
+def _run_json(run: Run, *, chosen: bool) -> dict[str, Any]:
     return {
-        **{name: getattr(selected.row, name) for name in ("path", *_SET_NAMES, *_RUNS)},
-        "state": selected.state,
-        "reason": selected.reason,
-        "median_minutes": choice.median,
-        "minutes": choice.chosen and choice.chosen.minutes,
-        "runs": [
-            {"path": run.path, "start_ms": run.start_ms, "minutes": run.minutes}
-            | {"status": run.status, "converged": run.converged, "chosen": run.path in is_chosen}
-            for run in selected.runs
-        ],
-        "windows": [
-            {"first": window.first + 1, "last": window.last + 1, "minutes": window.minutes}
-            | {"reason": window.reason, "chosen": window is choice.chosen}
-            for window in choice.windows
-        ],
+        "path": run.path,
+        "start_ms": run.start_ms,
+        "minutes": run.minutes,
+        "status": run.status,
+        "converged": run.converged,
+        "chosen": chosen,
+    }
+
+
+def _window_json(window: Window, *, chosen: bool) -> dict[str, Any]:
+    return {
+        "first": window.first + 1,
+        "last": window.last + 1,
+        "minutes": window.minutes,
+        "reason": window.reason,
+        "chosen": chosen,
     }
 
 
 def _table(selections: Selections) -> Table:
     title = findings.system_titles(selections.report)
-    groups = [
-        RowGroup(
-            f"{wording.benchmark(selected.row)}: {title(selected.row)}",
-            [*_run_rows(selected), *_window_rows(selected)],
-            list(_remarks(selected)),
-        )
-        for selected in selections.sets
-    ]
+    groups = []
+    for selected in selections.sets:
+        row = selected.row
+        rows = [*_run_rows(selected), *_window_rows(selected)]
+        heading = f"{wording.benchmark(row)}: {title(row)}"
+        groups.append(RowGroup(heading, rows, list(_remarks(selected))))
     return Table(_COLUMNS, groups)
 
 
 def _run_rows(selected: SelectedSet) -> Iterator[tuple[str, ...]]:
     for number, run in enumerate(selected.runs, 1):
         status = run.status or "no run_stop"
-        failed = not run.converged or run.minutes is None
-        outcome = f"{status}, counts as infinite" if failed else status
-        yield f"{number}  {name(run.path)}", wording.minutes(run.minutes), outcome
+        if not run.converged or run.minutes is None:
+            status += ", counts as infinite"
+        yield f"{number}  {name(run.path)}", wording.minutes(run.minutes), status
 
 
 def _window_rows(selected: SelectedSet) -> Iterator[Any]:
@@ -205,7 +221,7 @@ def _window_rows(selected: SelectedSet) -> Iterator[Any]:
         runs = f"runs {window.first + 1} to {window.last + 1}"
         minutes = _minutes(window.minutes)
         if window is choice.chosen:
-            yield [(cell, HEADING) for cell in (runs, minutes, "chosen")]
+            yield [(runs, HEADING), (minutes, HEADING), ("chosen", HEADING)]
         else:
             yield runs, minutes, window.reason
     if choice.median is not None:
@@ -222,7 +238,8 @@ def _remarks(selected: SelectedSet) -> Iterator[str]:
     elif selected.reason:
         yield selected.reason
     if selected.state == "selected":
-        yield f"submit {', '.join(name(run.path) for run in selected.chosen)}"
+        names = [name(run.path) for run in selected.chosen]
+        yield f"submit {', '.join(names)}"
     without_start = sum(run.start_ms is None for run in selected.runs)
     if selected.choice and without_start:
         yield f"{wording.counted(without_start, 'run')} without run_start, sorted last"

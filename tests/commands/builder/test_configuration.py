@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mlperf_pkg.commands.builder.configuration import config_text, explained
-from mlperf_pkg.commands.builder.plan import Plan
+from mlperf_pkg.commands.builder.plan import BuildPlan as Plan
 from mlperf_pkg.config import CONFIG_NAME, Config, read_config
 from tests.helpers.workspaces import (
     POD16,

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from mlperf_pkg.checks.descriptions import SystemFile, check_system
-from mlperf_pkg.commands.builder.plan import Plan, judge, make_plan, reasons, systems_of
+from mlperf_pkg.commands.builder.plan import BuildPlan as Plan
+from mlperf_pkg.commands.builder.plan import judge, make_plan, reasons, systems_of
 from mlperf_pkg.commands.builder.prepare import Prepared
 from mlperf_pkg.config import Config, SystemConfig
 from mlperf_pkg.infra.source import Source

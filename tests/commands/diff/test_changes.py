@@ -6,8 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlperf_pkg.commands import diff
-from mlperf_pkg.commands.diff.changes import Change, FindingChange, ResultSet, Side, System, compare
-from mlperf_pkg.commands.diff.runs import Log
+from mlperf_pkg.commands.diff.changes import ComparedSet as ResultSet
+from mlperf_pkg.commands.diff.changes import ComparedSide as Side
+from mlperf_pkg.commands.diff.changes import ComparedSystem as System
+from mlperf_pkg.commands.diff.changes import FieldChange as Change
+from mlperf_pkg.commands.diff.changes import FindingChange, compare
+from mlperf_pkg.commands.diff.runs import ComparedLog as Log
 from mlperf_pkg.findings import Severity
 from tests.helpers.reports import FAIL, PASS, finding, rcp, result_set
 
@@ -75,7 +79,7 @@ def test_settings() -> None:
         (logs("1"), logs(None), ((("1", 1),), ((None, 1),))),
     ):
         [only] = compare(a_side(a_set(logs=old)), a_side(a_set(logs=new))).sets
-        sides = ([diff.changes.Setting(*value) for value in side] for side in changes)
+        sides = ([diff.changes.SettingValue(*value) for value in side] for side in changes)
         assert only.settings == ((diff.changes.SettingChange("lr", *sides),) if changes else ())
 
 

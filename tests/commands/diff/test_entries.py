@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.commands.diff.changes import Kind
+from mlperf_pkg.commands.diff.changes import ChangeKind as Kind
 from mlperf_pkg.rulebook.check import problem_of_source
 from tests.helpers.logs import edited, joined, records
 from tests.helpers.program import call

@@ -4,7 +4,9 @@ from itertools import product
 
 from msgspec.structs import replace
 
-from mlperf_pkg.commands.diff.changes import Comparison, Kind, compare
+from mlperf_pkg.commands.diff.changes import ChangeKind as Kind
+from mlperf_pkg.commands.diff.changes import VersionComparison as Comparison
+from mlperf_pkg.commands.diff.changes import compare
 from mlperf_pkg.commands.diff.formats import text
 from mlperf_pkg.render.findings import View
 from tests.commands.diff.test_changes import a_set, a_side

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.commands.diff.changes import Kind
+from mlperf_pkg.commands.diff.changes import ChangeKind as Kind
 from mlperf_pkg.commands.diff.reading import compare_paths
 from mlperf_pkg.commands.review import files
 from mlperf_pkg.commands.review.resubmitted import resubmissions
