@@ -71,7 +71,7 @@ class Console:
             self.say(f"{words} {visible(self.log_output)}")
 
 
-class Logged(Console):
+class LoggingConsole(Console):
     """Writes log lines with ``logging``, which the program that imports the tools configures."""
 
     def log(self, level: str, text: str) -> None:

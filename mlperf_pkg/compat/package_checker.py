@@ -58,7 +58,7 @@ def check_training_package(  # noqa: PLR0917 - as in mlperf-logging
         UserError: the folder is not a submission, the rulebook does not have the round, or the
             official function would raise an exception.
     """
-    console = tools.Logged()
+    console = tools.LoggingConsole()
     console.log_output = log_output
     if _check(Namespace(**locals(), exit_status=False), console):
         raise UserError(f"{folder}: {CRASH}")

@@ -23,9 +23,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from mlperf_pkg.errors import ArchiveError
-from mlperf_pkg.infra.paths import AnyPath, ListedPath, Listing, Opener, open_file
+from mlperf_pkg.infra.paths import AnyPath, ListedPath, Opener, PathListing, open_file
 from mlperf_pkg.infra.source import Content, stem_of
-from mlperf_pkg.infra.streams import Deflated, Part, Spool, bomb, problem_of
+from mlperf_pkg.infra.streams import Deflated, FilePart, Spool, bomb, problem_of
 
 LARGEST_NUMBER = 100_000
 
@@ -80,7 +80,7 @@ def open_archive(path: AnyPath, content: Content, spool: Callable[[], Spool]) ->
     """
     with _seekable(path, content, spool) as (file, whole):
         members = (zip_members if content.is_zip else tar_members)(file, whole)
-        listing = Listing(path, folders={_TOP: {}})
+        listing = PathListing(path, folders={_TOP: {}})
         size = 0
         for number, (name, opener, reason) in enumerate(members):
             if number >= LARGEST_NUMBER:
@@ -98,12 +98,12 @@ def open_archive(path: AnyPath, content: Content, spool: Callable[[], Spool]) ->
 @contextmanager
 def _seekable(
     path: AnyPath, content: Content, spool: Callable[[], Spool]
-) -> Iterator[tuple[BinaryIO, Part]]:
+) -> Iterator[tuple[BinaryIO, FilePart]]:
     """Provide a file at the start of the archive, and the part of it that holds the archive."""
     if isinstance(path, Path) and content.compression is None:
         size = path.stat().st_size
         with open_file(path) as file:
-            yield file, Part(path, 0, size, size)
+            yield file, FilePart(path, 0, size, size)
         return
     copy = spool()
     with content.open(path) as stream:
@@ -115,7 +115,7 @@ def _seekable(
     yield copy.file, whole
 
 
-def _enter(listing: Listing, name: str, opener: Opener | None, reason: str | None) -> None:
+def _enter(listing: PathListing, name: str, opener: Opener | None, reason: str | None) -> None:
     path = re.sub(r"\A(\./)+", "", name).removesuffix("/")
     if path in {"", "."} or path.split("/")[0] == _MAC:
         return
@@ -142,7 +142,7 @@ def _split(path: str) -> tuple[str, str]:
     return folder or _TOP, name
 
 
-def _leave_out(listing: Listing, path: str, reason: str) -> None:
+def _leave_out(listing: PathListing, path: str, reason: str) -> None:
     """Remove a file that was entered, if it was."""
     listing.left_out[path] = reason
     listing.openers.pop(path, None)
@@ -158,7 +158,7 @@ Member: TypeAlias = tuple[str, Opener | None, str | None]
 """The name of a member, the opener of a file (None for a folder), and why it must not be read."""
 
 
-def tar_members(file: BinaryIO, whole: Part) -> Iterator[Member]:
+def tar_members(file: BinaryIO, whole: FilePart) -> Iterator[Member]:
     """Yield the members of a tar archive, which begins where ``file`` is.
 
     Raises:
@@ -197,7 +197,7 @@ def _tar_reason(info: tarfile.TarInfo) -> str | None:
     return next((kind for kind, applies in kinds.items() if applies), None)
 
 
-def zip_members(file: BinaryIO, whole: Part) -> Iterator[Member]:
+def zip_members(file: BinaryIO, whole: FilePart) -> Iterator[Member]:
     """Yield the members of a zip archive, which ends where ``file`` does.
 
     Raises:
@@ -211,7 +211,7 @@ def zip_members(file: BinaryIO, whole: Part) -> Iterator[Member]:
         raise ArchiveError(f"the zip archive is damaged ({error})") from error
 
 
-def _zip_member(file: BinaryIO, info: zipfile.ZipInfo, whole: Part) -> Member:
+def _zip_member(file: BinaryIO, info: zipfile.ZipInfo, whole: FilePart) -> Member:
     name = info.orig_filename
     reason = _zip_reason(info)
     if reason:

@@ -19,10 +19,17 @@ from mlperf_pkg.results.rcp import PointChange
 from mlperf_pkg.results.report import as_json
 from mlperf_pkg.results.wording import counted
 from mlperf_pkg.rulebook import explain
-from mlperf_pkg.rulebook.explain import Change, Comparison, History, Layer, Span, example
-from mlperf_pkg.rulebook.load import Code, codes, load_round
+from mlperf_pkg.rulebook.explain import (
+    Layer,
+    RoundComparison,
+    RuleChange,
+    RuleHistory,
+    RuleSpan,
+    example,
+)
+from mlperf_pkg.rulebook.load import FindingCode, codes, load_round
 from mlperf_pkg.rulebook.model import Benchmark, Round, Rule, ruleset_source, version_of
-from mlperf_pkg.rulebook.upstream.points import LEDGER, Kind, KnownPoint, PointReview
+from mlperf_pkg.rulebook.upstream.points import LEDGER, KnownPoint, PointKind, PointReview
 from mlperf_pkg.rulebook.upstream.verify import Difference
 
 WIDTH = 80
@@ -157,7 +164,7 @@ def rule_fields(rule: Rule) -> dict[str, Any]:
 _ADDED = (*_BENCHMARKS, Column(key="keys", of=explain.own_keys))
 
 
-def of_comparison(comparison: Comparison, points: Sequence[PointChange]) -> Document:
+def of_comparison(comparison: RoundComparison, points: Sequence[PointChange]) -> Document:
     """Return what changes from one round to another, in rules and in reference points."""
     return Document(
         "diff",
@@ -176,7 +183,7 @@ def of_comparison(comparison: Comparison, points: Sequence[PointChange]) -> Docu
     )
 
 
-def _comparison_lines(comparison: Comparison, points: Sequence[PointChange]) -> Iterator[str]:
+def _comparison_lines(comparison: RoundComparison, points: Sequence[PointChange]) -> Iterator[str]:
     old = comparison.old
     new = comparison.new
     yield f"{USAGES[new.usage]} {old.name} -> {new.name}" + (
@@ -204,7 +211,7 @@ def _comparison_lines(comparison: Comparison, points: Sequence[PointChange]) -> 
         yield from ("", wrapped("Unchanged: ", ", ".join(unchanged)))
 
 
-def _changed(changes: Iterable[Change]) -> Iterator[str]:
+def _changed(changes: Iterable[RuleChange]) -> Iterator[str]:
     """Yield changes; those that are alike once, with all keys: "block_start, block_stop"."""
     alike = by_key(((change.old, change.new), change.key) for change in changes)
     for sides, names in alike.items():
@@ -316,7 +323,7 @@ def of_family(family: str) -> Document:
     return Document("show", lines, lambda: {"family": family, "codes": as_json(members)})
 
 
-def _other(code: Code) -> Iterator[str]:
+def _other(code: FindingCode) -> Iterator[str]:
     yield from (f"{code.code}: {code.title}", "", wrapped("", code.explanation), "")
     yield wrapped("basis     ", f"{code.basis}: {explain.BASIS[code.basis]}")
     yield wrapped("severity  ", explain.SEVERITY[code.severity])
@@ -327,7 +334,7 @@ def _other(code: Code) -> Iterator[str]:
     yield wrapped("source    ", code.source)
 
 
-def exceptions(code: Code) -> Iterator[str]:
+def exceptions(code: FindingCode) -> Iterator[str]:
     """Yield when a code has another basis or severity: "a warning if the round is 0.7"."""
     for item in code.unless:
         parts = [_SEVERITIES[item.severity]] if item.severity else []
@@ -338,7 +345,7 @@ def exceptions(code: Code) -> Iterator[str]:
 # ---- rules ----------------------------------------------------------------------------------
 
 
-def _rule(code: str, histories: Sequence[History]) -> Iterator[str]:
+def _rule(code: str, histories: Sequence[RuleHistory]) -> Iterator[str]:
     keys = dict.fromkeys(span.rule.key for history in histories for span in history.spans)
     yield f"{code}: {', '.join(keys)}"
     for history in histories:
@@ -364,7 +371,7 @@ def _rule(code: str, histories: Sequence[History]) -> Iterator[str]:
         yield from ("", "No example: the rule depends on other lines of the log.")
 
 
-def places(history: History) -> str:
+def places(history: RuleHistory) -> str:
     """Return which runs a rule is about: "every run", "Closed bert, Open bert"."""
     names = history.where
     return explain.EVERY_RUN if explain.EVERY_RUN in names else ", ".join(names)
@@ -393,12 +400,12 @@ def _explained(rules: Sequence[Rule]) -> Iterator[str]:
     yield wrapped("source    ", "; ".join(sources))
 
 
-def _example_of(history: History, span: Span) -> str | None:
+def _example_of(history: RuleHistory, span: RuleSpan) -> str | None:
     round_ = load_round(history.usage, span.until)
     return example(span.rule, round_, explain.joined(history, span))
 
 
-def _history_fields(histories: Iterable[History]) -> list[dict[str, Any]]:
+def _history_fields(histories: Iterable[RuleHistory]) -> list[dict[str, Any]]:
     return [
         {
             "usage": history.usage,
@@ -416,14 +423,14 @@ def _history_fields(histories: Iterable[History]) -> list[dict[str, Any]]:
 # ---- the rules of a key ---------------------------------------------------------------------
 
 
-def of_key(key: str, histories: Mapping[str, Sequence[History]]) -> Document:
+def of_key(key: str, histories: Mapping[str, Sequence[RuleHistory]]) -> Document:
     """Return the rules of a key by code, over all rounds and benchmarks, a line each."""
     rules = partial(_history_fields, chain.from_iterable(histories.values()))
     lines = _key_lines(key, histories)
     return Document("show", lines, lambda: {"key": key, "rules": rules()})
 
 
-def _key_lines(key: str, histories: Mapping[str, Sequence[History]]) -> Iterator[str]:
+def _key_lines(key: str, histories: Mapping[str, Sequence[RuleHistory]]) -> Iterator[str]:
     width = max(map(len, histories))
     yield f"{key}: {counted(len(histories), 'rule')}"
     rows = [(code, history) for code, of_code in histories.items() for history in of_code]
@@ -445,7 +452,7 @@ def _known(entries: Sequence[KnownPoint]) -> Iterator[str]:
     yield f"Its reference points have {count} (rules/{LEDGER}){':' if entries else '.'}"
     if entries:
         by_kind = by_key((entry.kind, entry.sets) for entry in entries)
-        kinds = ((kind, by_kind[kind]) for kind in Kind if kind in by_kind)
+        kinds = ((kind, by_kind[kind]) for kind in PointKind if kind in by_kind)
         rows = [("", kind, len(sets), len({*chain.from_iterable(sets)})) for kind, sets in kinds]
         columns = [Column(title) for title in ("", "KIND", "POINTS", "PUBLISHED SETS")]
         yield from (line.rstrip() for line in hanging(table_of(columns, rows)))

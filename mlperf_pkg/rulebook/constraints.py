@@ -20,7 +20,7 @@ from mlperf_pkg.rulebook.formula import Formula, Seen
 Test = Callable[[Record, Seen], Any]
 
 
-class Part(Enum):
+class RecordPart(Enum):
     """What a constraint is about: a part of a record, or all of it and what was logged before."""
 
     VALUE = "value"
@@ -50,7 +50,7 @@ class Constraint(msgspec.Struct, frozen=True):
     value is not as needed.
     """
 
-    part: Part
+    part: RecordPart
     compile: Callable[[Any], Callable[..., Any]]
     needed: Callable[[Any], str]
     describe: Callable[[Any, Record, Seen], Breach] | None = None
@@ -58,9 +58,9 @@ class Constraint(msgspec.Struct, frozen=True):
     def test(self, argument: Any) -> Test:
         """Return the test of a record and what was logged before it."""
         holds = self.compile(argument)
-        if self.part is Part.VALUE:
+        if self.part is RecordPart.VALUE:
             return lambda record, seen: holds(record.value)
-        if self.part is Part.METADATA:
+        if self.part is RecordPart.METADATA:
             return lambda record, seen: holds(record.metadata)
         return holds
 
@@ -78,7 +78,7 @@ _INTEGER_TOLERANCE = 0.00001
 _TYPES: dict[str, tuple[type, ...]] = {"integer": (int,), "number": (int, float), "text": (str,)}
 
 
-_of_value = partial(Constraint, Part.VALUE)
+_of_value = partial(Constraint, RecordPart.VALUE)
 _shown = partial(word, form=",")
 
 
@@ -357,40 +357,40 @@ _METADATA_WITH_ANY = _listed("metadata with", " or ")
 
 CONSTRAINTS: Mapping[str, Constraint] = {
     **OF_VALUE,
-    "metadata": Constraint(Part.METADATA, _has_all, _METADATA_WITH, _lacks(_METADATA_WITH)),
+    "metadata": Constraint(RecordPart.METADATA, _has_all, _METADATA_WITH, _lacks(_METADATA_WITH)),
     "metadata_any": Constraint(
-        Part.METADATA,
+        RecordPart.METADATA,
         lambda names: lambda metadata: any(name in metadata for name in names),
         _METADATA_WITH_ANY,
         _lacks(_METADATA_WITH_ANY),
     ),
-    "metadata_pairs": Constraint(Part.METADATA, _has_pairs, _pairs, _lacks(_pairs)),
+    "metadata_pairs": Constraint(RecordPart.METADATA, _has_pairs, _pairs, _lacks(_pairs)),
     "metadata_fields": Constraint(
-        Part.METADATA,
+        RecordPart.METADATA,
         _where_present,
         lambda fields: "metadata with " + OF_VALUE["fields"].needed(fields),
         _wrong_field,
     ),
-    "same_as": Constraint(Part.ALL, _same_as, _value_of, _differs),
+    "same_as": Constraint(RecordPart.ALL, _same_as, _value_of, _differs),
     "after": Constraint(
-        Part.ALL,
+        RecordPart.ALL,
         lambda keys: _logged(keys, expected=True),
         _listed("it after"),
         _out_of_order("before", "after", logged=False),
     ),
     "before": Constraint(
-        Part.ALL,
+        RecordPart.ALL,
         lambda keys: _logged(keys, expected=False),
         _listed("it before"),
         _out_of_order("after", "before", logged=True),
     ),
-    "within_minutes": Constraint(Part.ALL, _within_minutes, _minutes_of, _too_late),
+    "within_minutes": Constraint(RecordPart.ALL, _within_minutes, _minutes_of, _too_late),
 }
 
 
 TARGETS: Mapping[str, Constraint] = {
     **CONSTRAINTS,
-    "formula": Constraint(Part.ALL, lambda text: Formula(text).holds, _formula_in_words),
+    "formula": Constraint(RecordPart.ALL, lambda text: Formula(text).holds, _formula_in_words),
 }
 """The constraints that a quality target may have: it may be a formula, too."""
 

@@ -98,7 +98,7 @@ def target(benchmark: Benchmark) -> str:
     return needed_in_words(benchmark.target)
 
 
-def targets(history: History) -> Iterator[tuple[str, str, str]]:
+def targets(history: RuleHistory) -> Iterator[tuple[str, str, str]]:
     """Yield what the target of a rule is in its latest round: benchmark, round, words."""
     latest = history.spans[-1]
     if latest.rule.reaches:
@@ -198,7 +198,7 @@ def effective(layers: Iterable[Layer]) -> list[Layer]:
 # ---- since when ---------------------------------------------------------------------------
 
 
-class Span(Struct, frozen=True):
+class RuleSpan(Struct, frozen=True):
     """A rule in the rounds from ``first`` to ``until``; ``last`` is None where it still holds."""
 
     first: str
@@ -214,13 +214,13 @@ class Span(Struct, frozen=True):
         return f"from {self.first} " + (f"to {self.last}" if self.last else "on")
 
 
-class History(Struct, frozen=True):
+class RuleHistory(Struct, frozen=True):
     """How a rule changed from round to round, alike in several layers of a usage."""
 
     usage: str
     where: tuple[str, ...]
     benchmarks: tuple[str, ...]
-    spans: tuple[Span, ...]
+    spans: tuple[RuleSpan, ...]
 
 
 def rulebook_codes() -> frozenset[str]:
@@ -236,19 +236,19 @@ def _uses_by_code() -> dict[str, list[Use]]:
     return by_code
 
 
-def histories(code: str) -> list[History]:
+def histories(code: str) -> list[RuleHistory]:
     """Return where a rule holds and how it changed; empty if no rule has this code."""
     return _histories(_uses_by_code().get(code, []))
 
 
-def histories_of_key(key: str) -> dict[str, list[History]]:
+def histories_of_key(key: str) -> dict[str, list[RuleHistory]]:
     """Return the same for each code of the rules of a key, in the order of the rulebook."""
     by_code = _uses_by_code().items()
     of_key = {code: [use for use in uses if use.rule.key == key] for code, uses in by_code}
     return {code: _histories(uses) for code, uses in of_key.items() if uses}
 
 
-def newest_first(histories: Iterable[History]) -> list[History]:
+def newest_first(histories: Iterable[RuleHistory]) -> list[RuleHistory]:
     """Return histories by the submission of the newest round that has the rule."""
     return sorted(
         histories,
@@ -257,11 +257,11 @@ def newest_first(histories: Iterable[History]) -> list[History]:
     )
 
 
-def _histories(uses_of_a_code: Iterable[Use]) -> list[History]:
+def _histories(uses_of_a_code: Iterable[Use]) -> list[RuleHistory]:
     uses: dict[tuple[str, str], list[Use]] = {}
     for use in uses_of_a_code:
         uses.setdefault((use.usage, use.layer.name), []).append(use)
-    alike: dict[tuple[Any, ...], list[tuple[Layer, tuple[Span, ...]]]] = {}
+    alike: dict[tuple[Any, ...], list[tuple[Layer, tuple[RuleSpan, ...]]]] = {}
     for (usage, _), of_layer in uses.items():
         spans = _spans(of_layer)
         words = ((span.words, span.rule.basis, requirement(span.rule)) for span in spans)
@@ -271,11 +271,11 @@ def _histories(uses_of_a_code: Iterable[Use]) -> list[History]:
         layers = [layer for layer, _ in members]
         names = dict.fromkeys(layer.benchmark for layer in layers if layer.benchmark)
         where = tuple(layer.name for layer in layers)
-        rows.append(History(usage, where, tuple(names), members[0][1]))
+        rows.append(RuleHistory(usage, where, tuple(names), members[0][1]))
     return rows
 
 
-def joined(history: History, span: Span) -> Joined | None:
+def joined(history: RuleHistory, span: RuleSpan) -> Joined | None:
     """Return how a rule's key is joined from records, None where runs log the key itself."""
     round_ = load_round(history.usage, span.until)
     candidates = (loaded(round_, name).joined for name in history.benchmarks)
@@ -302,18 +302,18 @@ def all_uses() -> Iterator[Use]:
                     yield Use(usage, name, layer, rule)
 
 
-def _spans(uses: Sequence[Use]) -> tuple[Span, ...]:
+def _spans(uses: Sequence[Use]) -> tuple[RuleSpan, ...]:
     """Join consecutive rounds in which a rule is the same."""
     order = rounds(uses[0].usage)
-    spans: list[Span] = []
+    spans: list[RuleSpan] = []
     for use in uses:
         last = None if use.round == order[-1] else use.round
         before = spans[-1] if spans else None
         follows = before and order.index(before.until) + 1 == order.index(use.round)
         if before and follows and same(before.rule, use.rule):
-            spans[-1] = Span(before.first, use.round, last, before.rule)
+            spans[-1] = RuleSpan(before.first, use.round, last, before.rule)
         else:
-            spans.append(Span(use.round, use.round, last, use.rule))
+            spans.append(RuleSpan(use.round, use.round, last, use.rule))
     return tuple(spans)
 
 
@@ -331,7 +331,7 @@ def same(one: Rule, other: Rule) -> bool:
 # ---- what changes for a submitter between two rounds ---------------------------------------
 
 
-class Change(Struct, frozen=True):
+class RuleChange(Struct, frozen=True):
     """What a key, or the ``target`` or ``runs`` of a benchmark, required and now requires.
 
     ``where`` is the layer ("Closed bert"), ``benchmark`` its benchmark if any. ``old`` is empty for
@@ -346,7 +346,7 @@ class Change(Struct, frozen=True):
     new: tuple[str, ...]
 
 
-class Comparison(Struct, frozen=True):
+class RoundComparison(Struct, frozen=True):
     """Two rounds: benchmarks removed or added, and changes in those that stay.
 
     ``renamed`` has the new names by the old ones; ``unchanged`` are benchmarks whose own rules did
@@ -359,14 +359,14 @@ class Comparison(Struct, frozen=True):
     gone: Sequence[str]
     added: Sequence[Benchmark]
     renamed: Mapping[str, str]
-    changes: Sequence[Change]
+    changes: Sequence[RuleChange]
     unchanged: Sequence[str]
     pairs: Sequence[tuple[Benchmark | None, Benchmark]]
 
 
 def compare(
     usage: str, old: str, new: str, benchmark: str | None = None, division: str | None = None
-) -> Comparison:
+) -> RoundComparison:
     """Compare two rounds, as a whole or in one benchmark and division.
 
     Raises:
@@ -389,7 +389,7 @@ def compare(
     pairs = [(loaded(before, o), loaded(after, n)) for o, n in staying.items()]
     changes = list(_changes(before, after, pairs, division))
     touched = {change.benchmark for change in changes}
-    return Comparison(
+    return RoundComparison(
         old=before,
         new=after,
         gone=[n for n in gone if n not in renamed and benchmark in (None, n)],
@@ -412,15 +412,15 @@ def _codes(round_: Round, benchmark: str) -> set[str]:
 
 def _changes(
     before: Round, after: Round, pairs: Iterable[tuple[Benchmark, Benchmark]], division: str | None
-) -> Iterator[Change]:
+) -> Iterator[RuleChange]:
     yield from _of_layers(_without_list(before, division), _without_list(after, division))
     for renamed, new in pairs:
         old = replace(renamed, name=new.name)
         name = new.name
         if old.target != new.target:
-            yield Change(name, name, "target", (), (target(old),), (target(new),))
+            yield RuleChange(name, name, "target", (), (target(old),), (target(new),))
         if old.runs != new.runs:
-            yield Change(name, name, "runs", (), (runs(old.runs),), (runs(new.runs),))
+            yield RuleChange(name, name, "runs", (), (runs(old.runs),), (runs(new.runs),))
         yield from _of_layers(benchmark_layers(old, division), benchmark_layers(new, division))
 
 
@@ -438,7 +438,7 @@ def _without_list(round_: Round, division: str | None) -> list[Layer]:
     ]
 
 
-def _of_layers(before: Iterable[Layer], after: Iterable[Layer]) -> Iterator[Change]:
+def _of_layers(before: Iterable[Layer], after: Iterable[Layer]) -> Iterator[RuleChange]:
     old, new = ({layer.name: layer for layer in layers} for layers in (before, after))
     for where, layer in {**old, **new}.items():
         was, now = (layers[where].rules if where in layers else {} for layers in (old, new))
@@ -448,7 +448,7 @@ def _of_layers(before: Iterable[Layer], after: Iterable[Layer]) -> Iterator[Chan
             if gone or added:
                 codes = tuple(dict.fromkeys(rule.code for rule in (*gone, *added)))
                 words = (tuple(map(with_basis, rules)) for rules in (gone, added))
-                yield Change(where, layer.benchmark, key, codes, *words)
+                yield RuleChange(where, layer.benchmark, key, codes, *words)
 
 
 def _unlike(rules: Iterable[Rule], others: Sequence[Rule]) -> list[Rule]:

@@ -72,11 +72,11 @@ def names_in(formula: str) -> frozenset[str]:
 
 # ---- what a run has logged so far, by key -------------------------------------------------
 
-Seen: TypeAlias = Mapping[str, "Logged"]
+Seen: TypeAlias = Mapping[str, "LoggedKey"]
 _LATEST_MS = 9e99  # in place of a time that is infinite or NaN
 
 
-class Logged(msgspec.Struct, eq=False, gc=False):
+class LoggedKey(msgspec.Struct, eq=False, gc=False):
     """The records of one key so far: how many, and the first and last value and number.
 
     ``same`` says that all values equal the first; ``earliest_ms`` is the least time;
@@ -106,13 +106,13 @@ class Logged(msgspec.Struct, eq=False, gc=False):
             self.earliest_ms = record.time_ms
 
 
-def first_logged(record: Record, number: int = 0) -> Logged:
+def first_logged(record: Record, number: int = 0) -> LoggedKey:
     """Return what the first record of a key says, by its ``number`` in the log."""
     value = record.value
     time_ms = record.time_ms
     earliest_ms = time_ms if time_ms < _LATEST_MS else _LATEST_MS
     # By position, as names take twice as long.
-    return Logged(value, value, number, number, earliest_ms, record.metadata)
+    return LoggedKey(value, value, number, number, earliest_ms, record.metadata)
 
 
 # ---- formulas of rules --------------------------------------------------------------------

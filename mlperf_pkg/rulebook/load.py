@@ -344,7 +344,7 @@ class Exceptional(Struct, frozen=True):
     severity: Severity | None = None
 
 
-class Code(Struct, frozen=True):
+class FindingCode(Struct, frozen=True):
     """What a code means: a title, an explanation in prose, and the source of the rule.
 
     It is reported with its ``basis`` and ``severity``, ``unless`` an exception says otherwise.
@@ -367,7 +367,7 @@ class Code(Struct, frozen=True):
 
 
 @per_rulebook
-def codes() -> Mapping[str, Code]:
+def codes() -> Mapping[str, FindingCode]:
     """Return the codes of ``findings.yaml``.
 
     Raises:
@@ -377,7 +377,7 @@ def codes() -> Mapping[str, Code]:
     for file in reversed(list(documents.rule_files("findings.yaml"))):
         for code, fields in documents.read(file).items():
             entries[code] = {"code": code, "since": first_round(fields["source"]), **fields}
-    return convert(entries, dict[str, Code])
+    return convert(entries, dict[str, FindingCode])
 
 
 def finding_of(code: str, message: str, path: str, **fields: Any) -> Finding:

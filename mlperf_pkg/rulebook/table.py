@@ -12,7 +12,7 @@ import msgspec
 
 from mlperf_pkg.infra.resources import per_rulebook
 from mlperf_pkg.log.record import Record
-from mlperf_pkg.rulebook.constraints import CONSTRAINTS, Constraint, Part, Test, target_test
+from mlperf_pkg.rulebook.constraints import CONSTRAINTS, Constraint, RecordPart, Test, target_test
 from mlperf_pkg.rulebook.formula import Formula, Seen, condition, names_in
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import SUBMISSION_KEYS, Joined, Rule, Rules
@@ -220,9 +220,9 @@ def _all_of(checks: Sequence[Check]) -> Test:
         return checks[0].test
     values, metadata = (
         [check.holds for check in checks if check.constraint.part is part]
-        for part in (Part.VALUE, Part.METADATA)
+        for part in (RecordPart.VALUE, RecordPart.METADATA)
     )
-    tests = [check.test for check in checks if check.constraint.part is Part.ALL]
+    tests = [check.test for check in checks if check.constraint.part is RecordPart.ALL]
 
     def passes(record: Record, seen: Seen) -> bool:
         for holds in values:
