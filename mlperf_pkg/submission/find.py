@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from mlperf_pkg.errors import ArchiveError, UserError
 from mlperf_pkg.infra.json_values import MAX_BYTES as _MAX_BYTES
 from mlperf_pkg.infra.paths import (
-    Entry,
     FolderCache,
+    FolderEntry,
     ListedPath,
     TooLargeError,
     is_folder,
@@ -380,7 +380,7 @@ class _Finder(Struct):
         entry = self._child(folder, name)
         return entry is not None and entry.folder
 
-    def _child(self, folder: Place, name: str) -> Entry | None:
+    def _child(self, folder: Place, name: str) -> FolderEntry | None:
         try:
             return self.folder_cache[folder.location].get(name)
         except OSError:
@@ -390,7 +390,7 @@ class _Finder(Struct):
         entries = self._entries(folder).values()
         return [folder.child(e.path) for e in entries if e.folder and not e.hidden]
 
-    def _entries(self, folder: Place) -> Mapping[str, Entry]:
+    def _entries(self, folder: Place) -> Mapping[str, FolderEntry]:
         """Return the entries of a folder by name, without links that lead out of the argument.
 
         They are sorted; their paths are their names.
@@ -403,7 +403,7 @@ class _Finder(Struct):
             return {}
         return {n: e for n, e in entries.items() if e.link is None or self._inside(folder, e)}
 
-    def _inside(self, folder: Place, entry: Entry) -> bool:
+    def _inside(self, folder: Place, entry: FolderEntry) -> bool:
         """Return whether an entry, links resolved, is within the argument; if not, skip it."""
         if entry.link is None:
             return True
@@ -422,7 +422,7 @@ class _Finder(Struct):
         return inside
 
 
-def _file(folder: Place, entry: Entry) -> Place:
+def _file(folder: Place, entry: FolderEntry) -> Place:
     """Return a file in a folder; the size of a link is not that of the file it leads to."""
     return folder.child(entry.path, entry.size if entry.link is None else None)
 
