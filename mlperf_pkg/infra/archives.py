@@ -15,7 +15,6 @@ import unicodedata
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, TypeAlias
 
@@ -79,7 +78,7 @@ def open_archive(path: AnyPath, content: Content, spool: Callable[[], Spool]) ->
         OSError: it cannot be read.
     """
     with _seekable(path, content, spool) as (file, whole):
-        members = (zip_members if content.is_zip else tar_members)(file, whole)
+        members = zip_members(file, whole) if content.is_zip else tar_members(file, whole)
         listing = PathListing(path, folders={_TOP: {}})
         size = 0
         for number, (name, opener, reason) in enumerate(members):
@@ -129,12 +128,17 @@ def _enter(listing: PathListing, name: str, opener: Opener | None, reason: str |
             listing.folders.setdefault(path, {})
         else:
             listing.openers[path] = opener
-        while path != _TOP:
-            path, name = _split(path)
-            entries = listing.folders.setdefault(path, {})
-            if name in entries:
-                break
-            entries[name] = None
+        _enter_in_parents(listing, path)
+
+
+def _enter_in_parents(listing: PathListing, path: str) -> None:
+    """Enter a path in its folder, and that one in its own, up to the first that is known."""
+    while path != _TOP:
+        path, name = _split(path)
+        entries = listing.folders.setdefault(path, {})
+        if name in entries:
+            return
+        entries[name] = None
 
 
 def _split(path: str) -> tuple[str, str]:
@@ -304,11 +308,13 @@ class Names(Struct):
         reason = unfit(path)
         if reason:
             return reason
-        parents = ((path[: slash.start()], True) for slash in re.finditer("/", path))
-        reasons = (self._add_one(*one) for one in chain(parents, [(path, folder)]))
-        return next(filter(None, reasons), None)
+        for slash in re.finditer("/", path):
+            reason = self._add_one(path[: slash.start()], folder=True)
+            if reason:
+                return reason
+        return self._add_one(path, folder=folder)
 
-    def _add_one(self, path: str, folder: bool) -> str | None:
+    def _add_one(self, path: str, *, folder: bool) -> str | None:
         """Names that differ only in case or composition are one file on some systems."""
         key = unicodedata.normalize("NFC", path).casefold()
         if key not in self._seen:

@@ -201,18 +201,22 @@ class FolderCache(dict[Location, dict[str, FolderEntry]]):
 
 def _entries(folder: Location) -> dict[str, FolderEntry]:
     if isinstance(folder, ListedPath):
-        paths = [folder / name for name in folder.names]
-        return {
-            p.name: FolderEntry(p.name, p.is_dir(), p.opener.size if p.opener else 0) for p in paths
-        }
+        return {name: _listed_entry(folder / name) for name in folder.names}
     with os.scandir(folder) as entries:
-        return {e.name: _local_entry(e) for e in sorted(entries, key=attrgetter("name"))}
+        by_name = sorted(entries, key=attrgetter("name"))
+        return {entry.name: _local_entry(entry) for entry in by_name}
+
+
+def _listed_entry(path: ListedPath) -> FolderEntry:
+    size = path.opener.size if path.opener else 0
+    return FolderEntry(path.name, path.is_dir(), size)
 
 
 def _local_entry(entry: os.DirEntry[str]) -> FolderEntry:
     if entry.is_symlink():
         # Functions of os.path, as those of DirEntry raise if a link leads to itself.
-        folder, resolves = os.path.isdir(entry), os.path.exists(entry)  # noqa: PTH110, PTH112
+        folder = os.path.isdir(entry)  # noqa: PTH112
+        resolves = os.path.exists(entry)  # noqa: PTH110
         special = resolves and not folder and not entry.is_file()
         link = os.readlink(entry.path)  # noqa: PTH115 - the text as written
         return FolderEntry(entry.name, folder, link=link, resolves=resolves, special=special)

@@ -158,7 +158,8 @@ class DecompressingReader(PartialReader):
             except DamagedError as error:
                 self.problem = problem_of(self._packed) or str(error)
         count = min(len(buffer), len(self._rest))
-        buffer[:count], self._rest = self._rest[:count], self._rest[count:]
+        buffer[:count] = self._rest[:count]
+        self._rest = self._rest[count:]
         return count
 
     def close(self) -> None:
