@@ -332,12 +332,12 @@ def _codes_of_other_runs(usage: str, uses: Sequence[_Use]) -> Iterator[Problem]:
 
 def _codes_given_twice(uses: Sequence[_Use]) -> Iterator[Problem]:
     """Yield the codes that another rule of the same list has."""
-    given: set[tuple[str, str, Steps, str]] = set()
+    places: set[tuple[str, str, Steps, str]] = set()
     for use in uses:
         place = (use.round, use.stem, use.steps[:-1], use.code)
-        if place in given:
+        if place in places:
             yield use.problem(f"code {use.code} is that of another rule of {use.key}")
-        given.add(place)
+        places.add(place)
 
 
 def _models(usage: str) -> dict[str, str]:

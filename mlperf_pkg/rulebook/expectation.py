@@ -270,8 +270,8 @@ def expectation(formula: str) -> Expectation | None:
 def _of_all(conditions: Sequence[ast.expr]) -> list[Expectation]:
     """Return what each of some conditions expects; nothing if one of them does not say so."""
     parts = [_of_comparison(condition) for condition in conditions]
-    known = [part for part in parts if part]
-    return known if len(known) == len(parts) else []
+    expectations = [part for part in parts if part]
+    return expectations if len(expectations) == len(parts) else []
 
 
 def _of_alternatives(conditions: Sequence[ast.expr]) -> list[Expectation]:
