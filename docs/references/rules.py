@@ -6,7 +6,7 @@ from itertools import groupby
 from mlperf_pkg.render.rules import USAGES, exceptions
 from mlperf_pkg.rulebook import explain
 from mlperf_pkg.rulebook.documents import rounds, usages
-from mlperf_pkg.rulebook.explain import History, Span, example
+from mlperf_pkg.rulebook.explain import RuleHistory, RuleSpan, example
 from mlperf_pkg.rulebook.load import codes, load_round
 from mlperf_pkg.rulebook.model import Round, Rule
 from references.markdown import block, code, contents, page, plain, table
@@ -83,7 +83,7 @@ def _code(name: str) -> Iterator[str]:
         yield from _example(explain.newest_first(histories)[0])
 
 
-def _history(history: History) -> Iterator[str]:
+def _history(history: RuleHistory) -> Iterator[str]:
     everywhere = explain.EVERY_RUN in history.where
     places = explain.EVERY_RUN if everywhere else ", ".join(history.where)
     yield f"**{USAGES[history.usage]}, {plain(places)}**"
@@ -107,8 +107,8 @@ def _notes(rules: Sequence[Rule]) -> Iterator[str]:
     yield f"Source: {plain('; '.join(dict.fromkeys(rule.source for rule in rules)))}"
 
 
-def _example(history: History) -> Iterator[str]:
-    latest: Span = history.spans[-1]
+def _example(history: RuleHistory) -> Iterator[str]:
+    latest: RuleSpan = history.spans[-1]
     round_ = load_round(history.usage, latest.until)
     if lines := example(latest.rule, round_, explain.joined(history, latest)):
         yield f"A line that meets it in {latest.until}:"

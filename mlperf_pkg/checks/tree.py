@@ -14,7 +14,7 @@ from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.descriptions import STRICT_FROM, SystemFile, system_finding
 from mlperf_pkg.checks.names import are_alike, are_same
 from mlperf_pkg.findings import NOTE, Finding, Severity, Unchecked, without_official
-from mlperf_pkg.infra.paths import Entry
+from mlperf_pkg.infra.paths import FolderEntry
 from mlperf_pkg.infra.source import SUFFIXES
 from mlperf_pkg.rulebook.load import finding_of, unchecked_of
 from mlperf_pkg.rulebook.rounds import TRAINING
@@ -257,7 +257,7 @@ MAX_BYTES = 50 << 20
 FIRST_ROUND = (2, 0)
 
 
-def check_repository(name: str, label: str, entries: Sequence[Entry]) -> Iterator[Finding]:
+def check_repository(name: str, label: str, entries: Sequence[FolderEntry]) -> Iterator[Finding]:
     """Check the names, sizes and links in a submission.
 
     ``name`` is the name of its top folder, which is checked too; ``label`` is the path of that

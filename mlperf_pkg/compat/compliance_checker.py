@@ -46,7 +46,7 @@ class ComplianceChecker(Struct, frozen=True):
             UserError: the log cannot be read, the rulebook does not have the round, or
                 ``config_file`` is not that of the ruleset.
         """
-        console = console or tools.Logged()
+        console = console or tools.LoggingConsole()
         if config_file not in (None, f"{self.usage}_{self.ruleset}/common.yaml"):
             raise UserError(_CONFIG)
         report = check([filename], Options(self.usage, round_name(self.ruleset))).report

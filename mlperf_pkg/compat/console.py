@@ -15,7 +15,7 @@ from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.infra.files import refuse_within
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render.text import in_line
-from mlperf_pkg.rulebook.documents import rounds, usages
+from mlperf_pkg.rulebook.documents import every_round, usages
 from mlperf_pkg.rulebook.load import load_round
 
 STATUS = "MLPERF_PKG_EXIT_STATUS"
@@ -71,7 +71,7 @@ class Console:
             self.say(f"{words} {visible(self.log_output)}")
 
 
-class Logged(Console):
+class LoggingConsole(Console):
     """Writes log lines with ``logging``, which the program that imports the tools configures."""
 
     def log(self, level: str, text: str) -> None:
@@ -128,7 +128,7 @@ def add_rules(parser: ArgumentParser) -> None:
 
 def rulesets() -> list[str]:
     """Return the rulesets of all rounds."""
-    return sorted({load_round(usage, name).ruleset for usage in usages() for name in rounds(usage)})
+    return sorted({load_round(usage, name).ruleset for usage, name in every_round()})
 
 
 def command(

@@ -7,9 +7,11 @@ the set converges faster. (mlperf_logging: rcp_checker, package_checker, result_
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 from mlperf_pkg.checker.values import Checked
+from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.findings import Basis, Finding, Severity, Unchecked
 from mlperf_pkg.infra.files import write_whole
 from mlperf_pkg.infra.paths import AnyPath, ListedPath
@@ -17,13 +19,11 @@ from mlperf_pkg.results.rcp import RcpResult
 from mlperf_pkg.results.report import Report
 from mlperf_pkg.submission.model import PARAMS, Place
 
-_CRASHES = frozenset(
-    {
-        *("LOG113", "RCP103", "SET104", "SET110"),
-        *("SYS001", "SYS002", "SYS003", "SYS004", "SYS102"),
-        *("TREE103", "TREE104", "TREE106", "TREE107", "TREE108", "TREE109", "POW104", "POW105"),
-    }
-)
+_CRASHES = frozenset([
+    "LOG113", "RCP103", "SET104", "SET110",
+    "SYS001", "SYS002", "SYS003", "SYS004", "SYS102",
+    "TREE103", "TREE104", "TREE106", "TREE107", "TREE108", "TREE109", "POW104", "POW105",
+])  # fmt: skip
 """Codes of findings on which an official tool raises an exception."""
 _SUMMARIZER_CRASHES = frozenset({"LOG113", "SET104", "TREE107", "TREE108", "POW105", "SET130"})
 """Codes of findings on which the summarizer raises an exception, besides those on descriptions."""
@@ -31,16 +31,18 @@ _SUMMARIZER_CRASHES = frozenset({"LOG113", "SET104", "TREE107", "TREE108", "POW1
 
 def rejects(findings: Iterable[Finding]) -> bool:
     """Return whether the official package checker finds errors, or something was not checked."""
-    return any(
-        finding.fails(Basis.OFFICIAL) or isinstance(finding, Unchecked)
-        for finding in findings
-        if not finding.code.startswith("REPO")  # of the repository checker
-    )
+    for finding in findings:
+        is_of_repository_checker = finding.code.startswith("REPO")
+        is_reason = finding.fails(Basis.OFFICIAL) or isinstance(finding, Unchecked)
+        if is_reason and not is_of_repository_checker:
+            return True
+    return False
 
 
 def crash_paths(findings: Iterable[Finding]) -> set[str]:
     """Return the paths at which an official tool raises an exception."""
-    return _paths(f for f in findings if f.code in _CRASHES and f.fails(Basis.OFFICIAL))
+    errors = (finding for finding in findings if finding.fails(Basis.OFFICIAL))
+    return _paths(error for error in errors if error.code in _CRASHES)
 
 
 def package_crash_paths(checked: Checked) -> set[str]:
@@ -50,12 +52,16 @@ def package_crash_paths(checked: Checked) -> set[str]:
     """
     paths = crash_paths(checked.report.findings)
     for context in checked.contexts:
-        system = context.system
-        if system:
-            is_unreadable = any(finding.code == "TREE114" for finding in system.findings)
-            if is_unreadable or "division" not in (system.contents or {"division"}):
-                paths.add(context.path)
+        if context.system and not _has_division(context.system):
+            paths.add(context.path)
     return paths
+
+
+def _has_division(system: SystemFile) -> bool:
+    """Return whether a description can be read and, where it is an object, has the division."""
+    if any(finding.code == "TREE114" for finding in system.findings):
+        return False
+    return not system.contents or "division" in system.contents
 
 
 def summary_crash_paths(findings: Iterable[Finding]) -> set[str]:
@@ -64,7 +70,8 @@ def summary_crash_paths(findings: Iterable[Finding]) -> set[str]:
 
 
 def _paths(findings: Iterable[Finding]) -> set[str]:
-    return {place.path for finding in findings for place in finding.occurrences}
+    places = chain.from_iterable(finding.occurrences for finding in findings)
+    return {place.path for place in places}
 
 
 def warned_runs(report: Report) -> set[str]:
@@ -83,24 +90,24 @@ def write_as_checked(checked: Checked) -> None:
     systems = f"{submission.place.child('systems').label}/"
     if any(path.startswith(systems) for path in crashes):
         return
-    both = zip(checked.contexts, checked.sets, strict=True)
-    sets = {context.path: (context, result.rcp_result) for context, result in both}
+    tested = {}
+    for context, result in zip(checked.contexts, checked.sets, strict=True):
+        if context.rcp_required and not context.officially_skipped:
+            tested[context.path] = (context.files.place.path, result.rcp_result)
     levels = 3 if checked.report.usage == "hpc" else 2
     for folder in _folders(submission.place.child("results"), levels):
         if _is_hit(folder.label, crashes):
             return
-        context, result = sets.get(folder.label, (None, None))
-        if context and context.rcp_required and not context.officially_skipped:
-            write_factor(context.files.place.path, result)
+        if folder.label in tested:
+            write_factor(*tested[folder.label])
 
 
 def write_as_summarized(checked: Checked, tested: Sequence[str]) -> None:
     """Write the factors of the sets at the paths ``tested``, until the summarizer crashes."""
     crashes = summary_crash_paths(checked.report.findings)
-    sets = {
-        context.path: (context.files.place.path, result.summarized.test)
-        for context, result in zip(checked.contexts, checked.sets, strict=True)
-    }
+    sets = {}
+    for context, result in zip(checked.contexts, checked.sets, strict=True):
+        sets[context.path] = (context.files.place.path, result.summarized.test)
     for path in tested:
         if _is_hit(path, crashes):
             return
@@ -109,16 +116,21 @@ def write_as_summarized(checked: Checked, tested: Sequence[str]) -> None:
 
 def _folders(folder: Place, levels: int) -> Iterator[Place]:
     """Yield the folders ``levels`` below a folder, in the order of the file system."""
+    if levels == 0:
+        yield folder
+        return
     for path in Path(str(folder.path)).iterdir():
         if path.is_dir():
-            child = folder.child(path.name)
-            yield from _folders(child, levels - 1) if levels > 1 else (child,)
+            yield from _folders(folder.child(path.name), levels - 1)
 
 
 def _is_hit(folder: str, crashes: Collection[str]) -> bool:
     """Return whether a tool crashes on a file in a folder, or on a folder around it."""
-    around = tuple(f"{path.removesuffix(f'/{PARAMS}')}/" for path in crashes)
-    return folder.startswith(around) or any(f"{p}/".startswith(f"{folder}/") for p in crashes)
+    for path in crashes:
+        around = path.removesuffix(f"/{PARAMS}")
+        if folder.startswith(f"{around}/") or f"{path}/".startswith(f"{folder}/"):
+            return True
+    return False
 
 
 def write_factor(folder: AnyPath, test: RcpResult | None) -> None:

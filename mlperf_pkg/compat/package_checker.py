@@ -58,9 +58,20 @@ def check_training_package(  # noqa: PLR0917 - as in mlperf-logging
         UserError: the folder is not a submission, the rulebook does not have the round, or the
             official function would raise an exception.
     """
-    console = tools.Logged()
+    console = tools.LoggingConsole()
     console.log_output = log_output
-    if _check(Namespace(**locals(), exit_status=False), console):
+    args = Namespace(
+        folder=folder,
+        usage=usage,
+        ruleset=ruleset,
+        quiet=quiet,
+        werror=werror,
+        rcp_bypass=rcp_bypass,
+        rcp_bert_train_samples=rcp_bert_train_samples,
+        seed_checker_bypass=seed_checker_bypass,
+        exit_status=False,
+    )
+    if _check(args, console):
         raise UserError(f"{folder}: {CRASH}")
 
 
@@ -80,12 +91,15 @@ def _checked_submission(folder: str, usage: str, ruleset: str, flags: frozenset[
 
 def _without_top_flags(submission: Submission) -> Submission:
     """Remove the flags at the top, which the package checker does not read."""
-    params = submission.params.items()
     sets = []
     for files in submission.result_sets:
         folders = {*files.place.labels_above, files.place.label} - {submission.place.label}
-        inner = (of_file.flags for path, of_file in params if path.rpartition("/")[0] in folders)
-        sets.append(replace(files, flags=frozenset().union(*inner)))
+        flags: set[str] = set()
+        for path, params_file in submission.params.items():
+            folder = path.rpartition("/")[0]
+            if folder in folders:
+                flags |= params_file.flags
+        sets.append(replace(files, flags=frozenset(flags)))
     return replace(submission, result_sets=tuple(sets), flags=frozenset())
 
 
@@ -93,25 +107,38 @@ def _check(args: Namespace, console: tools.Console) -> int:
     flags = frozenset(flag for flag in FLAGS if getattr(args, flag.replace("-", "_")))
     checked = _checked_submission(args.folder, args.usage, args.ruleset, flags)
     write_as_checked(checked)
-    findings = checked.report.findings
     quiet = args.quiet and not args.werror
     warned = warned_runs(checked.report) if args.werror else set()
     _say_systems(checked, args.ruleset, console, quiet=quiet)
-    too_many = False
+    is_rejected = rejects(checked.report.findings)
     for context, result in zip(checked.contexts, checked.sets, strict=True):
-        too_many |= _say_set(context, result, console, warned, quiet=quiet)
-    covered = {item.path for item in checked.systems} | {item.row.path for item in checked.sets}
-    console.findings((f for f in findings if f.about not in covered), quiet=quiet)
-    found_errors = rejects(findings) or too_many
-    console.log("INFO", FOUND_ERRORS if found_errors else FOUND_NONE)
-    # Errors by the written rules, where the official checker sees nothing.
-    number = sum(f.basis is Basis.RULES and f.is_error for f in findings)
-    if number and not quiet:
-        shows = "mlperf-pkg check shows them"
-        console.log("WARNING", f"errors by the written rules alone: {number}; {shows}")
+        is_rejected |= _say_set(context, result, console, warned, quiet=quiet)
+    _say_others(checked, console, quiet=quiet)
+    console.log("INFO", FOUND_ERRORS if is_rejected else FOUND_NONE)
+    if not quiet:
+        _say_errors_of_rules(checked, console)
     console.bar()
     console.say_where("\n** Detailed log output is also at")
-    return tools.CRASHED if package_crash_paths(checked) else int(found_errors and args.exit_status)
+    if package_crash_paths(checked):
+        return tools.CRASHED
+    return int(is_rejected and args.exit_status)
+
+
+def _say_others(checked: Checked, console: tools.Console, *, quiet: bool) -> None:
+    """Write the findings that are about neither a system nor a result set."""
+    covered = {system.path for system in checked.systems}
+    covered.update(result.row.path for result in checked.sets)
+    others = (finding for finding in checked.report.findings if finding.about not in covered)
+    console.findings(others, quiet=quiet)
+
+
+def _say_errors_of_rules(checked: Checked, console: tools.Console) -> None:
+    """Write how many errors there are where the official checker sees nothing."""
+    errors = (finding for finding in checked.report.findings if finding.is_error)
+    number = sum(error.basis is Basis.RULES for error in errors)
+    if number:
+        shows = "mlperf-pkg check shows them"
+        console.log("WARNING", f"errors by the written rules alone: {number}; {shows}")
 
 
 def _say_systems(checked: Checked, ruleset: str, console: tools.Console, *, quiet: bool) -> None:
@@ -139,25 +166,31 @@ def _say_set(
     console.log("INFO", f" System {context.files.system}")
     console.log("INFO", f" Benchmark {context.files.benchmark}")
     console.bar()
-    runs = result.row.runs_found
-    required = result.row.runs_required
     if any(finding.code == "SET101" for finding in result.findings):
-        where = f"wrong file names in directory {context.path}"
-        reason = f"Incorrect number of files in dir, or {where}, found {runs}, expected {required}"
-        if context.weak:
-            reason = f"Expected at least {required} runs, but detected {runs} runs."
-        console.log("ERROR", reason)
+        _say_number(context, result, console)
     for number, log in enumerate(context.runs, 1):
         console.log("INFO", f"Run {number}/{len(context.runs)}")
         console.log("INFO", f"Running compliance on file: {log.path}")
         console.findings(log.findings, quiet=quiet, errors=False)
-    failed = len({log.path for log in failed_runs(context)} | warned & {*result.runs})
-    _say_failed(failed, context, console)
+    failed = {log.path for log in failed_runs(context)}
+    failed |= warned.intersection(result.runs)
+    _say_failed(len(failed), context, console)
     _say_seeds(context, result, console)
     _say_rcp(context, result, console)
     console.findings(result.findings, quiet=quiet)
     console.bar()
-    return bool(warned) and failed > context.drop
+    return bool(warned) and len(failed) > context.drop
+
+
+def _say_number(context: SetContext, result: SetResult, console: tools.Console) -> None:
+    runs = result.row.runs_found
+    required = result.row.runs_required
+    if context.weak:
+        reason = f"Expected at least {required} runs, but detected {runs} runs."
+    else:
+        where = f"wrong file names in directory {context.path}"
+        reason = f"Incorrect number of files in dir, or {where}, found {runs}, expected {required}"
+    console.log("ERROR", reason)
 
 
 def _say_failed(number: int, context: SetContext, console: tools.Console) -> None:
@@ -185,7 +218,8 @@ def _say_rcp(context: SetContext, result: SetResult, console: tools.Console) -> 
         return
     console.log("INFO", " Running RCP Checker, pass: pruned_rcps")
     if test.official_pass or test.bypassed:
-        console.log("INFO", f"RCP Test Passed: {test.message}{BYPASS * test.bypassed}")
+        how = BYPASS if test.bypassed else ""
+        console.log("INFO", f"RCP Test Passed: {test.message}{how}")
     else:
         console.log("ERROR", f"RCP Test Failed: {test.message}")
 

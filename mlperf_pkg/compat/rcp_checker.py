@@ -74,8 +74,10 @@ def check_directory(  # noqa: PLR0917 - as in mlperf-logging
     result = _tested(dir, usage, version, bert_train_samples, origin, rcp_pass)
     if set_scaling:
         write_factor(Path(dir), result)
-    shown = rcp.bypassed(result) if rcp_bypass else result
-    return shown.official_pass, shown.message, result.normalization
+    factor = result.normalization
+    if rcp_bypass:
+        result = rcp.bypassed(result)
+    return result.official_pass, result.message, factor
 
 
 class RCP_Checker:  # noqa: N801 - as in mlperf-logging
@@ -103,16 +105,19 @@ class RCP_Checker:  # noqa: N801 - as in mlperf-logging
         self.benchmark = benchmark
         self._reference = reference(usage, round_name(ruleset), benchmark, origin)
         self.submission_runs = self._reference.runs.required
-        self.rcp_data = {p.name: self._record(p) for p in self._reference.points}
+        self.rcp_data = {point.name: self._record(point) for point in self._reference.points}
         used = {point.name for point in self._reference.used}
-        self.pruned_rcp_data = {name: r for name, r in self.rcp_data.items() if name in used}
+        self.pruned_rcp_data = {name: self.rcp_data[name] for name in self.rcp_data if name in used}
 
     def _record(self, point: rcp.ReferencePoint) -> Record:
-        values = rcp.reference_hyperparameters(self.usage, self.ruleset, self.benchmark)
+        hyperparameters = {}
+        if point.to_converge:
+            values = rcp.reference_hyperparameters(self.usage, self.ruleset, self.benchmark)
+            hyperparameters = dict(values.get(point.batch_size, {}))
         return {
             "Benchmark": self.benchmark,
             "BS": point.batch_size,
-            "Hyperparams": dict(values.get(point.batch_size, {})) if point.to_converge else {},
+            "Hyperparams": hyperparameters,
             "Epochs to converge": list(point.to_converge),
             "RCP Mean": point.mean,
             "RCP Stdev": point.stdev,
@@ -124,18 +129,22 @@ class RCP_Checker:  # noqa: N801 - as in mlperf-logging
         return self.pruned_rcp_data if rcp_pass == _PRUNED else self.rcp_data
 
     def _find_rcp(self, bs: float, rcp_pass: str = _FULL) -> Record | None:
-        records = self._get_rcp_data(rcp_pass).values()
-        return next((record for record in records if record["BS"] == bs), None)
+        for record in self._get_rcp_data(rcp_pass).values():
+            if record["BS"] == bs:
+                return record
+        return None
 
     def _find_min_rcp(self, rcp_pass: str = _FULL) -> Record | None:
         return min(self._get_rcp_data(rcp_pass).values(), key=_BY_SIZE, default=None)
 
     def _find_top_min_rcp(self, bs: float, rcp_pass: str = _FULL) -> Record | None:
-        smaller = (r for r in self._get_rcp_data(rcp_pass).values() if r["BS"] < bs)
+        records = self._get_rcp_data(rcp_pass).values()
+        smaller = (record for record in records if record["BS"] < bs)
         return max(smaller, key=_BY_SIZE, default=None)
 
     def _find_bottom_max_rcp(self, bs: float, rcp_pass: str = _FULL) -> Record | None:
-        larger = (r for r in self._get_rcp_data(rcp_pass).values() if r["BS"] > bs)
+        records = self._get_rcp_data(rcp_pass).values()
+        larger = (record for record in records if record["BS"] > bs)
         return min(larger, key=_BY_SIZE, default=None)
 
     def _create_interp_rcp(
@@ -153,12 +162,13 @@ def _tested(  # noqa: PLR0917 - the options of the command
     folder: str, usage: str, version: str, by_samples: bool, origin: Origin, rcp_pass: str
 ) -> rcp.RcpResult:
     flags = TRAIN_SAMPLES if by_samples else frozenset()
-    contexts = check(logs_in(folder), Options(usage, round_name(version), flags=flags)).contexts
+    options = Options(usage, round_name(version), flags=flags)
+    contexts = check(logs_in(folder), options).contexts
     if len(contexts) != 1 or contexts[0].rules is None:
         raise UserError(f"{folder}: the logs are not those of one result set of the round")
-    (context,) = contexts
-    points_of = reference_of(context.round, contexts[0].rules, origin)
-    points = points_of.points if rcp_pass == _FULL else points_of.used
+    context = contexts[0]
+    benchmark_reference = reference_of(context.round, contexts[0].rules, origin)
+    points = benchmark_reference.points if rcp_pass == _FULL else benchmark_reference.used
     result = rcp_test(context, points)
     if result is None:
         raise UserError(f"{folder}: cannot be tested: {crash_of(context, points)}")
@@ -166,8 +176,14 @@ def _tested(  # noqa: PLR0917 - the options of the command
 
 
 def _check(args: Namespace, console: Console) -> int:
-    names = (args.dir, args.rcp_usage, args.rcp_version, args.bert_train_samples)
-    result = _tested(*names, Origin(args.custom_rcps), args.rcp_pass)
+    result = _tested(
+        args.dir,
+        args.rcp_usage,
+        args.rcp_version,
+        args.bert_train_samples,
+        Origin(args.custom_rcps),
+        args.rcp_pass,
+    )
     console.log("INFO", f" Running RCP Checker, pass: {args.rcp_pass}")
     if result.mean is not None:
         console.log("INFO", f" Submission mean epochs: {result.mean:.4f}")

@@ -40,7 +40,8 @@ def _show(args: Namespace, console: Console) -> int:
     elif args.interpolate:
         for size in item.every_size:
             point = item.at(size).point
-            console.say(f"{size},{point.mean},{point.minimum}" if point else f"{size},,")
+            values = f"{point.mean},{point.minimum}" if point else ","
+            console.say(f"{size},{values}")
     else:
         for point in points:
             console.say(_line(point))

@@ -28,13 +28,18 @@ def _check(args: Namespace, console: tools.Console) -> int:
     console.findings(system.findings, quiet=args.quiet and not args.werror)
     say_system(system, console)
     console.say_where("** Logging output also at")
-    return tools.CRASHED if crash_paths(system.findings) else int(is_wrong and args.exit_status)
+    if crash_paths(system.findings):
+        return tools.CRASHED
+    return int(is_wrong and args.exit_status)
 
 
 def say_system(system: SystemFile, console: tools.Console) -> None:
     """Write whether a system description passes."""
-    level, word = ("ERROR", "failed") if rejects(system.findings) else ("INFO", "passed")
-    console.log(level, f"  System description checker {word} for {system.system_name or ''}")
+    name = system.system_name or ""
+    if rejects(system.findings):
+        console.log("ERROR", f"  System description checker failed for {name}")
+    else:
+        console.log("INFO", f"  System description checker passed for {name}")
 
 
 main = tools.command(get_parser, _check, "filename")

@@ -15,7 +15,6 @@ import unicodedata
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, TypeAlias
 
@@ -23,9 +22,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from mlperf_pkg.errors import ArchiveError
-from mlperf_pkg.infra.paths import AnyPath, ListedPath, Listing, Opener, open_file
+from mlperf_pkg.infra.paths import AnyPath, ListedPath, Opener, PathListing, open_file
 from mlperf_pkg.infra.source import Content, stem_of
-from mlperf_pkg.infra.streams import Deflated, Part, Spool, bomb, problem_of
+from mlperf_pkg.infra.streams import Deflated, FilePart, Spool, bomb, problem_of
 
 LARGEST_NUMBER = 100_000
 
@@ -79,8 +78,8 @@ def open_archive(path: AnyPath, content: Content, spool: Callable[[], Spool]) ->
         OSError: it cannot be read.
     """
     with _seekable(path, content, spool) as (file, whole):
-        members = (zip_members if content.is_zip else tar_members)(file, whole)
-        listing = Listing(path, folders={_TOP: {}})
+        members = zip_members(file, whole) if content.is_zip else tar_members(file, whole)
+        listing = PathListing(path, folders={_TOP: {}})
         size = 0
         for number, (name, opener, reason) in enumerate(members):
             if number >= LARGEST_NUMBER:
@@ -98,12 +97,12 @@ def open_archive(path: AnyPath, content: Content, spool: Callable[[], Spool]) ->
 @contextmanager
 def _seekable(
     path: AnyPath, content: Content, spool: Callable[[], Spool]
-) -> Iterator[tuple[BinaryIO, Part]]:
+) -> Iterator[tuple[BinaryIO, FilePart]]:
     """Provide a file at the start of the archive, and the part of it that holds the archive."""
     if isinstance(path, Path) and content.compression is None:
         size = path.stat().st_size
         with open_file(path) as file:
-            yield file, Part(path, 0, size, size)
+            yield file, FilePart(path, 0, size, size)
         return
     copy = spool()
     with content.open(path) as stream:
@@ -115,7 +114,7 @@ def _seekable(
     yield copy.file, whole
 
 
-def _enter(listing: Listing, name: str, opener: Opener | None, reason: str | None) -> None:
+def _enter(listing: PathListing, name: str, opener: Opener | None, reason: str | None) -> None:
     path = re.sub(r"\A(\./)+", "", name).removesuffix("/")
     if path in {"", "."} or path.split("/")[0] == _MAC:
         return
@@ -129,12 +128,17 @@ def _enter(listing: Listing, name: str, opener: Opener | None, reason: str | Non
             listing.folders.setdefault(path, {})
         else:
             listing.openers[path] = opener
-        while path != _TOP:
-            path, name = _split(path)
-            entries = listing.folders.setdefault(path, {})
-            if name in entries:
-                break
-            entries[name] = None
+        _enter_in_parents(listing, path)
+
+
+def _enter_in_parents(listing: PathListing, path: str) -> None:
+    """Enter a path in its folder, and that one in its own, up to the first that is known."""
+    while path != _TOP:
+        path, name = _split(path)
+        entries = listing.folders.setdefault(path, {})
+        if name in entries:
+            return
+        entries[name] = None
 
 
 def _split(path: str) -> tuple[str, str]:
@@ -142,7 +146,7 @@ def _split(path: str) -> tuple[str, str]:
     return folder or _TOP, name
 
 
-def _leave_out(listing: Listing, path: str, reason: str) -> None:
+def _leave_out(listing: PathListing, path: str, reason: str) -> None:
     """Remove a file that was entered, if it was."""
     listing.left_out[path] = reason
     listing.openers.pop(path, None)
@@ -158,7 +162,7 @@ Member: TypeAlias = tuple[str, Opener | None, str | None]
 """The name of a member, the opener of a file (None for a folder), and why it must not be read."""
 
 
-def tar_members(file: BinaryIO, whole: Part) -> Iterator[Member]:
+def tar_members(file: BinaryIO, whole: FilePart) -> Iterator[Member]:
     """Yield the members of a tar archive, which begins where ``file`` is.
 
     Raises:
@@ -197,7 +201,7 @@ def _tar_reason(info: tarfile.TarInfo) -> str | None:
     return next((kind for kind, applies in kinds.items() if applies), None)
 
 
-def zip_members(file: BinaryIO, whole: Part) -> Iterator[Member]:
+def zip_members(file: BinaryIO, whole: FilePart) -> Iterator[Member]:
     """Yield the members of a zip archive, which ends where ``file`` does.
 
     Raises:
@@ -211,7 +215,7 @@ def zip_members(file: BinaryIO, whole: Part) -> Iterator[Member]:
         raise ArchiveError(f"the zip archive is damaged ({error})") from error
 
 
-def _zip_member(file: BinaryIO, info: zipfile.ZipInfo, whole: Part) -> Member:
+def _zip_member(file: BinaryIO, info: zipfile.ZipInfo, whole: FilePart) -> Member:
     name = info.orig_filename
     reason = _zip_reason(info)
     if reason:
@@ -304,11 +308,13 @@ class Names(Struct):
         reason = unfit(path)
         if reason:
             return reason
-        parents = ((path[: slash.start()], True) for slash in re.finditer("/", path))
-        reasons = (self._add_one(*one) for one in chain(parents, [(path, folder)]))
-        return next(filter(None, reasons), None)
+        for slash in re.finditer("/", path):
+            reason = self._add_one(path[: slash.start()], folder=True)
+            if reason:
+                return reason
+        return self._add_one(path, folder=folder)
 
-    def _add_one(self, path: str, folder: bool) -> str | None:
+    def _add_one(self, path: str, *, folder: bool) -> str | None:
         """Names that differ only in case or composition are one file on some systems."""
         key = unicodedata.normalize("NFC", path).casefold()
         if key not in self._seen:

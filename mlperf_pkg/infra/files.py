@@ -338,15 +338,21 @@ def _has_mark(scratch: Path) -> bool:
 
 def _take_back(scratch: Path, parent: Path) -> None:
     """Remove the names of a killed process's files, unless all of its files had theirs."""
-    pairs = [(path, parent / path.name) for path in scratch.iterdir() if path.name != _MARKER]
-    there = [(path.lstat(), named) for path, named in pairs if named.exists()]
-    ours = [  # two names of one regular file, and neither is a link to it
-        named
-        for status, named in there
-        if stat.S_ISREG(status.st_mode) and os.path.samestat(status, named.lstat())
-    ]
-    for named in ours if len(ours) < len(pairs) else ():
-        named.unlink()
+    paths = [path for path in scratch.iterdir() if path.name != _MARKER]
+    ours = []
+    for path in paths:
+        named = parent / path.name
+        if named.exists() and _is_same_file(path, named):
+            ours.append(named)
+    if len(ours) < len(paths):
+        for named in ours:
+            named.unlink()
+
+
+def _is_same_file(path: Path, named: Path) -> bool:
+    """Return whether two names are those of one regular file, and neither is a link to it."""
+    status = path.lstat()
+    return stat.S_ISREG(status.st_mode) and os.path.samestat(status, named.lstat())
 
 
 # ---- the move to its name -----------------------------------------------------------------

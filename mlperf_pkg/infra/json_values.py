@@ -68,15 +68,15 @@ class JsonProblem(Struct, frozen=True):
     message: str
 
 
-class _Member(Struct, eq=False):
+class _JsonMember(Struct, eq=False):
     """The line of a value and its members, by key or index."""
 
     line: int
     keyed: bool = False
-    members: dict[str | int, _Member] = field(default_factory=dict)
+    members: dict[str | int, _JsonMember] = field(default_factory=dict)
 
-    def add(self, step: str | int, line: int) -> _Member:
-        member = self.members[step] = _Member(line)
+    def add(self, step: str | int, line: int) -> _JsonMember:
+        member = self.members[step] = _JsonMember(line)
         return member
 
 
@@ -216,9 +216,9 @@ def _syntax_error(text: str, error: json.JSONDecodeError) -> JsonSyntaxError:
 
 
 @lru_cache(maxsize=1)  # the lines of one file are looked up together, of most files never
-def _scanned(text: str) -> tuple[_Member, list[JsonProblem]]:
+def _scanned(text: str) -> tuple[_JsonMember, list[JsonProblem]]:
     """Return the members of a string that is valid JSON, and the problems among them."""
-    holders = [_Member(1)]
+    holders = [_JsonMember(1)]
     named = None
     problems: list[JsonProblem] = []
     for line, token in _tokens(text):

@@ -37,7 +37,7 @@ class Opener(Protocol):
         """Open its bytes as a stream."""
 
 
-class Listing(Struct, frozen=True, eq=False):
+class PathListing(Struct, frozen=True, eq=False):
     """The openers of all files and the names in all folders, by their keys below ``top``.
 
     ``top`` is the path of an archive or the URL of a store; ``left_out`` are the members of an
@@ -58,7 +58,7 @@ class ListedPath(Struct, frozen=True):
 
     whereabouts: ClassVar[str]
     path: PurePosixPath
-    listing: Listing
+    listing: PathListing
 
     def __truediv__(self, name: str) -> Self:
         """Return the path of an entry below it."""
@@ -152,7 +152,7 @@ def below(folder: Location, path: str) -> Location:
 # ---- the entries of folders ---------------------------------------------------------------------
 
 
-class Entry(Struct, frozen=True, gc=False):
+class FolderEntry(Struct, frozen=True, gc=False):
     """A file or folder; ``path`` is relative to the folder that was listed or walked, with ``/``.
 
     ``folder`` and ``special`` (a device, pipe or socket) describe what a symbolic link leads to;
@@ -184,7 +184,7 @@ class Entry(Struct, frozen=True, gc=False):
         return self.path.rpartition("/")[2].startswith(".")
 
 
-class FolderCache(dict[Location, dict[str, Entry]]):
+class FolderCache(dict[Location, dict[str, FolderEntry]]):
     """The entries of folders, sorted, by name; a folder is read when it is first looked up.
 
     The path of an entry is its name.
@@ -193,34 +193,40 @@ class FolderCache(dict[Location, dict[str, Entry]]):
         OSError: a folder cannot be read.
     """
 
-    def __missing__(self, folder: Location) -> dict[str, Entry]:
+    def __missing__(self, folder: Location) -> dict[str, FolderEntry]:
         """Read a folder."""
         entries = self[folder] = _entries(folder)
         return entries
 
 
-def _entries(folder: Location) -> dict[str, Entry]:
+def _entries(folder: Location) -> dict[str, FolderEntry]:
     if isinstance(folder, ListedPath):
-        paths = [folder / name for name in folder.names]
-        return {p.name: Entry(p.name, p.is_dir(), p.opener.size if p.opener else 0) for p in paths}
+        return {name: _listed_entry(folder / name) for name in folder.names}
     with os.scandir(folder) as entries:
-        return {e.name: _local_entry(e) for e in sorted(entries, key=attrgetter("name"))}
+        by_name = sorted(entries, key=attrgetter("name"))
+        return {entry.name: _local_entry(entry) for entry in by_name}
 
 
-def _local_entry(entry: os.DirEntry[str]) -> Entry:
+def _listed_entry(path: ListedPath) -> FolderEntry:
+    size = path.opener.size if path.opener else 0
+    return FolderEntry(path.name, path.is_dir(), size)
+
+
+def _local_entry(entry: os.DirEntry[str]) -> FolderEntry:
     if entry.is_symlink():
         # Functions of os.path, as those of DirEntry raise if a link leads to itself.
-        folder, resolves = os.path.isdir(entry), os.path.exists(entry)  # noqa: PTH110, PTH112
+        folder = os.path.isdir(entry)  # noqa: PTH112
+        resolves = os.path.exists(entry)  # noqa: PTH110
         special = resolves and not folder and not entry.is_file()
         link = os.readlink(entry.path)  # noqa: PTH115 - the text as written
-        return Entry(entry.name, folder, link=link, resolves=resolves, special=special)
+        return FolderEntry(entry.name, folder, link=link, resolves=resolves, special=special)
     if entry.is_dir():
-        return Entry(entry.name, folder=True)
+        return FolderEntry(entry.name, folder=True)
     try:
         size = entry.stat(follow_symlinks=False).st_size
     except OSError:  # no permission to enter its folder, or it has vanished
-        return Entry(entry.name, folder=False, readable=False)
-    return Entry(entry.name, folder=False, size=size, special=not entry.is_file())
+        return FolderEntry(entry.name, folder=False, readable=False)
+    return FolderEntry(entry.name, folder=False, size=size, special=not entry.is_file())
 
 
 def with_slashes(path: object, separator: str = os.sep) -> str:
@@ -232,10 +238,10 @@ def walk(
     top: AnyPath | Location,
     *,
     cache: FolderCache | None = None,
-    keep: Callable[[Entry], bool] | None = None,
+    keep: Callable[[FolderEntry], bool] | None = None,
     follow_links: bool = False,
     unreadable: Callable[[str, OSError], None] | None = None,
-) -> Iterator[Entry]:
+) -> Iterator[FolderEntry]:
     """Yield the entries below a folder: siblings by name, a folder before its contents.
 
     Entries that ``keep`` rejects are neither yielded nor entered. Links to folders are entered
@@ -247,7 +253,7 @@ def walk(
     """
     location = location_of(top)
     cache = FolderCache() if cache is None else cache
-    pending = [Entry("", folder=True)]  # a stack: trees may be deeper than Python recurses
+    pending = [FolderEntry("", folder=True)]  # a stack: trees may be deeper than Python recurses
     while pending:
         entry = pending.pop()
         if entry.path:
@@ -266,13 +272,13 @@ def walk(
             pending += reversed(list(filter(keep, children)))
 
 
-def list_tree(top: AnyPath | Location, cache: FolderCache | None = None) -> tuple[Entry, ...]:
+def list_tree(top: AnyPath | Location, cache: FolderCache | None = None) -> tuple[FolderEntry, ...]:
     """Return everything below a folder, sorted by path; unreadable folders appear as empty."""
     entries = sorted(walk(top, cache=cache, unreadable=lambda *_: None), key=attrgetter("path"))
     return tuple([_with_access(location_of(top), entry) for entry in entries])
 
 
-def _with_access(top: Location, entry: Entry) -> Entry:
+def _with_access(top: Location, entry: FolderEntry) -> FolderEntry:
     """Return an entry whose ``readable`` says whether this process may open it."""
     path = below(top, entry.path)
     if entry.link is not None or not isinstance(path, str) or os.access(path, os.R_OK):
@@ -291,7 +297,7 @@ class TooLargeError(OSError):
     """A file of more bytes than are read."""
 
 
-class _File(FileIO):
+class _LocalFile(FileIO):
     """A file that ends instead of waiting: some files in ``/proc`` are streams.
 
     The ``path`` is in errors, as where a disk or a server fails.
@@ -330,7 +336,7 @@ def open_file(path: AnyPath | Location, *, follow: bool = True) -> BufferedReade
         if not stat.S_ISREG(mode):
             reason = "is a pipe, a device or a socket; expected a file"
             raise NotAFileError(errno.ENODEV, reason, str(path))
-        file = _File(descriptor)
+        file = _LocalFile(descriptor)
         file.path = str(path)
         return BufferedReader(file)
     except BaseException:

@@ -168,9 +168,11 @@ def digest_of(*patterns: tuple[Path, str]) -> str:
     """Return a digest of the files in folders that match patterns, and of their paths there."""
     import hashlib  # noqa: PLC0415 - most commands read only the package's rules
 
-    files = ((top, path) for top, pattern in patterns for path in top.rglob(pattern))
+    files = []
+    for top, pattern in patterns:
+        files += [(path.relative_to(top), path) for path in top.rglob(pattern)]
     digest = hashlib.sha256()
-    for name, path in sorted((path.relative_to(top), path) for top, path in files):
+    for name, path in sorted(files):
         if path.is_file():
             content = hashlib.sha256(read_file(path, _LARGEST)).hexdigest()
             digest.update(f"{name.as_posix()}\0{content}\0".encode())

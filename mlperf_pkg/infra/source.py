@@ -18,7 +18,7 @@ from mlperf_pkg.infra.stores import REQUEST_BYTES, Object
 from mlperf_pkg.infra.streams import (
     Compression,
     Deflated,
-    Part,
+    FilePart,
     compression_of,
     decompressed,
     problem_of,
@@ -122,9 +122,9 @@ class Source(Struct, frozen=True):
                 return replace(self, origin=SharedFile(file, file.stat().st_size))
             case str() | Path():
                 return replace(self, origin=b"", compression=None)
-            case Part() as part:
+            case FilePart() as part:
                 return replace(self, origin=part.open().read())
-            case Deflated(packed=Part() as part) as member:
+            case Deflated(packed=FilePart() as part) as member:
                 return replace(self, origin=replace(member, packed=part.open().read()))
         return self
 

@@ -17,7 +17,7 @@ from typing import Any
 from msgspec import Struct
 
 from mlperf_pkg.errors import UserError, reason_of
-from mlperf_pkg.infra.paths import AnyPath, ListedPath, Listing
+from mlperf_pkg.infra.paths import AnyPath, ListedPath, PathListing
 from mlperf_pkg.infra.resources import require_package
 
 REQUEST_BYTES = 16 << 20  # smaller objects are read with one request
@@ -120,10 +120,12 @@ class _RangeReader(io.RawIOBase):
         return self._object.fetch(start, self._position) if start < self._position else b""
 
 
-def _listing(top: str, key: str, objects: Mapping[str, Mapping[str, Any]]) -> Listing:
+def _listing(top: str, key: str, objects: Mapping[str, Mapping[str, Any]]) -> PathListing:
     """Raise UserError for a key that cannot be a path of files and folders."""
     files = {name: values for name, values in objects.items() if not name.endswith("/")}
-    listing = Listing(top, {name: Object(top, name, int(files[name]["size"])) for name in files})
+    listing = PathListing(
+        top, {name: Object(top, name, int(files[name]["size"])) for name in files}
+    )
     for name in sorted(objects.keys() - {key}):
         below = name.removeprefix(f"{key}/").removesuffix("/")  # a slash at its end marks a folder
         parent = key

@@ -158,7 +158,8 @@ class DecompressingReader(PartialReader):
             except DamagedError as error:
                 self.problem = problem_of(self._packed) or str(error)
         count = min(len(buffer), len(self._rest))
-        buffer[:count], self._rest = self._rest[:count], self._rest[count:]
+        buffer[:count] = self._rest[:count]
+        self._rest = self._rest[count:]
         return count
 
     def close(self) -> None:
@@ -237,16 +238,16 @@ class Spool:
         """Close the file, which removes it."""
         self.file.close()
 
-    def append(self, stream: BinaryIO) -> Part:
+    def append(self, stream: BinaryIO) -> FilePart:
         """Copy a stream to the end of the file, and return that part."""
         start = self.file.seek(0, os.SEEK_END)
         while data := stream.read(_CHUNK):
             self.file.write(data)
         self.file.flush()
-        return Part(self, start, self.file.tell() - start)
+        return FilePart(self, start, self.file.tell() - start)
 
 
-class Part(Struct, frozen=True):
+class FilePart(Struct, frozen=True):
     """Consecutive bytes of a file or a spool; those of a spool are sent to other processes.
 
     ``total`` is the size of a file when it was listed.
@@ -275,13 +276,13 @@ class Part(Struct, frozen=True):
         """Send the bytes of a spool."""
         if isinstance(self.file, Spool):
             return bytes, (self.open().read(),)
-        return Part, astuple(self)
+        return FilePart, astuple(self)
 
 
 class Deflated(Struct, frozen=True):
     """A compressed member of a zip archive; ``size`` is that of its content in bytes."""
 
-    packed: Part | bytes
+    packed: FilePart | bytes
     size: int
     checksum: int
 

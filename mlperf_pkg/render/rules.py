@@ -19,10 +19,17 @@ from mlperf_pkg.results.rcp import PointChange
 from mlperf_pkg.results.report import as_json
 from mlperf_pkg.results.wording import counted
 from mlperf_pkg.rulebook import explain
-from mlperf_pkg.rulebook.explain import Change, Comparison, History, Layer, Span, example
-from mlperf_pkg.rulebook.load import Code, codes, load_round
+from mlperf_pkg.rulebook.explain import (
+    Layer,
+    RoundComparison,
+    RuleChange,
+    RuleHistory,
+    RuleSpan,
+    example,
+)
+from mlperf_pkg.rulebook.load import FindingCode, codes, load_round
 from mlperf_pkg.rulebook.model import Benchmark, Round, Rule, ruleset_source, version_of
-from mlperf_pkg.rulebook.upstream.points import LEDGER, Kind, KnownPoint, PointReview
+from mlperf_pkg.rulebook.upstream.points import LEDGER, KnownPoint, PointKind, PointReview
 from mlperf_pkg.rulebook.upstream.verify import Difference
 
 WIDTH = 80
@@ -176,7 +183,7 @@ def rule_fields(rule: Rule) -> dict[str, Any]:
 _ADDED = (*_BENCHMARKS, Column(key="keys", of=explain.own_keys))
 
 
-def of_comparison(comparison: Comparison, points: Sequence[PointChange]) -> Document:
+def of_comparison(comparison: RoundComparison, points: Sequence[PointChange]) -> Document:
     """Return what changes from one round to another, in rules and in reference points."""
     return Document(
         "diff",
@@ -195,7 +202,7 @@ def of_comparison(comparison: Comparison, points: Sequence[PointChange]) -> Docu
     )
 
 
-def _comparison_lines(comparison: Comparison, points: Sequence[PointChange]) -> Iterator[str]:
+def _comparison_lines(comparison: RoundComparison, points: Sequence[PointChange]) -> Iterator[str]:
     old = comparison.old
     new = comparison.new
     dates = f"(submission {old.submission_date} -> {new.submission_date})"
@@ -217,7 +224,7 @@ def _comparison_lines(comparison: Comparison, points: Sequence[PointChange]) -> 
         yield wrapped("Unchanged: ", ", ".join(unchanged))
 
 
-def _changed_benchmarks(comparison: Comparison) -> Iterator[str]:
+def _changed_benchmarks(comparison: RoundComparison) -> Iterator[str]:
     if comparison.gone or comparison.added or comparison.renamed:
         yield ""
         yield "Benchmarks"
@@ -232,7 +239,7 @@ def _changed_benchmarks(comparison: Comparison) -> Iterator[str]:
         yield wrapped("      keys: ", ", ".join(explain.own_keys(benchmark)), 8)
 
 
-def _changed(changes: Iterable[Change]) -> Iterator[str]:
+def _changed(changes: Iterable[RuleChange]) -> Iterator[str]:
     """Yield changes; those that are alike once, with all keys: "block_start, block_stop"."""
     alike = by_key(((change.old, change.new), change.key) for change in changes)
     for (old, new), names in alike.items():
@@ -363,7 +370,7 @@ def of_family(family: str) -> Document:
     return Document("show", lines, lambda: {"family": family, "codes": as_json(members)})
 
 
-def _other(code: Code) -> Iterator[str]:
+def _other(code: FindingCode) -> Iterator[str]:
     yield f"{code.code}: {code.title}"
     yield ""
     yield wrapped("", code.explanation)
@@ -379,7 +386,7 @@ def _other(code: Code) -> Iterator[str]:
     yield wrapped("source    ", code.source)
 
 
-def exceptions(code: Code) -> Iterator[str]:
+def exceptions(code: FindingCode) -> Iterator[str]:
     """Yield when a code has another basis or severity: "a warning if the round is 0.7"."""
     for item in code.unless:
         parts = []
@@ -393,7 +400,7 @@ def exceptions(code: Code) -> Iterator[str]:
 # ---- rules ----------------------------------------------------------------------------------
 
 
-def _rule(code: str, histories: Sequence[History]) -> Iterator[str]:
+def _rule(code: str, histories: Sequence[RuleHistory]) -> Iterator[str]:
     keys = dict.fromkeys(span.rule.key for history in histories for span in history.spans)
     yield f"{code}: {', '.join(keys)}"
     for history in histories:
@@ -413,7 +420,7 @@ def _rule(code: str, histories: Sequence[History]) -> Iterator[str]:
     yield from _newest_example(newest[0], newest[0].spans[-1])
 
 
-def _newest_example(history: History, span: Span) -> Iterator[str]:
+def _newest_example(history: RuleHistory, span: Span) -> Iterator[str]:
     """Yield how the newest rule joins records, and a line of a log that it accepts."""
     joined = explain.joined(history, span)
     if joined:
@@ -428,7 +435,7 @@ def _newest_example(history: History, span: Span) -> Iterator[str]:
         yield "No example: the rule depends on other lines of the log."
 
 
-def places(history: History) -> str:
+def places(history: RuleHistory) -> str:
     """Return which runs a rule is about: "every run", "Closed bert, Open bert"."""
     names = history.where
     return explain.EVERY_RUN if explain.EVERY_RUN in names else ", ".join(names)
@@ -469,12 +476,12 @@ def _sources(rules: Sequence[Rule]) -> list[str]:
     return sources
 
 
-def _example_of(history: History, span: Span) -> str | None:
+def _example_of(history: RuleHistory, span: RuleSpan) -> str | None:
     round_ = load_round(history.usage, span.until)
     return example(span.rule, round_, explain.joined(history, span))
 
 
-def _history_fields(histories: Iterable[History]) -> list[dict[str, Any]]:
+def _history_fields(histories: Iterable[RuleHistory]) -> list[dict[str, Any]]:
     described = []
     for history in histories:
         for span in history.spans:
@@ -494,7 +501,7 @@ def _history_fields(histories: Iterable[History]) -> list[dict[str, Any]]:
 # ---- the rules of a key ---------------------------------------------------------------------
 
 
-def of_key(key: str, histories: Mapping[str, Sequence[History]]) -> Document:
+def of_key(key: str, histories: Mapping[str, Sequence[RuleHistory]]) -> Document:
     """Return the rules of a key by code, over all rounds and benchmarks, a line each."""
     all_histories = list(chain.from_iterable(histories.values()))
     return Document(
@@ -504,7 +511,7 @@ def of_key(key: str, histories: Mapping[str, Sequence[History]]) -> Document:
     )
 
 
-def _key_lines(key: str, histories: Mapping[str, Sequence[History]]) -> Iterator[str]:
+def _key_lines(key: str, histories: Mapping[str, Sequence[RuleHistory]]) -> Iterator[str]:
     yield f"{key}: {counted(len(histories), 'rule')}"
     width = max(map(len, histories))
     usage = None
@@ -520,7 +527,7 @@ def _key_lines(key: str, histories: Mapping[str, Sequence[History]]) -> Iterator
     yield _MORE
 
 
-def _with_codes(histories: Mapping[str, Sequence[History]]) -> Iterator[tuple[str, History]]:
+def _with_codes(histories: Mapping[str, Sequence[RuleHistory]]) -> Iterator[tuple[str, RuleHistory]]:
     for code, histories_of_code in histories.items():
         for history in histories_of_code:
             yield code, history
@@ -539,7 +546,7 @@ def _known(entries: Sequence[KnownPoint]) -> Iterator[str]:
     yield f"{sentence}:"
     by_kind = by_key((entry.kind, entry.sets) for entry in entries)
     rows = []
-    for kind in Kind:
+    for kind in PointKind:
         if kind in by_kind:
             published_sets = set(chain.from_iterable(by_kind[kind]))
             rows.append(("", kind, len(by_kind[kind]), len(published_sets)))

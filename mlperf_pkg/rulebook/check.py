@@ -4,9 +4,9 @@ The compiler, the tests and ``--rules`` use it. A rulebook that passes can be lo
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, product, starmap
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from mlperf_pkg.errors import RulebookError
 from mlperf_pkg.infra.resources import data_folder, rules_read_from
+from mlperf_pkg.infra.text import nearest
 from mlperf_pkg.rulebook import documents
 from mlperf_pkg.rulebook.documents import ROUND, problem_of
 from mlperf_pkg.rulebook.explain import loaded
@@ -23,6 +24,7 @@ from mlperf_pkg.rulebook.model import (
     DIVISIONS,
     LOGGING,
     SECTIONS,
+    Benchmark,
     Round,
     Rule,
     Rules,
@@ -50,14 +52,11 @@ def check_rulebook(folder: Path) -> None:
     own_folders = [] if folder == data_folder("rules") else [folder]
     with rules_read_from(*own_folders):
         # What a later check reads has passed the earlier ones.
-        _refuse(problem for file in files for problem in _of_name(folder, file))
-        _refuse(problem for file in files for problem in _of_content(file))
+        _refuse(_problems_of_names(folder, files))
+        _refuse(_problems_of_contents(files))
         _refuse(_problems_of_sources(files))
-        every_round = documents.every_round()
-        _refuse(problem for round_ in every_round for problem in _of_round(*round_))
-        of_divisions = product(starmap(load_round, every_round), DIVISIONS)
-        references = chain.from_iterable(starmap(_of_division, of_divisions))
-        _refuse(chain(references, _problems_of_definitions(files)))
+        _refuse(_problems_of_rounds())
+        _refuse(chain(_problems_of_references(), _problems_of_definitions(files)))
         _refuse(_problems_of_codes())
 
 
@@ -70,23 +69,28 @@ def _refuse(problems: Iterable[Problem | RulebookError]) -> None:
 # ---- files --------------------------------------------------------------------------------
 
 
-def _of_name(folder: Path, file: RuleFile) -> Iterator[Problem]:
-    """Yield what is wrong with the name of a file, or with the folders that it is in."""
-    *folders, name = file.path.relative_to(folder).parts
-    message = ""
-    if file.path.suffix != ".yaml":
-        message = f"misnamed: expected {file.path.stem}.yaml"
-    elif len(folders) == 2:  # noqa: PLR2004 - usage and round
-        message = _of_folders(*folders)
-    elif folders:
-        message = "misplaced: expected it at <usage>/<round>/<benchmark>.yaml"
-    elif name not in _SHARED:
-        message = f"misnamed: not a file of a rulebook{suggestion(name, _SHARED)}"
-    if message:
-        yield Problem(file.shown, 1, message)
+def _problems_of_names(folder: Path, files: Iterable[RuleFile]) -> Iterator[Problem]:
+    for file in files:
+        message = _problem_of_name(file.path.relative_to(folder))
+        if message:
+            yield Problem(file.shown, 1, message)
 
 
-def _of_folders(usage: str, round_name: str) -> str:
+def _problem_of_name(path: Path) -> str:
+    """Return what is wrong with the name of a file, or with the folders that it is in."""
+    *folders, name = path.parts
+    if path.suffix != ".yaml":
+        return f"misnamed: expected {path.stem}.yaml"
+    if len(folders) == 2:  # noqa: PLR2004 - usage and round
+        return _problem_of_folders(*folders)
+    if folders:
+        return "misplaced: expected it at <usage>/<round>/<benchmark>.yaml"
+    if name not in _SHARED:
+        return f"misnamed: not a file of a rulebook{suggestion(name, _SHARED)}"
+    return ""
+
+
+def _problem_of_folders(usage: str, round_name: str) -> str:
     with rules_read_from():
         names = documents.usages()
     if usage not in names:
@@ -94,47 +98,68 @@ def _of_folders(usage: str, round_name: str) -> str:
     if not is_round_name(round_name):
         return f"misplaced: expected a folder such as {usage}/7.0, not {usage}/{round_name}"
     if documents.own_file(usage, round_name, ROUND) is None:
-        near = suggestion(ROUND, documents.own_stems(usage, round_name))
-        return f"round {round_name} has no {ROUND}.yaml{near.replace('did you mean', 'is it')}"
+        near = nearest(ROUND, documents.own_stems(usage, round_name))
+        question = f"; is it {near!r}?" if near else ""
+        return f"round {round_name} has no {ROUND}.yaml{question}"
     return ""
 
 
-def _of_content(file: RuleFile) -> Iterator[RulebookError]:
-    try:
-        validated(file, file.read())
-    except RulebookError as error:
-        yield error
+def _problems_of_contents(files: Iterable[RuleFile]) -> Iterator[RulebookError]:
+    for file in files:
+        try:
+            validated(file, file.read())
+        except RulebookError as error:
+            yield error
 
 
 # ---- rounds -------------------------------------------------------------------------------
 
 
-def _of_round(usage: str, name: str) -> Iterator[Problem | RulebookError]:
-    problem = partial(problem_of, usage, name)
-    stems = documents.own_stems(usage, name)
-    try:
-        round_ = load_round(usage, name)
-    except RulebookError as error:
-        yield error
-        return
-    label = documents.own(usage, name, ROUND)["round"]
-    if label != name:
-        message = f"round is {label}; expected {name} as in the folder's name"
-        yield problem(ROUND, ("round",), message)
-    if not round_.ruleset.startswith(f"{name}."):
-        message = f"ruleset is {round_.ruleset}; expected one such as {name}.0"
-        yield problem(ROUND, ("ruleset",), message)
-    expected = {ROUND, *round_.benchmarks}
-    for stem in filter(lambda stem: stem not in expected, stems):
-        message = f"misnamed: {stem} is not a benchmark of round {name}"
-        yield problem(stem, (), message + suggestion(stem, expected))
-    for benchmark in round_.benchmarks:
+def _problems_of_rounds() -> Iterator[Problem | RulebookError]:
+    for usage, name in documents.every_round():
         try:
-            if load_benchmark(usage, name, benchmark) is None:
-                message = f"benchmark {benchmark} has no rules: expected a file {benchmark}.yaml"
-                yield problem(ROUND, ("benchmarks",), message + suggestion(benchmark, stems))
+            round_ = load_round(usage, name)
         except RulebookError as error:
             yield error
+            continue
+        yield from _problems_of_labels(round_)
+        yield from _problems_of_benchmarks(round_)
+
+
+def _problems_of_labels(round_: Round) -> Iterator[Problem]:
+    """Yield what is wrong with the names that a round gives to itself and to its ruleset."""
+    problem = partial(problem_of, round_.usage, round_.name, ROUND)
+    label = documents.own(round_.usage, round_.name, ROUND)["round"]
+    if label != round_.name:
+        yield problem(
+            ("round",), f"round is {label}; expected {round_.name} as in the folder's name"
+        )
+    if not round_.ruleset.startswith(f"{round_.name}."):
+        yield problem(
+            ("ruleset",), f"ruleset is {round_.ruleset}; expected one such as {round_.name}.0"
+        )
+
+
+def _problems_of_benchmarks(round_: Round) -> Iterator[Problem | RulebookError]:
+    """Yield the files of a round without a benchmark, and the benchmarks without valid rules."""
+    usage = round_.usage
+    stems = documents.own_stems(usage, round_.name)
+    expected = {ROUND, *round_.benchmarks}
+    for stem in stems:
+        if stem not in expected:
+            message = f"misnamed: {stem} is not a benchmark of round {round_.name}"
+            message += suggestion(stem, expected)
+            yield problem_of(usage, round_.name, stem, (), message)
+    for benchmark in round_.benchmarks:
+        try:
+            rules = load_benchmark(usage, round_.name, benchmark)
+        except RulebookError as error:
+            yield error
+            continue
+        if rules is None:
+            message = f"benchmark {benchmark} has no rules: expected a file {benchmark}.yaml"
+            message += suggestion(benchmark, stems)
+            yield problem_of(usage, round_.name, ROUND, ("benchmarks",), message)
 
 
 # ---- the keys that rules refer to: some rule of the same runs must be about each ----------
@@ -142,48 +167,71 @@ def _of_round(usage: str, name: str) -> Iterator[Problem | RulebookError]:
 _Sections: TypeAlias = Mapping[Steps, Rules]  # rules by key, by the steps that lead to them
 
 
-def _of_division(round_: Round, division: str) -> Iterator[Problem]:
+def _problems_of_references() -> Iterator[Problem]:
     """Yield the references to keys that no rule of the same round and division is about.
 
     ``after`` and ``before`` may name any key.
     """
+    for usage, name in documents.every_round():
+        round_ = load_round(usage, name)
+        for division in DIVISIONS:
+            yield from _problems_of_division(round_, division)
+
+
+def _problems_of_division(round_: Round, division: str) -> Iterator[Problem]:
     common: _Sections = {(part,): round_.sections[part] for part in ("common", division)}
-    keys_of_all = keys_of_round = set(chain.from_iterable(common.values()))
+    keys_of_round: set[str] = set().union(*common.values())
+    keys_of_all = set(keys_of_round)
     for name in round_.benchmarks:
-        rules = loaded(round_, name)
-        variants = rules.variants if division == "closed" else {}
-        sections: _Sections = {
-            (division,): rules.sections[division],
-            **{("variants", k, v): variants[k][v] for k in variants for v in variants[k]},
-        }
+        benchmark = loaded(round_, name)
+        sections = _benchmark_sections(benchmark, division)
         keys = keys_of_round.union(*sections.values())
-        keys |= {rules.joined.key, rules.joined.of} if rules.joined else set()
-        yield from _unknown(round_, name, sections, keys)
-        keys_of_all = keys_of_all | keys
-    yield from _unknown(round_, ROUND, common, keys_of_all)
+        if benchmark.joined:
+            keys |= {benchmark.joined.key, benchmark.joined.of}
+        yield from _unknown_keys(round_, name, sections, keys)
+        keys_of_all |= keys
+    yield from _unknown_keys(round_, ROUND, common, keys_of_all)
 
 
-def _unknown(round_: Round, stem: str, sections: _Sections, keys: set[str]) -> Iterator[Problem]:
+def _benchmark_sections(benchmark: Benchmark, division: str) -> _Sections:
+    sections: dict[Steps, Rules] = {(division,): benchmark.sections[division]}
+    if division == "closed":
+        for key, choices in benchmark.variants.items():
+            for value, rules in choices.items():
+                sections["variants", key, value] = rules
+    return sections
+
+
+def _unknown_keys(
+    round_: Round, stem: str, sections: _Sections, keys: set[str]
+) -> Iterator[Problem]:
+    """Yield the references of the rules of one file that are not to one of ``keys``."""
     owner = f"round {round_.name}" if stem == ROUND else stem
+    for steps, rule in _placed_rules(sections):
+        for field, name in _references(rule):
+            if name not in keys:
+                message = f"{field} of {rule.code} uses {name!r}, which is not a key of"
+                message += f" {owner}{suggestion(name, keys)}"
+                yield problem_of(round_.usage, round_.name, stem, (*steps, field), message)
+
+
+def _placed_rules(sections: _Sections) -> Iterator[tuple[Steps, Rule]]:
+    """Yield every rule of some sections, with the steps that lead to it."""
     for section_steps, rules in sections.items():
-        for key, key_rules in rules.items():
-            for index, rule in enumerate(key_rules):
-                for field, name in _references(rule):
-                    if name not in keys:
-                        message = f"{field} of {rule.code} uses {name!r}, which is not a key of"
-                        message += f" {owner}{suggestion(name, keys)}"
-                        steps = (*section_steps, key, index, field)
-                        yield problem_of(round_.usage, round_.name, stem, steps, message)
+        for key, rules_of_key in rules.items():
+            for index, rule in enumerate(rules_of_key):
+                yield (*section_steps, key, index), rule
 
 
 def _references(rule: Rule) -> Iterator[tuple[str, str]]:
     """Yield the keys that a rule refers to, each with the field that does."""
     formulas = {"formula": rule.formula, "reaches": (rule.reaches or {}).get("formula")}
-    for field, text in formulas.items():
-        yield from ((field, name) for name in sorted(names_in(text or "") - OF_A_RECORD))
+    for field, formula in formulas.items():
+        for name in sorted(names_in(formula or "") - OF_A_RECORD):
+            yield field, name
     within = rule.constraints.get("within_minutes", {})
     occurs = rule.occurs if isinstance(rule.occurs, Mapping) else {}
-    named = (
+    references = (
         ("same_as", rule.constraints.get("same_as")),
         ("within_minutes", within.get("of")),
         ("within_minutes", within.get("until")),
@@ -191,7 +239,9 @@ def _references(rule: Rule) -> Iterator[tuple[str, str]]:
         *(("no_later_than", name) for name in rule.no_later_than),
         ("occurs", occurs.get("or")),
     )
-    yield from ((field, name) for field, name in named if name)
+    for field, key in references:
+        if key:
+            yield field, key
 
 
 # ---- names that a file defines ------------------------------------------------------------
@@ -200,18 +250,24 @@ def _references(rule: Rule) -> Iterator[tuple[str, str]]:
 def _problems_of_definitions(files: Iterable[RuleFile]) -> Iterator[Problem]:
     """Yield the names that files define although the same name is a key."""
     for file in files:
-        usage, round_name, stem = *file.path.parts[-3:-1], file.path.stem
-        if DEFINE in (document := parse(file, file.read())):
-            for name in document[DEFINE].keys() & _all_keys(usage, round_name, stem):
+        document = parse(file, file.read())
+        if DEFINE in document:
+            for name in document[DEFINE].keys() & _keys_of_file(file):
                 message = f"define must not use the name {name!r}, which is a key"
                 yield problem_at(file, (DEFINE, name), message)
 
 
-def _all_keys(usage: str, round_name: str, stem: str) -> set[str]:
+def _keys_of_file(file: RuleFile) -> set[str]:
     """Return the keys of a benchmark or, for the file of a round, of all its benchmarks."""
-    names = load_round(usage, round_name).benchmarks if stem == ROUND else (stem,)
-    whole = (documents.inherited(usage, round_name, name) for name in (ROUND, *names))
-    return {key for document in whole for *_, keys in _rule_sections(document) for key in keys}
+    *_, usage, round_name, _ = file.path.parts
+    stems = [ROUND, file.path.stem]
+    if file.path.stem == ROUND:
+        stems += load_round(usage, round_name).benchmarks
+    keys: set[str] = set()
+    for stem in stems:
+        for _, _, section in _rule_sections(documents.inherited(usage, round_name, stem)):
+            keys.update(section)
+    return keys
 
 
 # ---- one code for one rule ----------------------------------------------------------------
@@ -249,38 +305,47 @@ def _problems_of_codes() -> Iterator[Problem]:
     """
     for usage in documents.usages():
         uses = list(_uses(usage))
-        of_every_run = {use.code for use in uses if use.stem == ROUND}
-        models = _models(usage)
-        yield from _shared(uses, of_every_run, models)
-        lists: dict[tuple[str, str, Steps, str], _Use] = {}
-        for use in uses:
-            if lists.setdefault((use.round, use.stem, use.steps[:-1], use.code), use) is not use:
-                yield use.problem(f"code {use.code} is that of another rule of {use.key}")
+        yield from _codes_of_other_runs(usage, uses)
+        yield from _codes_given_twice(uses)
         for use in uses:
             if use.code in codes():
                 yield use.problem(f"code {use.code} is in findings.yaml; expected an unused one")
 
 
-def _shared(
-    uses: list[_Use], of_every_run: set[str], models: Mapping[str, str]
-) -> Iterator[Problem]:
-    first: dict[str, _Use] = {}
+def _codes_of_other_runs(usage: str, uses: Sequence[_Use]) -> Iterator[Problem]:
+    """Yield the codes that a rule about another key, or about other runs, had first."""
+    models = _models(usage)
+    codes_of_rounds = {use.code for use in uses if use.stem == ROUND}
+    first_uses: dict[str, _Use] = {}
     for use in uses:
-        other = first.setdefault(use.code, use)
-        same_runs = (use.division, models[use.stem]) == (other.division, models[other.stem])
-        if use.key != other.key or not (same_runs or use.code in of_every_run):
-            place = other.problem("")
+        first = first_uses.setdefault(use.code, use)
+        runs = (use.division, models[use.stem])
+        first_runs = (first.division, models[first.stem])
+        may_differ = runs == first_runs or use.code in codes_of_rounds
+        if use.key != first.key or not may_differ:
+            place = first.problem("")
             yield use.problem(
-                f"code {use.code} of {use.subject} is that of {other.subject}"
+                f"code {use.code} of {use.subject} is that of {first.subject}"
                 f" ({place.file}:{place.line})"
             )
 
 
+def _codes_given_twice(uses: Sequence[_Use]) -> Iterator[Problem]:
+    """Yield the codes that another rule of the same list has."""
+    places: set[tuple[str, str, Steps, str]] = set()
+    for use in uses:
+        place = (use.round, use.stem, use.steps[:-1], use.code)
+        if place in places:
+            yield use.problem(f"code {use.code} is that of another rule of {use.key}")
+        places.add(place)
+
+
 def _models(usage: str) -> dict[str, str]:
     """Return which benchmark each one is ``like`` in the end, in any round."""
-    names = documents.rounds(usage)
-    places = [(name, stem) for name in names for stem in documents.own_stems(usage, name)]
-    models = {s: documents.model_of(usage, name, s) or s for name, s in reversed(places)}
+    models: dict[str, str] = {}
+    for name in reversed(documents.rounds(usage)):
+        for stem in reversed(documents.own_stems(usage, name)):
+            models[stem] = documents.model_of(usage, name, stem) or stem
     for _ in models:
         models = {stem: models[model] for stem, model in models.items()}
     return models
@@ -292,12 +357,17 @@ def _uses(usage: str) -> Iterator[_Use]:
         stems = documents.own_stems(usage, name)
         for stem in sorted(stems, key=lambda stem: (stem != ROUND, stem)):
             for division, steps, section in _rule_sections(documents.own(usage, name, stem)):
-                for key, entry in section.items():
-                    for index, rule in enumerate(
-                        [entry] if isinstance(entry, dict) else entry or ()
-                    ):
-                        where = (*steps, key, index)
-                        yield _Use(rule["code"], key, division, usage, name, stem, where)
+                for key, index, rule in _written_rules(section):
+                    place = (*steps, key, index)
+                    yield _Use(rule["code"], key, division, usage, name, stem, place)
+
+
+def _written_rules(section: Mapping[str, Any]) -> Iterator[tuple[str, int, Mapping[str, Any]]]:
+    """Yield every rule of a section of a file, with its key and its index among the key's."""
+    for key, entry in section.items():
+        rules = [entry] if isinstance(entry, dict) else entry or ()
+        for index, rule in enumerate(rules):
+            yield key, index, rule
 
 
 def _rule_sections(document: Mapping[str, Any]) -> Iterator[tuple[str, Steps, Mapping[str, Any]]]:
@@ -341,14 +411,21 @@ def problem_of_source(text: str, *, own_documents: bool = False) -> str:
 def _problems_of_sources(files: Iterable[RuleFile]) -> Iterator[Problem]:
     """Yield the sources that valid files cite and that do not exist."""
     for file in files:
+        if file.path.stem == SOURCES:
+            continue
         own_documents = not file.path.is_relative_to(data_folder("rules"))
-        document = {} if file.path.stem == SOURCES else parse(file, file.read())
-        cited: list[tuple[Steps, str]] = [
-            *(((SOURCES, text), text) for text in document.get(SOURCES, ())),
-            *((s, t) for s, t in parts_of(document) if s[-1:] in _CITING and isinstance(t, str)),
-        ]
-        for steps, text in cited:
-            problem = problem_of_source(text, own_documents=own_documents)
+        document = parse(file, file.read())
+        for steps, source in _cited_sources(document):
+            problem = problem_of_source(source, own_documents=own_documents)
             if problem:
                 owner = owner_of(steps[:-1], document) or "the file"
-                yield problem_at(file, steps, f"{owner} cites {text!r}: {problem}")
+                yield problem_at(file, steps, f"{owner} cites {source!r}: {problem}")
+
+
+def _cited_sources(document: Mapping[str, Any]) -> Iterator[tuple[Steps, str]]:
+    """Yield every source that a document cites, with the steps that lead to it."""
+    for source in document.get(SOURCES, ()):
+        yield (SOURCES, source), source
+    for steps, part in parts_of(document):
+        if steps[-1:] in _CITING and isinstance(part, str):
+            yield steps, part

@@ -18,9 +18,11 @@ from mlperf_pkg.log.record import Record, shown
 from mlperf_pkg.rulebook.formula import Formula, Seen
 
 Test = Callable[[Record, Seen], Any]
+PartTest = Callable[[Any], Any]
+"""The test of a part of a record."""
 
 
-class Part(Enum):
+class RecordPart(Enum):
     """What a constraint is about: a part of a record, or all of it and what was logged before."""
 
     VALUE = "value"
@@ -50,7 +52,7 @@ class Constraint(msgspec.Struct, frozen=True):
     value is not as needed.
     """
 
-    part: Part
+    part: RecordPart
     compile: Callable[[Any], Callable[..., Any]]
     needed: Callable[[Any], str]
     describe: Callable[[Any, Record, Seen], Breach] | None = None
@@ -58,9 +60,9 @@ class Constraint(msgspec.Struct, frozen=True):
     def test(self, argument: Any) -> Test:
         """Return the test of a record and what was logged before it."""
         holds = self.compile(argument)
-        if self.part is Part.VALUE:
+        if self.part is RecordPart.VALUE:
             return lambda record, seen: holds(record.value)
-        if self.part is Part.METADATA:
+        if self.part is RecordPart.METADATA:
             return lambda record, seen: holds(record.metadata)
         return holds
 
@@ -72,14 +74,67 @@ class Constraint(msgspec.Struct, frozen=True):
         return Breach(record.value, self.needed(argument), message)
 
 
-# ---- of a value, or of a part of it -------------------------------------------------------
+# ---- tests of a value, or of a part of it -------------------------------------------------
 
 _INTEGER_TOLERANCE = 0.00001
 _TYPES: dict[str, tuple[type, ...]] = {"integer": (int,), "number": (int, float), "text": (str,)}
 
 
-_of_value = partial(Constraint, Part.VALUE)
-_shown = partial(word, form=",")
+def _equals(expected: Any) -> PartTest:
+    return lambda value: value == expected
+
+
+def _one_of(choices: Sequence[Any]) -> PartTest:
+    return lambda value: value in choices
+
+
+def _none_of(choices: Sequence[Any]) -> PartTest:
+    return lambda value: value not in choices
+
+
+def _at_least(bound: Any) -> PartTest:
+    return lambda value: value >= bound
+
+
+def _at_most(bound: Any) -> PartTest:
+    return lambda value: value <= bound
+
+
+def _above(bound: Any) -> PartTest:
+    return lambda value: value > bound
+
+
+def _below(bound: Any) -> PartTest:
+    return lambda value: value < bound
+
+
+def _close_to(expected: float) -> PartTest:
+    return lambda value: math.isclose(value, expected)
+
+
+def _not_empty(_: Any) -> PartTest:
+    return lambda value: value != ""
+
+
+def _truthy(expected: bool) -> PartTest:
+    return lambda value: bool(value) is expected
+
+
+def _of_type(name: str) -> PartTest:
+    types = _TYPES[name]
+    return lambda value: isinstance(value, types)
+
+
+def _reads_as_integer(_: str) -> PartTest:
+    def test(value: Any) -> bool:
+        if isinstance(value, int):
+            return True
+        if isinstance(value, float):
+            return value.is_integer()
+        int(value)  # raises an exception unless it is the text of an integer
+        return True
+
+    return test
 
 
 def _is_integral(number: float) -> bool:
@@ -91,90 +146,49 @@ def _is_integral(number: float) -> bool:
     return abs(round(number) - number) < _INTEGER_TOLERANCE
 
 
-def _count(value: Any) -> float:
-    """Return a count as a number: some logs have text, or a list with the number.
-
-    Raises:
-        TypeError, ValueError: the value is not a count.
-    """
-    return float(value[0] if isinstance(value, list) and len(value) == 1 else value)
+def _whole(expected: bool) -> PartTest:
+    return lambda value: _is_integral(value) is expected
 
 
-def _proportional(number: float, part: float) -> Callable[[float, float], bool]:
-    """Return the test that another number has the same ratio to its part, but for rounding."""
-    return lambda other, its: abs(number * its - other * part) <= max(its, part)
+def _multiple_of(unit: float) -> PartTest:
+    return lambda value: _is_integral(value / unit)
 
 
-def _listed(prefix: str, joint: str = " and ") -> Callable[[Any], str]:
-    """Return what puts names into words, after a prefix and with a word between them."""
-    return lambda names: f"{prefix} {joint.join(map(str, names))}".strip()
+def _power_of_two_times(unit: float) -> PartTest:
+    return lambda value: _is_integral(math.log2(value / unit))
 
 
-def needed_in_words(constraints: Mapping[str, Any]) -> str:
-    """Return what some constraints expect: "at least 0.72 and below 1.0"."""
-    return " and ".join(TARGETS[name].needed(arg) for name, arg in constraints.items())
+def _length(size: int) -> PartTest:
+    return lambda value: len(value) == size
 
 
-OF_VALUE: Mapping[str, Constraint] = {
-    "equals": _of_value(lambda a: lambda v: v == a, _shown),
-    "one_of": _of_value(
-        lambda a: lambda v: v in a, lambda a: f"one of {', '.join(map(_shown, a))}"
-    ),
-    "none_of": _of_value(
-        lambda a: lambda v: v not in a, lambda a: f"none of {', '.join(map(_shown, a))}"
-    ),
-    "at_least": _of_value(lambda a: lambda v: v >= a, lambda a: f"at least {_shown(a)}"),
-    "at_most": _of_value(lambda a: lambda v: v <= a, lambda a: f"at most {_shown(a)}"),
-    "counts": _of_value(lambda a: lambda v: holds(_count(v), a), needed_in_words),
-    "above": _of_value(lambda a: lambda v: v > a, lambda a: f"above {_shown(a)}"),
-    "below": _of_value(lambda a: lambda v: v < a, lambda a: f"below {_shown(a)}"),
-    "close_to": _of_value(lambda a: lambda v: math.isclose(v, a), _shown),
-    "not_empty": _of_value(lambda a: lambda v: v != "", lambda a: "a value"),
-    "truthy": _of_value(lambda a: lambda v: bool(v) is a, lambda a: "true" if a else "false"),
-    "type": _of_value(
-        lambda a: lambda v: isinstance(v, _TYPES[a]),
-        lambda a: f"{'an' if a[0] in 'ai' else 'a'} {a}",
-    ),
-    "reads_as": _of_value(
-        lambda _: (
-            lambda v: (
-                isinstance(v, int)
-                or (v.is_integer() if isinstance(v, float) else int(v) is not None)
-            )
-        ),
-        lambda a: f"an {a}, perhaps as text",
-    ),
-    "whole": _of_value(lambda a: lambda v: _is_integral(v) is a, lambda a: "a whole number"),
-    "multiple_of": _of_value(
-        lambda a: lambda v: _is_integral(v / a), lambda a: f"a multiple of {_shown(a)}"
-    ),
-    "power_of_two_times": _of_value(
-        lambda a: lambda v: _is_integral(math.log2(v / a)),
-        lambda a: f"{_shown(a)} times a power of two",
-    ),
-    "length": _of_value(lambda a: lambda v: len(v) == a, lambda a: f"{a} elements"),
-    "length_at_least": _of_value(
-        lambda a: lambda v: len(v) >= a, lambda a: f"at least {a} elements"
-    ),
-    "in_ratio": _of_value(
-        lambda a: lambda v: len(v) == len(a) and all(map(_proportional(v[0], a[0]), v, a)),
-        lambda a: f"numbers in the ratio {' to '.join(map(str, a))}",
-    ),
-    "any": _of_value(
-        lambda a: lambda v: any(holds(v, constraints) for constraints in a),
-        lambda a: " or ".join(map(needed_in_words, a)),
-    ),
-    "each": _of_value(
-        lambda a: lambda v: all(holds(e, a) for e in (v if isinstance(v, list) else [v])),
-        lambda a: f"numbers {needed_in_words(a)}",
-    ),
-    "has": _of_value(lambda a: lambda v: all(name in v for name in a), _listed("an object with")),
-    "fields": _of_value(
-        lambda a: lambda v: all(holds(v[name], constraints) for name, constraints in a.items()),
-        lambda a: " and ".join(f"{name} {needed_in_words(parts)}" for name, parts in a.items()),
-    ),
-}
-"""``fields`` is about the elements of a list (by number) or of an object (by name)."""
+def _length_at_least(size: int) -> PartTest:
+    return lambda value: len(value) >= size
+
+
+def _in_ratio(ratio: Sequence[float]) -> PartTest:
+    """Test that numbers are in a ratio, but for rounding."""
+
+    def test(numbers: Any) -> bool:
+        if len(numbers) != len(ratio):
+            return False
+        first_number = numbers[0]
+        first_part = ratio[0]
+        for number, part in zip(numbers, ratio, strict=True):
+            difference = abs(first_number * part - number * first_part)
+            is_near = difference <= max(part, first_part)  # false for NaN
+            if not is_near:
+                return False
+        return True
+
+    return test
+
+
+def _has(names: Sequence[str]) -> PartTest:
+    return lambda value: all(name in value for name in names)
+
+
+# ---- tests that apply constraints to a value, or to what is in it ---------------------------
 
 
 def holds(value: Any, constraints: Mapping[str, Any]) -> bool:
@@ -186,10 +200,117 @@ def holds(value: Any, constraints: Mapping[str, Any]) -> bool:
     return all(OF_VALUE[name].compile(arg)(value) for name, arg in constraints.items())
 
 
-# ---- of a record, and of what was logged before it ----------------------------------------
+def _counts(constraints: Mapping[str, Any]) -> PartTest:
+    return lambda value: holds(_count(value), constraints)
 
 
-def _has_all(names: Sequence[str]) -> Callable[[Any], bool]:
+def _count(value: Any) -> float:
+    """Return a count as a number: some logs have text, or a list with the number.
+
+    Raises:
+        TypeError, ValueError: the value is not a count.
+    """
+    if isinstance(value, list) and len(value) == 1:
+        return float(value[0])
+    return float(value)
+
+
+def _any(alternatives: Sequence[Mapping[str, Any]]) -> PartTest:
+    return lambda value: any(holds(value, constraints) for constraints in alternatives)
+
+
+def _each(constraints: Mapping[str, Any]) -> PartTest:
+    def test(value: Any) -> bool:
+        elements = value if isinstance(value, list) else [value]
+        return all(holds(element, constraints) for element in elements)
+
+    return test
+
+
+def _fields(fields: Mapping[Any, Mapping[str, Any]]) -> PartTest:
+    """Test elements of a list, by number, or of an object, by name."""
+    return lambda value: all(holds(value[name], fields[name]) for name in fields)
+
+
+# ---- what they expect, in words -----------------------------------------------------------
+
+_shown = partial(word, form=",")
+
+
+def _words(template: str) -> Callable[[Any], str]:
+    """Return what puts an argument into words, as people write it."""
+    return lambda argument: template.format(_shown(argument))
+
+
+def _choices(prefix: str) -> Callable[[Sequence[Any]], str]:
+    return lambda choices: f"{prefix} {', '.join(map(_shown, choices))}"
+
+
+def _listed(prefix: str, joint: str = " and ") -> Callable[[Sequence[Any]], str]:
+    """Return what puts names into words, after a prefix and with a word between them."""
+    return lambda names: f"{prefix} {joint.join(map(str, names))}"
+
+
+def _truth_in_words(expected: bool) -> str:
+    return "true" if expected else "false"
+
+
+def _with_article(name: str) -> str:
+    article = "an" if name[0] in "ai" else "a"
+    return f"{article} {name}"
+
+
+def _alternatives_in_words(alternatives: Sequence[Mapping[str, Any]]) -> str:
+    return " or ".join(map(needed_in_words, alternatives))
+
+
+def _numbers_in_words(constraints: Mapping[str, Any]) -> str:
+    return f"numbers {needed_in_words(constraints)}"
+
+
+def _fields_in_words(fields: Mapping[Any, Mapping[str, Any]]) -> str:
+    return " and ".join(f"{name} {needed_in_words(fields[name])}" for name in fields)
+
+
+def needed_in_words(constraints: Mapping[str, Any]) -> str:
+    """Return what some constraints expect: "at least 0.72 and below 1.0"."""
+    return " and ".join(TARGETS[name].needed(arg) for name, arg in constraints.items())
+
+
+_of_value = partial(Constraint, RecordPart.VALUE)
+
+OF_VALUE: Mapping[str, Constraint] = {
+    "equals": _of_value(_equals, _shown),
+    "one_of": _of_value(_one_of, _choices("one of")),
+    "none_of": _of_value(_none_of, _choices("none of")),
+    "at_least": _of_value(_at_least, _words("at least {}")),
+    "at_most": _of_value(_at_most, _words("at most {}")),
+    "counts": _of_value(_counts, needed_in_words),
+    "above": _of_value(_above, _words("above {}")),
+    "below": _of_value(_below, _words("below {}")),
+    "close_to": _of_value(_close_to, _shown),
+    "not_empty": _of_value(_not_empty, _words("a value")),
+    "truthy": _of_value(_truthy, _truth_in_words),
+    "type": _of_value(_of_type, _with_article),
+    "reads_as": _of_value(_reads_as_integer, "an {}, perhaps as text".format),
+    "whole": _of_value(_whole, _words("a whole number")),
+    "multiple_of": _of_value(_multiple_of, _words("a multiple of {}")),
+    "power_of_two_times": _of_value(_power_of_two_times, _words("{} times a power of two")),
+    "length": _of_value(_length, "{} elements".format),
+    "length_at_least": _of_value(_length_at_least, "at least {} elements".format),
+    "in_ratio": _of_value(_in_ratio, _listed("numbers in the ratio", " to ")),
+    "any": _of_value(_any, _alternatives_in_words),
+    "each": _of_value(_each, _numbers_in_words),
+    "has": _of_value(_has, _listed("an object with")),
+    "fields": _of_value(_fields, _fields_in_words),
+}
+"""The constraints on a value, or on what is in it."""
+
+
+# ---- tests of metadata --------------------------------------------------------------------
+
+
+def _has_all(names: Sequence[str]) -> PartTest:
     if len(names) == 1:  # as in most rules
         (name,) = names
         return lambda metadata: name in metadata
@@ -203,16 +324,26 @@ def _has_all(names: Sequence[str]) -> Callable[[Any], bool]:
     return test
 
 
-def _has_pairs(pairs: Mapping[str, str]) -> Callable[[Any], bool]:
-    return lambda metadata: all(b in metadata for a, b in pairs.items() if a in metadata)
+def _has_any(names: Sequence[str]) -> PartTest:
+    return lambda metadata: any(name in metadata for name in names)
 
 
-def _where_present(fields: Mapping[str, Mapping[str, Any]]) -> Callable[[Any], bool]:
-    tests = [
-        (name, OF_VALUE[constraint].compile(argument))
-        for name, constraints in fields.items()
-        for constraint, argument in constraints.items()
-    ]
+def _has_pairs(pairs: Mapping[str, str]) -> PartTest:
+    """Test that names which are there have those that belong to them."""
+
+    def test(metadata: Any) -> bool:
+        present = [name for name in pairs if name in metadata]
+        return all(pairs[name] in metadata for name in present)
+
+    return test
+
+
+def _where_present(fields: Mapping[str, Mapping[str, Any]]) -> PartTest:
+    """Test the fields that are there."""
+    tests: list[tuple[str, PartTest]] = []
+    for name, constraints in fields.items():
+        for constraint, argument in constraints.items():
+            tests.append((name, OF_VALUE[constraint].compile(argument)))
 
     def test(metadata: Any) -> bool:
         for name, holds in tests:  # noqa: SIM110 - all() of a generator takes twice as long
@@ -221,6 +352,9 @@ def _where_present(fields: Mapping[str, Mapping[str, Any]]) -> Callable[[Any], b
         return True
 
     return test
+
+
+# ---- tests of a record, and of what was logged before it ----------------------------------
 
 
 def _within_minutes(argument: Mapping[str, Any]) -> Test:
@@ -240,7 +374,12 @@ def _within_minutes(argument: Mapping[str, Any]) -> Test:
 
 def _same_as(key: str) -> Test:
     """Test for equality with the last value of another key so far; it is None if there is none."""
-    return lambda record, seen: bool(record.value == (seen[key].last if key in seen else None))
+
+    def test(record: Record, seen: Seen) -> bool:
+        other = seen[key].last if key in seen else None
+        return bool(record.value == other)
+
+    return test
 
 
 def _logged(keys: Sequence[str], *, expected: bool) -> Test:
@@ -284,8 +423,10 @@ def _too_late(argument: Mapping[str, Any], record: Record, seen: Seen) -> Breach
     limit = argument["minutes"]
     minutes = (record.time_ms - seen[start].earliest_ms) / 60_000
     form = ".1f" if round(minutes, 1) > limit else ".3f"
-    message = f"{record.key} is logged {{found:{form}}} minutes after {start}"
-    message = f"{message}; expected within {limit} minutes"
+    message = (
+        f"{record.key} is logged {{found:{form}}} minutes after {start};"
+        f" expected within {limit} minutes"
+    )
     return Breach(round(minutes, 3), needed, message, is_limit=minutes == limit)
 
 
@@ -293,25 +434,33 @@ def _lacks(needed: Callable[[Any], str]) -> Callable[..., Breach]:
     """List the names that the metadata have; ``needed`` says which are expected."""
 
     def describe(argument: Any, record: Record, _: Seen) -> Breach:
-        metadata = record.metadata
-        words = f"metadata {shown(metadata)}"
-        if isinstance(metadata, dict):
-            words = f"metadata with {' and '.join(metadata)}" if metadata else "empty metadata"
         message = f"{record.key} has {{found:s}}; expected {{expected}}"
-        return Breach(words, needed(argument), message)
+        return Breach(_metadata_in_words(record.metadata), needed(argument), message)
 
     return describe
 
 
+def _metadata_in_words(metadata: Any) -> str:
+    if not isinstance(metadata, dict):
+        return f"metadata {shown(metadata)}"
+    if not metadata:
+        return "empty metadata"
+    return f"metadata with {' and '.join(metadata)}"
+
+
 def _wrong_field(fields: Mapping[str, Mapping[str, Any]], record: Record, _: Seen) -> Breach:
     """Show the first of the metadata that is not as expected."""
-    metadata = record.metadata if isinstance(record.metadata, dict) else {}
-    present = [name for name in fields if name in metadata]
-    wrong = next((name for name in present if not _meets(metadata[name], fields[name])), "metadata")
+    wrong_name = "metadata"
+    wrong_value = record.metadata
+    if isinstance(record.metadata, dict):
+        for name, constraints in fields.items():
+            if name in record.metadata and not _meets(record.metadata[name], constraints):
+                wrong_name = name
+                wrong_value = record.metadata[name]
+                break
+    needed = OF_VALUE["fields"].needed(fields)
     return Breach(
-        metadata.get(wrong, record.metadata),
-        OF_VALUE["fields"].needed(fields),
-        f"{record.key} has {wrong} {{found}}; expected {{expected}}",
+        wrong_value, needed, f"{record.key} has {wrong_name} {{found}}; expected {{expected}}"
     )
 
 
@@ -324,8 +473,9 @@ def _meets(value: Any, constraints: Mapping[str, Any]) -> bool:
 
 def _differs(key: str, record: Record, seen: Seen) -> Breach:
     """Say the value of the other key."""
-    needed = _value_of(key)
-    expected = f"{shown(seen[key].last)}, {needed}" if key in seen else needed
+    expected = _value_of(key)
+    if key in seen:
+        expected = f"{shown(seen[key].last)}, {expected}"
     return Breach(record.value, expected, f"{record.key} is {{found}}; expected {{expected}}")
 
 
@@ -339,8 +489,13 @@ def _value_of(key: str) -> str:
     return f"the value of {key}, logged before it"
 
 
-def _pairs(pairs: Mapping[str, str]) -> str:
-    return "metadata with " + " and ".join(f"{b} where {a} is" for a, b in pairs.items())
+def _pairs_in_words(pairs: Mapping[str, str]) -> str:
+    parts = [f"{needed} where {name} is" for name, needed in pairs.items()]
+    return f"metadata with {' and '.join(parts)}"
+
+
+def _metadata_fields_in_words(fields: Mapping[str, Mapping[str, Any]]) -> str:
+    return f"metadata with {_fields_in_words(fields)}"
 
 
 def _formula_in_words(text: str) -> str:
@@ -355,42 +510,33 @@ def _formula_in_words(text: str) -> str:
 _METADATA_WITH = _listed("metadata with")
 _METADATA_WITH_ANY = _listed("metadata with", " or ")
 
+_of_metadata = partial(Constraint, RecordPart.METADATA)
+_of_record = partial(Constraint, RecordPart.ALL)
+
 CONSTRAINTS: Mapping[str, Constraint] = {
     **OF_VALUE,
-    "metadata": Constraint(Part.METADATA, _has_all, _METADATA_WITH, _lacks(_METADATA_WITH)),
-    "metadata_any": Constraint(
-        Part.METADATA,
-        lambda names: lambda metadata: any(name in metadata for name in names),
-        _METADATA_WITH_ANY,
-        _lacks(_METADATA_WITH_ANY),
-    ),
-    "metadata_pairs": Constraint(Part.METADATA, _has_pairs, _pairs, _lacks(_pairs)),
-    "metadata_fields": Constraint(
-        Part.METADATA,
-        _where_present,
-        lambda fields: "metadata with " + OF_VALUE["fields"].needed(fields),
-        _wrong_field,
-    ),
-    "same_as": Constraint(Part.ALL, _same_as, _value_of, _differs),
-    "after": Constraint(
-        Part.ALL,
-        lambda keys: _logged(keys, expected=True),
+    "metadata": _of_metadata(_has_all, _METADATA_WITH, _lacks(_METADATA_WITH)),
+    "metadata_any": _of_metadata(_has_any, _METADATA_WITH_ANY, _lacks(_METADATA_WITH_ANY)),
+    "metadata_pairs": _of_metadata(_has_pairs, _pairs_in_words, _lacks(_pairs_in_words)),
+    "metadata_fields": _of_metadata(_where_present, _metadata_fields_in_words, _wrong_field),
+    "same_as": _of_record(_same_as, _value_of, _differs),
+    "after": _of_record(
+        partial(_logged, expected=True),
         _listed("it after"),
         _out_of_order("before", "after", logged=False),
     ),
-    "before": Constraint(
-        Part.ALL,
-        lambda keys: _logged(keys, expected=False),
+    "before": _of_record(
+        partial(_logged, expected=False),
         _listed("it before"),
         _out_of_order("after", "before", logged=True),
     ),
-    "within_minutes": Constraint(Part.ALL, _within_minutes, _minutes_of, _too_late),
+    "within_minutes": _of_record(_within_minutes, _minutes_of, _too_late),
 }
 
 
 TARGETS: Mapping[str, Constraint] = {
     **CONSTRAINTS,
-    "formula": Constraint(Part.ALL, lambda text: Formula(text).holds, _formula_in_words),
+    "formula": _of_record(lambda text: Formula(text).holds, _formula_in_words),
 }
 """The constraints that a quality target may have: it may be a formula, too."""
 
@@ -398,6 +544,8 @@ TARGETS: Mapping[str, Constraint] = {
 def target_test(constraints: Mapping[str, Any]) -> Test:
     """Return the test of all constraints of a target; it raises what comparing a record raises."""
     tests = [TARGETS[name].test(argument) for name, argument in constraints.items()]
+    if len(tests) == 1:
+        return tests[0]
 
     def meets_all(record: Record, seen: Seen) -> bool:
         for test in tests:  # noqa: SIM110 - all() of a generator takes twice as long
@@ -405,4 +553,4 @@ def target_test(constraints: Mapping[str, Any]) -> Test:
                 return False
         return True
 
-    return tests[0] if len(tests) == 1 else meets_all
+    return meets_all

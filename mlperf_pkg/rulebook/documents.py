@@ -54,7 +54,8 @@ def own_stems(usage: str, round_name: str) -> list[str]:
 
 
 def _glob(pattern: str) -> Iterator[Path]:
-    return (path for folder in rules_folders() for path in folder.glob(pattern))
+    for folder in rules_folders():
+        yield from folder.glob(pattern)
 
 
 def rule_files(name: str) -> Iterator[RuleFile]:
@@ -99,8 +100,9 @@ def read(file: RuleFile) -> Document:
 def _compiled() -> Mapping[bytes, msgspec.Raw]:
     """Return what the files of the package's rulebook say, by their bytes."""
     path = data_folder("rules") / COMPILED
-    kind = dict[bytes, msgspec.Raw]
-    return msgspec.msgpack.decode(path.read_bytes(), type=kind) if path.is_file() else {}
+    if not path.is_file():
+        return {}
+    return msgspec.msgpack.decode(path.read_bytes(), type=dict[bytes, msgspec.Raw])
 
 
 # ---- what a file says together with those that it inherits from ---------------------------
@@ -126,8 +128,10 @@ def inherited(usage: str, round_name: str, stem: str) -> Document:
     Raises:
         RulebookError: a file is not valid, or it names a round or benchmark that does not exist.
     """
+    merged: Document = {}
     parent = parent_of(usage, round_name)
-    merged = {} if parent is None else dict(inherited(usage, parent, stem))
+    if parent is not None:
+        merged.update(inherited(usage, parent, stem))
     document = dict(own(usage, round_name, stem))
     model = model_of(usage, round_name, stem)
     if model:
@@ -144,10 +148,7 @@ def _lay_over(below: Document, above: Document) -> None:
         elif name == "sources":
             below[name] = _merged_sources(below.get(name, {}), content)
         elif name == "simulation":
-            lower = below.get(name, {})
-            keyed = {part: content[part] for part in _KEYED_FIELDS if content.get(part) is not None}
-            keyed = {part: _laid(lower.get(part, {}), values) for part, values in keyed.items()}
-            below[name] = _laid(lower, {**content, **keyed})
+            below[name] = _merged_simulations(below.get(name, {}), content)
         else:
             below[name] = content
 
@@ -159,11 +160,21 @@ def _laid(below: Document, above: Document) -> Document:
 
 def _merged_sources(below: Document, above: Document) -> Document:
     """Return the keys of each source; a key has the source of the topmost file that names it."""
-    of_above = {key for keys in above.values() for key in keys}
-    kept = {source: [key for key in below[source] if key not in of_above] for source in below}
-    return {
-        source: [*kept.get(source, ()), *above.get(source, ())] for source in {**below, **above}
-    }
+    keys_of_above: set[str] = set().union(*above.values())
+    merged = {}
+    for source in {**below, **above}:
+        kept = [key for key in below.get(source, ()) if key not in keys_of_above]
+        merged[source] = [*kept, *above.get(source, ())]
+    return merged
+
+
+def _merged_simulations(below: Document, above: Document) -> Document:
+    """Return a section ``simulation`` laid over another one; keyed fields keep their other keys."""
+    merged = dict(above)
+    for name in _KEYED_FIELDS:
+        if above.get(name) is not None:
+            merged[name] = _laid(below.get(name, {}), above[name])
+    return _laid(below, merged)
 
 
 @per_rulebook
@@ -195,7 +206,7 @@ def model_of(usage: str, round_name: str, stem: str) -> str | None:
         return None
     ancestry = list(_ancestry(usage, round_name))
     if model in (stem, ROUND) or not any(own_file(usage, name, model) for name in ancestry):
-        stems = {other for name in ancestry for other in own_stems(usage, name)}
+        stems: set[str] = set().union(*[own_stems(usage, name) for name in ancestry])
         others = stems - {stem, ROUND}
         message = f"{stem} is like {model}, which has no rules{suggestion(model, others)}"
         raise _own_error(usage, round_name, stem, "like", message)

@@ -8,7 +8,7 @@ import ast
 import math
 import re
 from collections.abc import Mapping, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from msgspec import Struct
@@ -23,7 +23,13 @@ from mlperf_pkg.rulebook.model import EVALUATION_KEYS, POSITION_UNITS, Rule
 
 Values: TypeAlias = Mapping[str, str]
 
-_SUM, _PRODUCT, _SIGN, _ATOM = 1, 2, 3, 4  # operator precedence; 0 for a phrase
+# Operator precedence.
+_PHRASE = 0
+_SUM = 1
+_PRODUCT = 2
+_SIGN = 3
+_ATOM = 4
+
 _SIGNS: Mapping[type[ast.AST], tuple[str, int]] = {
     ast.Add: ("+", _SUM),
     ast.Sub: ("-", _SUM),
@@ -45,13 +51,14 @@ _ROUNDED: Mapping[str, str] = {"ceil": "rounded up", "floor": "rounded down", "r
 _CALLED: Mapping[str, tuple[str, int]] = {
     "sqrt": ("sqrt({})", _ATOM),
     "abs": ("|{}|", _ATOM),
-    "greatest": ("the greater of {} and {}", 0),
-    "least": ("the lesser of {} and {}", 0),
-    "isFinite": ("{} is finite", 0),
+    "greatest": ("the greater of {} and {}", _PHRASE),
+    "least": ("the lesser of {} and {}", _PHRASE),
+    "isFinite": ("{} is finite", _PHRASE),
 }
 _CONVERSIONS = frozenset({"double", "int"})
 _EXACT = 1e15  # doubles above it may skip integers
-_DIGITS, _MOST_DIGITS = 6, 17  # of a number; the most tell all doubles apart
+_DIGITS = 6  # of a number
+_MOST_DIGITS = 17  # which tell all doubles apart
 
 
 @lru_cache
@@ -71,42 +78,75 @@ def text_of(tree: ast.expr) -> str:
     return ast.unparse(tree)
 
 
-def in_words(tree: ast.expr, values: Values | None = None, least: int = 0) -> str:
+def in_words(tree: ast.expr, values: Values | None = None) -> str:
     """Return a tree in words, with ``values`` in place of names, as in "8,000 * 1,152 / 12,800".
-
-    It is in parentheses if its precedence is below ``least``.
 
     Raises:
         ValueError: there are no words for a part of it.
     """
-    values = values or {}
-    of = partial(in_words, values=values)
-    name = function_of(tree)
-    binding = 0
-    match rounding(tree) or tree:
-        case amount, how, multiple:
-            text = f"{of(amount, least=_SUM)} {how}"
-            text += f" to a multiple of {of(multiple, least=_ATOM)}" if multiple else ""
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            text = f"-{of(operand, least=_SIGN)}"
-            binding = _SIGN
-        case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _SIGNS:
-            sign, binding = _SIGNS[type(operator)]
-            text = f"{of(left, least=binding)} {sign} {of(right, least=binding + 1)}"
-        case ast.Call(args=[number]) if name in _CONVERSIONS:
-            return in_words(number, values, least)
-        case ast.Call(args=arguments) if name in _CALLED:
-            words, binding = _CALLED[name]
-            text = words.format(*map(of, arguments))
-        case ast.Compare(left=left, ops=[sign], comparators=[right]) if type(sign) in _RELATIONS:
-            text = f"{of(left, least=_SUM)} {_RELATIONS[type(sign)]} {of(right, least=_SUM)}"
-        case ast.BoolOp(op=operator, values=parts):
-            joint = " and " if isinstance(operator, ast.And) else " or "
-            text = joint.join(of(part, least=isinstance(part, ast.BoolOp)) for part in parts)
-        case _:
-            text = _atom(tree, values)
-            binding = _ATOM
-    return text if binding >= least else f"({text})"
+    return _Words(values or {}).text(tree)
+
+
+class _Words(Struct, frozen=True):
+    """Puts trees into words, with values in place of names."""
+
+    values: Values
+
+    def text(self, tree: ast.expr, least: int = _PHRASE) -> str:
+        """Return a tree in words, in parentheses if its precedence is below ``least``."""
+        words, precedence = self._words(tree)
+        return words if precedence >= least else f"({words})"
+
+    def _words(self, tree: ast.expr) -> tuple[str, int]:
+        """Return a tree in words, and their precedence."""
+        rounded = rounding(tree)
+        if rounded:
+            return self._rounded(*rounded), _PHRASE
+        match tree:
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return f"-{self.text(operand, _SIGN)}", _SIGN
+            case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _SIGNS:
+                sign, precedence = _SIGNS[type(operator)]
+                first = self.text(left, precedence)
+                second = self.text(right, precedence + 1)
+                return f"{first} {sign} {second}", precedence
+            case ast.Call():
+                return self._called(tree)
+            case ast.Compare() | ast.BoolOp():
+                return self._condition(tree), _PHRASE
+        return _atom(tree, self.values), _ATOM
+
+    def _condition(self, tree: ast.expr) -> str:
+        match tree:
+            case ast.Compare(left=left, ops=[sign], comparators=[right]):
+                if type(sign) in _RELATIONS:
+                    relation = _RELATIONS[type(sign)]
+                    return f"{self.text(left, _SUM)} {relation} {self.text(right, _SUM)}"
+            case ast.BoolOp(op=operator, values=parts):
+                joint = " and " if isinstance(operator, ast.And) else " or "
+                return joint.join(map(self._part, parts))
+        return _atom(tree, self.values)
+
+    def _rounded(self, number: ast.expr, how: str, multiple: ast.expr | None) -> str:
+        words = f"{self.text(number, _SUM)} {how}"
+        if multiple is None:
+            return words
+        return f"{words} to a multiple of {self.text(multiple, _ATOM)}"
+
+    def _called(self, call: ast.Call) -> tuple[str, int]:
+        name = function_of(call)
+        if name in _CONVERSIONS and len(call.args) == 1:
+            return self._words(call.args[0])
+        if name in _CALLED:
+            template, precedence = _CALLED[name]
+            return template.format(*map(self.text, call.args)), precedence
+        return _atom(call, self.values), _ATOM
+
+    def _part(self, part: ast.expr) -> str:
+        """Return one of several conditions; only conditions in it need parentheses."""
+        if isinstance(part, ast.BoolOp):
+            return self.text(part, _SUM)
+        return self.text(part)
 
 
 def plain(number: float, tolerance: float = 0.0) -> str:
@@ -116,10 +156,13 @@ def plain(number: float, tolerance: float = 0.0) -> str:
     if number == int(number) and abs(number) < _EXACT:
         return f"{int(number):,d}"
     fewest = max(_DIGITS, min(len(str(int(abs(number)))), _MOST_DIGITS))
-    digits = range(fewest, _MOST_DIGITS + 1)
-    texts = (f"{number:.{count}g}" for count in digits)
-    near = (text for text in texts if abs(float(text) - number) <= tolerance)
-    return f"{float(next(near, repr(number))):,}".removesuffix(".0")
+    shown = float(number)
+    for digits in range(fewest, _MOST_DIGITS + 1):
+        rounded = float(f"{number:.{digits}g}")
+        if abs(rounded - number) <= tolerance:
+            shown = rounded
+            break
+    return f"{shown:,}".removesuffix(".0")
 
 
 def _atom(tree: ast.expr, values: Values) -> str:
@@ -153,8 +196,9 @@ def rounding(tree: ast.expr) -> tuple[ast.expr, str, ast.expr | None] | None:
 def _rounded_to(rounded: ast.expr, multiple: ast.expr) -> tuple[ast.expr, str, ast.expr] | None:
     """Return the parts of ``math.ceil(amount / multiple) * multiple``."""
     match rounding(rounded):
-        case ast.BinOp(left=amount, op=ast.Div(), right=divisor), how, None:
-            return (amount, how, multiple) if same(divisor, multiple) else None
+        case ast.BinOp(left=number, op=ast.Div(), right=divisor), how, None:
+            if same(divisor, multiple):
+                return number, how, multiple
     return None
 
 
@@ -162,8 +206,9 @@ def function_of(tree: ast.expr) -> str:
     """Return the name of the function that an expression calls; empty if it does not."""
     if not isinstance(tree, ast.Call):
         return ""
-    function = tree.func
-    return function.attr if isinstance(function, ast.Attribute) else text_of(function)
+    if isinstance(tree.func, ast.Attribute):
+        return tree.func.attr
+    return text_of(tree.func)
 
 
 def same(one: ast.AST, other: ast.AST) -> bool:
@@ -208,22 +253,39 @@ class Expectation(Struct, frozen=True):
 def expectation(formula: str) -> Expectation | None:
     """Return what a formula expects; None if it does not say so."""
     tree = parsed(formula)
+    if tree is None:
+        return None
     if not isinstance(tree, ast.BoolOp):
-        return _of_comparison(tree) if tree else None
+        return _of_comparison(tree)
     if any(names_in(text_of(part)) and not has_record(part) for part in tree.values):
         return None  # a part is about other keys alone
     alternatives = isinstance(tree.op, ast.Or)
-    # What is only about the record before this one does not say what to expect of this one.
-    about = [part for part in tree.values if not alternatives or _owners(part) != {"previous"}]
-    parts = [part for part in map(_of_comparison, about) if part]
-    if alternatives:  # others are for logs that count differently: epoch_num >= 168
-        parts = [part for part in parts if part.limits[0].kind in ("", _MULTIPLE)]
-    elif len(parts) < len(tree.values):
-        return None
+    parts = _of_alternatives(tree.values) if alternatives else _of_all(tree.values)
     if not parts or not all(same(part.amount, parts[0].amount) for part in parts):
         return None
     limits = tuple(part.limits[0] for part in parts)
     return Expectation(parts[0].amount, limits, alternatives)
+
+
+def _of_all(conditions: Sequence[ast.expr]) -> list[Expectation]:
+    """Return what each of some conditions expects; nothing if one of them does not say so."""
+    parts = [_of_comparison(condition) for condition in conditions]
+    expectations = [part for part in parts if part]
+    return expectations if len(expectations) == len(parts) else []
+
+
+def _of_alternatives(conditions: Sequence[ast.expr]) -> list[Expectation]:
+    """Return what alternatives expect of this record, without those of another kind."""
+    parts = []
+    for condition in conditions:
+        # What is only about the record before this one does not say what to expect of this one.
+        if _owners(condition) == {"previous"}:
+            continue
+        part = _of_comparison(condition)
+        # Others are for logs that count differently: epoch_num >= 168.
+        if part and part.limits[0].kind in ("", _MULTIPLE):
+            parts.append(part)
+    return parts
 
 
 def in_general(formula: str, subject: str) -> str:
@@ -251,7 +313,8 @@ def interval_of(tree: ast.expr) -> str:
     match tree:
         case ast.BinOp(left=left, op=ast.Sub(), right=right):
             member = member_of(left, "metadata")
-            return member if member == member_of(right, "previous") else ""
+            if member == member_of(right, "previous"):
+                return member
     return ""
 
 
@@ -281,7 +344,8 @@ def _of_comparison(tree: ast.expr) -> Expectation | None:
         ) if has_record(right):
             return _of_sides(left, ast.Eq, right)
         case ast.Compare(left=left, ops=[operator], comparators=[right]):
-            return _of_sides(left, type(operator), right) if type(operator) in MIRRORED else None
+            if type(operator) in MIRRORED:
+                return _of_sides(left, type(operator), right)
     return None
 
 
@@ -296,15 +360,20 @@ def _of_distance(distance: ast.expr, tolerance: ast.expr) -> Expectation | None:
 
 def _of_sides(left: ast.expr, operator: type[ast.AST], right: ast.expr) -> Expectation | None:
     if has_record(right) and not has_record(left):
-        left, operator, right = right, MIRRORED[operator], left
+        return _of_sides(right, MIRRORED[operator], left)
     if has_record(left) and not has_record(right):
         return Expectation(left, (Limit(_KINDS[operator], right),))
-    for one, other in ((left, right), (right, left)):
-        match rounding(other):
-            case amount, _, ast.expr() as multiple if same(amount, one) and has_record(one):
-                return (
-                    Expectation(one, (Limit(_MULTIPLE, multiple),)) if operator is ast.Eq else None
-                )
+    if operator is ast.Eq:
+        return _of_multiple(left, right) or _of_multiple(right, left)
+    return None
+
+
+def _of_multiple(number: ast.expr, rounded: ast.expr) -> Expectation | None:
+    """Return the expectation of ``number == math.ceil(number / multiple) * multiple``."""
+    match rounding(rounded):
+        case rounded_number, _, ast.expr() as multiple:
+            if has_record(number) and same(rounded_number, number):
+                return Expectation(number, (Limit(_MULTIPLE, multiple),))
     return None
 
 
@@ -340,8 +409,9 @@ def _about(rule: Rule, operands: Operands) -> Rule:
     if not parts:
         return rule
     first, later, name = parts
-    is_first = operands.previous.get(name) is None
-    return replace(rule, formula=first if is_first else later, first=is_first)
+    if operands.previous.get(name) is None:
+        return replace(rule, formula=first, first=True)
+    return replace(rule, formula=later, first=False)
 
 
 @lru_cache
@@ -351,26 +421,33 @@ def _of_first_and_later(formula: str) -> tuple[str, str, str] | None:
         case ast.BoolOp(op=ast.Or(), values=[*first, ast.BoolOp(values=[test, *later])]):
             match = re.fullmatch(r"has\(previous\.(\w+)\)", written(test))
             if match:
-                return " || ".join(map(written, first)), " && ".join(map(written, later)), match[1]
+                of_first = " || ".join(map(written, first))
+                of_later = " && ".join(map(written, later))
+                return of_first, of_later, match[1]
     return None
 
 
 def _in_general(rule: Rule, operands: Operands) -> str:
     """Return what a formula expects where it sets no limits, with the values it depends on."""
     formula = rule.formula or ""
-    words = in_general(formula, rule.key)
-    if not expectation(formula):
-        words = f"that {words}"
-    return _with_reasons(rule.needed or words, _values(names_in(formula), operands))
+    words = rule.needed
+    if not words:
+        words = in_general(formula, rule.key)
+        if not expectation(formula):
+            words = f"that {words}"
+    return _with_reasons(words, _values(names_in(formula), operands))
 
 
 def _values(names: frozenset[str], operands: Operands) -> list[str]:
     """Return what the keys of a formula are, in words."""
-    return [
-        f"{name} has no value before it" if value is None else f"{name} is {_shown(value)}"
-        for name in sorted(names - OF_A_RECORD)
-        for value in [operands.values.get(name)]
-    ]
+    texts = []
+    for name in sorted(names - OF_A_RECORD):
+        value = operands.values.get(name)
+        if value is None:
+            texts.append(f"{name} has no value before it")
+        else:
+            texts.append(f"{name} is {_shown(value)}")
+    return texts
 
 
 def _shown(value: Any) -> str:
@@ -393,27 +470,48 @@ def _message(rule: Rule, expects: Expectation, operands: Operands) -> str:
     """Return the template of a message about an amount."""
     tree = expects.amount
     is_bound = len(expects.limits) == 1 and expects.limits[0].kind not in ("", _MULTIPLE)
-    at = "" if is_bound else "at "
-    is_evaluation = rule.key in EVALUATION_KEYS
-    logged = "evaluated" if is_evaluation else f"{rule.key} is logged"
-    member = interval_of(tree)
-    if member:
-        if amount(tree, operands) == 0:
-            again = f"{logged} twice at one position, as {member} does not increase"
-            return f"{again}; expected {'' if is_bound else 'every '}{{expected}}"
-        interval = f"{{found:,}} {_unit(rule, member)}"
-        if is_bound:
-            records = "evaluations" if is_evaluation else f"records of {rule.key}"
-            return f"{interval} between two {records}; expected {{expected}}"
-        return f"{logged} every {interval}; expected every {{expected}}"
-    member = member_of(tree, "metadata")
-    if member:
-        if rule.first:
-            logged = f"first {'evaluation' if is_evaluation else rule.key}"
-        unit = _unit(rule, member)
-        position = "epoch {found:,}" if unit == "epochs" else f"{{found:,}} {unit}"
-        return f"{logged} at {position}; expected {at}{{expected}}"
+    counted = interval_of(tree)
+    if counted and amount(tree, operands) == 0:
+        return _message_of_no_interval(rule, counted, is_bound=is_bound)
+    if counted:
+        return _message_of_interval(rule, counted, is_bound=is_bound)
+    counted = member_of(tree, "metadata")
+    if counted:
+        return _message_of_position(rule, counted, is_bound=is_bound)
     return f"{in_words(tree, {'value': rule.key})} is {{found}}; expected {{expected}}"
+
+
+def _message_of_no_interval(rule: Rule, counted: str, *, is_bound: bool) -> str:
+    event = _event(rule)
+    expected = "{expected}" if is_bound else "every {expected}"
+    return f"{event} twice at one position, as {counted} does not increase; expected {expected}"
+
+
+def _message_of_interval(rule: Rule, counted: str, *, is_bound: bool) -> str:
+    interval = f"{{found:,}} {_unit(rule, counted)}"
+    if is_bound:
+        records = "evaluations" if _is_evaluation(rule) else f"records of {rule.key}"
+        return f"{interval} between two {records}; expected {{expected}}"
+    event = _event(rule)
+    return f"{event} every {interval}; expected every {{expected}}"
+
+
+def _message_of_position(rule: Rule, counted: str, *, is_bound: bool) -> str:
+    event = _event(rule)
+    if rule.first:
+        event = "first evaluation" if _is_evaluation(rule) else f"first {rule.key}"
+    unit = _unit(rule, counted)
+    position = "epoch {found:,}" if unit == "epochs" else f"{{found:,}} {unit}"
+    expected = "{expected}" if is_bound else "at {expected}"
+    return f"{event} at {position}; expected {expected}"
+
+
+def _event(rule: Rule) -> str:
+    return "evaluated" if _is_evaluation(rule) else f"{rule.key} is logged"
+
+
+def _is_evaluation(rule: Rule) -> bool:
+    return rule.key in EVALUATION_KEYS
 
 
 def _unit(rule: Rule, member: str) -> str:
@@ -447,40 +545,47 @@ class _Calculation:
     def __init__(self, rule: Rule, operands: Operands, tree: ast.expr) -> None:
         self._rule = rule
         self._operands = operands
-        self._texts = {
-            name: plain(number)
-            for name, value in operands.values.items()
-            if (number := _number(value)) is not None
-        }
-        of_position = interval_of(tree) or member_of(tree, "metadata")
-        size = self._texts.get(_BATCH_SIZE) if of_position else None
-        self._batch_size = f" for batch size {size}" if size else ""
+        self._texts: dict[str, str] = {}
+        for name, value in operands.values.items():
+            number = _number(value)
+            if number is not None:
+                self._texts[name] = plain(number)
+        is_position = bool(interval_of(tree) or member_of(tree, "metadata"))
+        self._batch_size = ""
+        if is_position and _BATCH_SIZE in self._texts:
+            self._batch_size = f" for batch size {self._texts[_BATCH_SIZE]}"
 
     def expected(self, expects: Expectation) -> str:
         """Return all limits in words: "720 = 8000 * 1152 / 12800", "0.5 to 1.5"."""
         if not expects.alternatives and len(expects.limits) > 1:
             return self._range(expects.limits)
-        words = list(dict.fromkeys(map(self._limit, expects.limits)))
-        words = [text for text in words if not any(w.startswith(f"{text} = ") for w in words)]
-        if len(words) > 1 and self._batch_size:
-            words[:-1] = [text.removesuffix(self._batch_size) for text in words[:-1]]
-        return " or ".join(words)
+        texts = list(dict.fromkeys(map(self._limit, expects.limits)))
+        *others, last = (text for text in texts if not _is_explained(text, texts))
+        return " or ".join([*(text.removesuffix(self._batch_size) for text in others), last])
 
     def _limit(self, limit: Limit) -> str:
-        bound = limit.bound
-        number = amount(bound, self._operands)
+        number = amount(limit.bound, self._operands)
         if number is None or not math.isfinite(number):
-            reasons = _values(names_in(text_of(bound)), self._operands)
-            words = in_words(bound, self._texts)
-            if len(words) > _LONGEST and self._rule.needed:
-                return _with_reasons(self._rule.needed, reasons)
-            return limit.kind + _with_reasons(words, reasons)
-        tolerance = limit.tolerance and amount(limit.tolerance, self._operands)
-        tolerance = tolerance if isinstance(tolerance, int | float) else 0.0
+            return self._unknown_limit(limit)
+        tolerance = self._tolerance(limit)
         text = plain(number, tolerance)
-        is_shown = tolerance > _FOR_ROUNDING * abs(number)
-        within = f", to within {plain(tolerance)}" if is_shown else ""
-        return f"{limit.kind}{text}{self._reason(bound, text)}{within}"
+        words = f"{limit.kind}{text}{self._reason(limit.bound, text)}"
+        if tolerance > _FOR_ROUNDING * abs(number):
+            words += f", to within {plain(tolerance)}"
+        return words
+
+    def _unknown_limit(self, limit: Limit) -> str:
+        """Return a limit that cannot be calculated, with what it depends on."""
+        reasons = _values(names_in(text_of(limit.bound)), self._operands)
+        words = in_words(limit.bound, self._texts)
+        if len(words) > _LONGEST and self._rule.needed:
+            return _with_reasons(self._rule.needed, reasons)
+        return limit.kind + _with_reasons(words, reasons)
+
+    def _tolerance(self, limit: Limit) -> float:
+        if limit.tolerance is None:
+            return 0.0
+        return amount(limit.tolerance, self._operands) or 0.0
 
     def _reason(self, bound: ast.expr, text: str) -> str:
         """Return where a number comes from: " = 8000 * 1152 / 12800", ", the global_batch_size".
@@ -494,25 +599,28 @@ class _Calculation:
             return ""
         if self._batch_size and names_in(text_of(bound)) - OF_A_RECORD == {_BATCH_SIZE}:
             return self._batch_size
-        if len(words) > _LONGEST:
-            return f" ({self._rule.needed})" if self._rule.needed else ""
-        return f" = {words}"
+        if len(words) <= _LONGEST:
+            return f" = {words}"
+        return f" ({self._rule.needed})" if self._rule.needed else ""
 
     def _range(self, limits: Sequence[Limit]) -> str:
         """Return limits that all hold, the lower ones first."""
-        numbers = [amount(limit.bound, self._operands) for limit in limits]
-        if None in numbers:
-            return _in_general(self._rule, self._operands)
-        by_kind = {
-            limit.kind: plain(number, abs(number) * _FOR_ROUNDING)
-            for limit, number in zip(limits, numbers, strict=True)
-            if number is not None
-        }
+        by_kind: dict[str, str] = {}
+        for limit in limits:
+            number = amount(limit.bound, self._operands)
+            if number is None:
+                return _in_general(self._rule, self._operands)
+            by_kind[limit.kind] = plain(number, abs(number) * _FOR_ROUNDING)
         if by_kind.keys() == {"at least ", "at most "}:
             words = f"{by_kind['at least ']} to {by_kind['at most ']}"
         else:
             words = " and ".join(f"{kind}{text}" for kind, text in sorted(by_kind.items()))
         return _with_reasons(words, [self._rule.needed] if self._rule.needed else [])
+
+
+def _is_explained(text: str, texts: Sequence[str]) -> bool:
+    """Return whether another limit is the same number, and says where it comes from."""
+    return any(other.startswith(f"{text} = ") for other in texts)
 
 
 class _Exact(ast.NodeTransformer):
@@ -523,7 +631,13 @@ class _Exact(ast.NodeTransformer):
 
     def visit(self, node: ast.AST) -> Any:
         """Return a copy of a node without such rounding."""
-        if not isinstance(node, ast.expr) or not (rounded := rounding(node)):
-            return self.generic_visit(type(node)(**dict(ast.iter_fields(node))))
-        before, after = (amount(part, self._operands) for part in (rounded[0], node))
-        return self.visit(rounded[0]) if before == after else node
+        if isinstance(node, ast.expr):
+            rounded = rounding(node)
+            if rounded:
+                return self._visit_rounded(node, rounded[0])
+        copy = type(node)(**dict(ast.iter_fields(node)))
+        return self.generic_visit(copy)
+
+    def _visit_rounded(self, node: ast.expr, number: ast.expr) -> Any:
+        is_exact = amount(number, self._operands) == amount(node, self._operands)
+        return self.visit(number) if is_exact else node

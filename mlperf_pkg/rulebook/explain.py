@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from datetime import UTC, datetime, time
+from datetime import UTC, date, datetime, time
 from difflib import get_close_matches
 from itertools import chain, starmap
 from typing import Any
@@ -17,7 +17,13 @@ from mlperf_pkg.findings import Basis, Severity
 from mlperf_pkg.infra.resources import per_rulebook
 from mlperf_pkg.infra.text import did_you_mean, nearest
 from mlperf_pkg.log.record import TOKEN, Record
-from mlperf_pkg.rulebook.constraints import CONSTRAINTS, OF_VALUE, needed_in_words, target_test
+from mlperf_pkg.rulebook.constraints import (
+    CONSTRAINTS,
+    OF_VALUE,
+    Test,
+    needed_in_words,
+    target_test,
+)
 from mlperf_pkg.rulebook.documents import every_round, rounds, usages
 from mlperf_pkg.rulebook.expectation import in_general
 from mlperf_pkg.rulebook.formula import Formula, NoAnswerError, first_logged
@@ -45,14 +51,16 @@ SEVERITY: Mapping[Severity, str] = {
 
 def requirement(rule: Rule) -> str:
     """Return what a rule requires, in words: ``once, "adamw"``."""
-    often = occurrence(rule)
-    words = [part for part in (often, *conditions(rule)) if part]
-    return ", ".join(words if often else ["where logged", *words])
+    often = occurrence(rule) or "where logged"
+    return ", ".join([often, *filter(None, conditions(rule))])
 
 
 def with_basis(rule: Rule) -> str:
     """Return what a rule requires, with its basis in brackets where that is not ``both``."""
-    return requirement(rule) + ("" if rule.basis is Basis.BOTH else f" [{rule.basis}]")
+    words = requirement(rule)
+    if rule.basis is Basis.BOTH:
+        return words
+    return f"{words} [{rule.basis}]"
 
 
 def occurrence(rule: Rule) -> str:
@@ -60,26 +68,22 @@ def occurrence(rule: Rule) -> str:
     match rule.occurs:
         case {"or": other}:
             return f"at least once, or {other}"
-        case {"at_most": 1, **more} if not more:
+        case {"at_most": 1, **other_limits} if not other_limits:
             return "at most once"
         case Mapping() as limits:
             return f"{needed_in_words(limits)} times"
-        case often:
-            return (often or "").replace("_", " ")
+        case str() as often:  # such as at_least_once
+            return often.replace("_", " ")
+    return ""
 
 
 def conditions(rule: Rule) -> Iterator[str]:
     """Yield what a rule requires of the records of its key, in words."""
-    first = "in the first record " if rule.first else "in the last record " if rule.last else ""
-    is_of_target = "formula" in (rule.reaches or {})  # then ``needed`` says it in words
-    if rule.needed and not is_of_target:
-        yield first + rule.needed
+    is_about_target = "formula" in (rule.reaches or {})  # then ``needed`` says it in words
+    if rule.needed and not is_about_target:
+        yield _which_records(rule) + rule.needed
     else:
-        needed = {n: needed_in_words({n: a}) for n, a in rule.constraints.items()}
-        about_value = [needed.pop(name) for name in list(needed) if name in (*OF_VALUE, "same_as")]
-        about_value += [in_general(rule.formula, rule.key)] if rule.formula else []
-        yield (first + " and ".join(about_value)).rstrip()
-        yield from (text.removeprefix("it ") for text in needed.values())
+        yield from _constraints_in_words(rule)
     if rule.tensors is not None:
         yield f"naming each of {len(rule.tensors)} tensors once"
     if rule.reached:
@@ -88,9 +92,35 @@ def conditions(rule: Rule) -> Iterator[str]:
         yield "no earlier than the evaluation that reached the target"
     if rule.no_later_than:
         yield f"no later than {' and '.join(rule.no_later_than)}"
-    if rule.reaches:
-        words = rule.needed if is_of_target else None
-        yield f"reaching {words or needed_in_words(rule.reaches)}"
+    if rule.reaches and is_about_target and rule.needed:
+        yield f"reaching {rule.needed}"
+    elif rule.reaches:
+        yield f"reaching {needed_in_words(rule.reaches)}"
+
+
+def _which_records(rule: Rule) -> str:
+    """Return the beginning of what a rule requires; empty where it holds for every record."""
+    if rule.first:
+        return "in the first record "
+    if rule.last:
+        return "in the last record "
+    return ""
+
+
+def _constraints_in_words(rule: Rule) -> Iterator[str]:
+    """Yield what is required of the value, then what of the rest of a record."""
+    about_value = []
+    about_rest = []
+    for name, argument in rule.constraints.items():
+        words = needed_in_words({name: argument})
+        if name in OF_VALUE or name == "same_as":
+            about_value.append(words)
+        else:
+            about_rest.append(words.removeprefix("it "))
+    if rule.formula:
+        about_value.append(in_general(rule.formula, rule.key))
+    yield (_which_records(rule) + " and ".join(about_value)).rstrip()
+    yield from about_rest
 
 
 def target(benchmark: Benchmark) -> str:
@@ -98,7 +128,7 @@ def target(benchmark: Benchmark) -> str:
     return needed_in_words(benchmark.target)
 
 
-def targets(history: History) -> Iterator[tuple[str, str, str]]:
+def targets(history: RuleHistory) -> Iterator[tuple[str, str, str]]:
     """Yield what the target of a rule is in its latest round: benchmark, round, words."""
     latest = history.spans[-1]
     if latest.rule.reaches:
@@ -109,8 +139,8 @@ def targets(history: History) -> Iterator[tuple[str, str, str]]:
 
 def own_keys(benchmark: Benchmark) -> tuple[str, ...]:
     """Return the keys that the rules of a benchmark are about."""
-    names = (key for layer in benchmark_layers(benchmark) for key in layer.rules)
-    return tuple(dict.fromkeys(names))
+    key_lists = (layer.rules for layer in benchmark_layers(benchmark))
+    return tuple(dict.fromkeys(chain.from_iterable(key_lists)))
 
 
 def runs(count: Runs) -> str:
@@ -136,27 +166,25 @@ class Layer(Struct, frozen=True):
     @property
     def name(self) -> str:
         """The name in words: "Closed bert", "Closed resnet with opt_name lars"."""
-        words = " ".join(part for part in (self.division.title(), self.benchmark) if part)
-        return (words or EVERY_RUN) + (f" with {self.variant}" if self.variant else "")
+        subject = f"{self.division.title()} {self.benchmark}".strip() or EVERY_RUN
+        return f"{subject} with {self.variant}" if self.variant else subject
 
 
 def common_layers(round_: Round, division: str | None = None) -> list[Layer]:
     """Return the rules of a round for all benchmarks, of all divisions or of one."""
-    parts = [""] + [part for part in DIVISIONS if part == division or not division]
-    layers = [Layer("", part, "", round_.sections[part or "common"]) for part in parts]
+    layers = [Layer("", "", "", round_.sections["common"])]
+    for name in DIVISIONS:
+        if not division or division == name:
+            layers.append(Layer("", name, "", round_.sections[name]))
     return [layer for layer in layers if layer.rules]
 
 
 def benchmark_layers(benchmark: Benchmark, division: str | None = None) -> list[Layer]:
     """Return the rules of a benchmark, of all divisions or of one."""
-    layers = [
-        *(Layer(benchmark.name, part, "", benchmark.sections[part]) for part in DIVISIONS),
-        *(
-            Layer(benchmark.name, "closed", f"{key} {value}", rules)
-            for key, choices in benchmark.variants.items()
-            for value, rules in choices.items()
-        ),
-    ]
+    layers = [Layer(benchmark.name, name, "", benchmark.sections[name]) for name in DIVISIONS]
+    for key, choices in benchmark.variants.items():
+        for value, rules in choices.items():
+            layers.append(Layer(benchmark.name, "closed", f"{key} {value}", rules))
     return [layer for layer in layers if layer.rules and division in (None, layer.division)]
 
 
@@ -166,8 +194,11 @@ def all_layers(usage: str, round_: str, benchmark: str) -> list[Layer]:
     Raises:
         UserError: the rulebook has no such round.
     """
+    layers = common_layers(load_round(usage, round_))
     rules = load_benchmark(usage, round_, benchmark)
-    return common_layers(load_round(usage, round_)) + (benchmark_layers(rules) if rules else [])
+    if rules:
+        layers += benchmark_layers(rules)
+    return layers
 
 
 def loaded(round_: Round, name: str) -> Benchmark:
@@ -186,19 +217,24 @@ def loaded(round_: Round, name: str) -> Benchmark:
 
 def effective(layers: Iterable[Layer]) -> list[Layer]:
     """Return the layers of one run without the rules that a layer above replaces."""
-    kept: list[Layer] = []
-    above: set[str] = set()
+    effective_layers: list[Layer] = []
+    replaced_keys: set[str] = set()
     for layer in reversed(list(layers)):
-        rules = {key: rules for key, rules in layer.rules.items() if key not in above and rules}
-        kept += [replace(layer, rules=rules)] if rules else []
-        above |= layer.rules.keys() if not layer.variant else set()
-    return kept[::-1]
+        rules = {}
+        for key, key_rules in layer.rules.items():
+            if key_rules and key not in replaced_keys:
+                rules[key] = key_rules
+        if rules:
+            effective_layers.append(replace(layer, rules=rules))
+        if not layer.variant:
+            replaced_keys |= layer.rules.keys()
+    return effective_layers[::-1]
 
 
 # ---- since when ---------------------------------------------------------------------------
 
 
-class Span(Struct, frozen=True):
+class RuleSpan(Struct, frozen=True):
     """A rule in the rounds from ``first`` to ``until``; ``last`` is None where it still holds."""
 
     first: str
@@ -211,16 +247,18 @@ class Span(Struct, frozen=True):
         """The rounds: "from 2.1 on", "in 0.7", "from 1.0 to 2.0"."""
         if self.last == self.first:
             return f"in {self.first}"
-        return f"from {self.first} " + (f"to {self.last}" if self.last else "on")
+        if self.last:
+            return f"from {self.first} to {self.last}"
+        return f"from {self.first} on"
 
 
-class History(Struct, frozen=True):
+class RuleHistory(Struct, frozen=True):
     """How a rule changed from round to round, alike in several layers of a usage."""
 
     usage: str
     where: tuple[str, ...]
     benchmarks: tuple[str, ...]
-    spans: tuple[Span, ...]
+    spans: tuple[RuleSpan, ...]
 
 
 def rulebook_codes() -> frozenset[str]:
@@ -236,50 +274,78 @@ def _uses_by_code() -> dict[str, list[Use]]:
     return by_code
 
 
-def histories(code: str) -> list[History]:
+def histories(code: str) -> list[RuleHistory]:
     """Return where a rule holds and how it changed; empty if no rule has this code."""
     return _histories(_uses_by_code().get(code, []))
 
 
-def histories_of_key(key: str) -> dict[str, list[History]]:
+def histories_of_key(key: str) -> dict[str, list[RuleHistory]]:
     """Return the same for each code of the rules of a key, in the order of the rulebook."""
-    by_code = _uses_by_code().items()
-    of_key = {code: [use for use in uses if use.rule.key == key] for code, uses in by_code}
-    return {code: _histories(uses) for code, uses in of_key.items() if uses}
+    by_code = {}
+    for code, uses in _uses_by_code().items():
+        key_uses = [use for use in uses if use.rule.key == key]
+        if key_uses:
+            by_code[code] = _histories(key_uses)
+    return by_code
 
 
-def newest_first(histories: Iterable[History]) -> list[History]:
+def newest_first(histories: Iterable[RuleHistory]) -> list[RuleHistory]:
     """Return histories by the submission of the newest round that has the rule."""
-    return sorted(
-        histories,
-        key=lambda history: load_round(history.usage, history.spans[-1].until).submission_date,
-        reverse=True,
+
+    def newest_submission(history: RuleHistory) -> date:
+        newest = load_round(history.usage, history.spans[-1].until)
+        return newest.submission_date
+
+    return sorted(histories, key=newest_submission, reverse=True)
+
+
+def _histories(uses: Iterable[Use]) -> list[RuleHistory]:
+    """Return the histories of the uses of one code; layers that changed alike share one."""
+    layer_uses: dict[tuple[str, str], list[Use]] = {}
+    for use in uses:
+        layer_uses.setdefault((use.usage, use.layer.name), []).append(use)
+    alike: dict[tuple[Any, ...], list[_LayerHistory]] = {}
+    for (usage, _), uses_of_layer in layer_uses.items():
+        newest_layer = uses_of_layer[-1].layer
+        layer_history = _LayerHistory(usage, newest_layer, _spans(uses_of_layer))
+        alike.setdefault(layer_history.course, []).append(layer_history)
+    return [_shared_history(group) for group in alike.values()]
+
+
+class _LayerHistory(Struct, frozen=True):
+    """How a rule changed in one layer, as it is called in its newest round."""
+
+    usage: str
+    layer: Layer
+    spans: tuple[RuleSpan, ...]
+
+    @property
+    def course(self) -> tuple[Any, ...]:
+        """What the histories of other layers must equal to be one with it."""
+        spans = ((span.words, span.rule.basis, requirement(span.rule)) for span in self.spans)
+        return (self.usage, *spans)
+
+
+def _shared_history(group: Sequence[_LayerHistory]) -> RuleHistory:
+    """Return the one history of layers in which a rule changed alike."""
+    layers = [layer_history.layer for layer_history in group]
+    benchmarks = dict.fromkeys(layer.benchmark for layer in layers if layer.benchmark)
+    return RuleHistory(
+        usage=group[0].usage,
+        where=tuple(layer.name for layer in layers),
+        benchmarks=tuple(benchmarks),
+        spans=group[0].spans,
     )
 
 
-def _histories(uses_of_a_code: Iterable[Use]) -> list[History]:
-    uses: dict[tuple[str, str], list[Use]] = {}
-    for use in uses_of_a_code:
-        uses.setdefault((use.usage, use.layer.name), []).append(use)
-    alike: dict[tuple[Any, ...], list[tuple[Layer, tuple[Span, ...]]]] = {}
-    for (usage, _), of_layer in uses.items():
-        spans = _spans(of_layer)
-        words = ((span.words, span.rule.basis, requirement(span.rule)) for span in spans)
-        alike.setdefault((usage, *words), []).append((of_layer[-1].layer, spans))
-    rows = []
-    for (usage, *_), members in alike.items():
-        layers = [layer for layer, _ in members]
-        names = dict.fromkeys(layer.benchmark for layer in layers if layer.benchmark)
-        where = tuple(layer.name for layer in layers)
-        rows.append(History(usage, where, tuple(names), members[0][1]))
-    return rows
-
-
-def joined(history: History, span: Span) -> Joined | None:
+def joined(history: RuleHistory, span: RuleSpan) -> Joined | None:
     """Return how a rule's key is joined from records, None where runs log the key itself."""
     round_ = load_round(history.usage, span.until)
-    candidates = (loaded(round_, name).joined for name in history.benchmarks)
-    return next((item for item in candidates if item and item.key == span.rule.key), None)
+    for name in history.benchmarks:
+        joined = loaded(round_, name).joined
+        if joined and joined.key == span.rule.key:
+            return joined
+    return None
 
 
 class Use(Struct, frozen=True):
@@ -296,31 +362,40 @@ def all_uses() -> Iterator[Use]:
     for usage in reversed(usages()):
         for name in rounds(usage):
             round_ = load_round(usage, name)
-            of_benchmarks = (benchmark_layers(loaded(round_, stem)) for stem in round_.benchmarks)
-            for layer in chain(common_layers(round_), *of_benchmarks):
+            layers = common_layers(round_)
+            for benchmark in round_.benchmarks:
+                layers += benchmark_layers(loaded(round_, benchmark))
+            for layer in layers:
                 for rule in chain.from_iterable(layer.rules.values()):
                     yield Use(usage, name, layer, rule)
 
 
-def _spans(uses: Sequence[Use]) -> tuple[Span, ...]:
+def _spans(uses: Sequence[Use]) -> tuple[RuleSpan, ...]:
     """Join consecutive rounds in which a rule is the same."""
     order = rounds(uses[0].usage)
-    spans: list[Span] = []
+    spans: list[RuleSpan] = []
     for use in uses:
+        first = use.round
+        rule = use.rule
+        if spans and _continues(spans[-1], use, order):
+            earlier = spans.pop()
+            first = earlier.first
+            rule = earlier.rule
         last = None if use.round == order[-1] else use.round
-        before = spans[-1] if spans else None
-        follows = before and order.index(before.until) + 1 == order.index(use.round)
-        if before and follows and same(before.rule, use.rule):
-            spans[-1] = Span(before.first, use.round, last, before.rule)
-        else:
-            spans.append(Span(use.round, use.round, last, use.rule))
+        spans.append(RuleSpan(first, use.round, last, rule))
     return tuple(spans)
 
 
-_COMPARED = (
-    *("occurs", "constraints", "formula", "needed", "first", "last", "reaches", "reached"),
-    *("tensors", "covers_target", "no_later_than", "basis", "severity"),
-)
+def _continues(span: RuleSpan, use: Use, order: Sequence[str]) -> bool:
+    """Return whether a rule is used in the round after a span, and is the same as in it."""
+    is_next_round = order.index(span.until) + 1 == order.index(use.round)
+    return is_next_round and same(span.rule, use.rule)
+
+
+_COMPARED = [
+    "occurs", "constraints", "formula", "needed", "first", "last", "reaches", "reached",
+    "tensors", "covers_target", "no_later_than", "basis", "severity",
+]  # fmt: skip
 
 
 def same(one: Rule, other: Rule) -> bool:
@@ -331,7 +406,7 @@ def same(one: Rule, other: Rule) -> bool:
 # ---- what changes for a submitter between two rounds ---------------------------------------
 
 
-class Change(Struct, frozen=True):
+class RuleChange(Struct, frozen=True):
     """What a key, or the ``target`` or ``runs`` of a benchmark, required and now requires.
 
     ``where`` is the layer ("Closed bert"), ``benchmark`` its benchmark if any. ``old`` is empty for
@@ -346,7 +421,7 @@ class Change(Struct, frozen=True):
     new: tuple[str, ...]
 
 
-class Comparison(Struct, frozen=True):
+class RoundComparison(Struct, frozen=True):
     """Two rounds: benchmarks removed or added, and changes in those that stay.
 
     ``renamed`` has the new names by the old ones; ``unchanged`` are benchmarks whose own rules did
@@ -359,14 +434,14 @@ class Comparison(Struct, frozen=True):
     gone: Sequence[str]
     added: Sequence[Benchmark]
     renamed: Mapping[str, str]
-    changes: Sequence[Change]
+    changes: Sequence[RuleChange]
     unchanged: Sequence[str]
     pairs: Sequence[tuple[Benchmark | None, Benchmark]]
 
 
 def compare(
     usage: str, old: str, new: str, benchmark: str | None = None, division: str | None = None
-) -> Comparison:
+) -> RoundComparison:
     """Compare two rounds, as a whole or in one benchmark and division.
 
     Raises:
@@ -374,81 +449,145 @@ def compare(
     """
     before = load_round(usage, old)
     after = load_round(usage, new)
-    names = sorted({*before.benchmarks, *after.benchmarks})
-    if benchmark and benchmark not in names:
-        meant = f"{', '.join(names)}{did_you_mean(benchmark, names)}"
-        neither = f"neither round {before.name} nor {after.name}"
-        raise UserError(f"{neither} has a benchmark {benchmark!r}: there are {meant}")
-    gone = [name for name in names if name not in after.benchmarks]
-    added = [name for name in names if name not in before.benchmarks]
-    renamed = {o: n for o in gone for n in added if _codes(before, o) & _codes(after, n)}
-    kept = {name: name for name in before.benchmarks if name in after.benchmarks} | renamed
-    staying = {o: n for o, n in kept.items() if benchmark in (None, o, n)}
-    new_names = [n for n in added if n not in renamed.values() and benchmark in (None, n)]
-    new_benchmarks = [loaded(after, name) for name in new_names]
-    pairs = [(loaded(before, o), loaded(after, n)) for o, n in staying.items()]
+    if benchmark:
+        _require_in_either(benchmark, before, after)
+    roster = _roster(before, after)
+    if benchmark is not None:
+        roster = _with_only(roster, benchmark)
+    pairs = [(loaded(before, name), loaded(after, roster.kept[name])) for name in roster.kept]
+    added = [loaded(after, name) for name in roster.added]
     changes = list(_changes(before, after, pairs, division))
-    touched = {change.benchmark for change in changes}
-    return Comparison(
+    changed = {change.benchmark for change in changes}
+    by_new_name = sorted(pairs, key=lambda pair: pair[1].name)
+    return RoundComparison(
         old=before,
         new=after,
-        gone=[n for n in gone if n not in renamed and benchmark in (None, n)],
-        added=new_benchmarks,
-        renamed={o: n for o, n in renamed.items() if o in staying},
+        gone=roster.gone,
+        added=added,
+        renamed=roster.renamed,
         changes=changes,
-        unchanged=sorted(name for name in staying.values() if name not in touched),
-        pairs=[
-            *sorted(pairs, key=lambda pair: pair[1].name),
-            *((None, benchmark) for benchmark in new_benchmarks),
-        ],
+        unchanged=sorted(name for name in roster.kept.values() if name not in changed),
+        pairs=[*by_new_name, *((None, new_benchmark) for new_benchmark in added)],
     )
 
 
-def _codes(round_: Round, benchmark: str) -> set[str]:
+def _require_in_either(benchmark: str, before: Round, after: Round) -> None:
+    names = sorted({*before.benchmarks, *after.benchmarks})
+    if benchmark not in names:
+        meant = f"{', '.join(names)}{did_you_mean(benchmark, names)}"
+        neither = f"neither round {before.name} nor {after.name}"
+        raise UserError(f"{neither} has a benchmark {benchmark!r}: there are {meant}")
+
+
+class _Roster(Struct, frozen=True):
+    """The benchmarks of two rounds: those of the old one alone, of the new one alone, of both.
+
+    ``kept`` has the new names by the old ones, and ``renamed`` those of them that differ.
+    """
+
+    gone: Sequence[str]
+    added: Sequence[str]
+    kept: Mapping[str, str]
+    renamed: Mapping[str, str]
+
+
+def _roster(before: Round, after: Round) -> _Roster:
+    only_old = sorted(set(before.benchmarks) - set(after.benchmarks))
+    only_new = sorted(set(after.benchmarks) - set(before.benchmarks))
+    renamed = {}
+    for old_name in only_old:
+        for new_name in only_new:
+            if _open_codes(before, old_name) & _open_codes(after, new_name):
+                renamed[old_name] = new_name
+    in_both = {name: name for name in before.benchmarks if name in after.benchmarks}
+    return _Roster(
+        gone=[name for name in only_old if name not in renamed],
+        added=[name for name in only_new if name not in renamed.values()],
+        kept=in_both | renamed,
+        renamed=renamed,
+    )
+
+
+def _open_codes(round_: Round, benchmark: str) -> set[str]:
     """Return the codes of Open rules: benchmarks that share one are one, under a new name."""
     rules = loaded(round_, benchmark).sections["open"].values()
     return {rule.code for rule in chain.from_iterable(rules)}
 
 
+def _with_only(roster: _Roster, benchmark: str) -> _Roster:
+    """Return a roster without all other benchmarks; a renamed one has either name."""
+    return _Roster(
+        gone=[name for name in roster.gone if name == benchmark],
+        added=[name for name in roster.added if name == benchmark],
+        kept={old: new for old, new in roster.kept.items() if benchmark in (old, new)},
+        renamed={old: new for old, new in roster.renamed.items() if benchmark in (old, new)},
+    )
+
+
 def _changes(
     before: Round, after: Round, pairs: Iterable[tuple[Benchmark, Benchmark]], division: str | None
-) -> Iterator[Change]:
-    yield from _of_layers(_without_list(before, division), _without_list(after, division))
-    for renamed, new in pairs:
-        old = replace(renamed, name=new.name)
-        name = new.name
-        if old.target != new.target:
-            yield Change(name, name, "target", (), (target(old),), (target(new),))
-        if old.runs != new.runs:
-            yield Change(name, name, "runs", (), (runs(old.runs),), (runs(new.runs),))
-        yield from _of_layers(benchmark_layers(old, division), benchmark_layers(new, division))
+) -> Iterator[RuleChange]:
+    yield from _changes_of_layers(_unlisted(before, division), _unlisted(after, division))
+    for old, new in pairs:
+        yield from _changes_of_benchmark(old, new, division)
 
 
-def _without_list(round_: Round, division: str | None) -> list[Layer]:
+def _changes_of_benchmark(
+    before: Benchmark, after: Benchmark, division: str | None
+) -> Iterator[RuleChange]:
+    """Yield the changes in a benchmark, under its new name."""
+    name = after.name
+    if before.target != after.target:
+        yield RuleChange(name, name, "target", (), (target(before),), (target(after),))
+    if before.runs != after.runs:
+        yield RuleChange(name, name, "runs", (), (runs(before.runs),), (runs(after.runs),))
+    old_layers = benchmark_layers(replace(before, name=name), division)
+    yield from _changes_of_layers(old_layers, benchmark_layers(after, division))
+
+
+def _unlisted(round_: Round, division: str | None) -> list[Layer]:
     """Return the rules of every run but those that list the round's benchmarks."""
-    return [
-        replace(
-            layer,
-            rules={
-                key: tuple(r for r in rules if r.constraints.get("one_of") != round_.benchmarks)
-                for key, rules in layer.rules.items()
-            },
-        )
-        for layer in common_layers(round_, division)
-    ]
+    layers = []
+    for layer in common_layers(round_, division):
+        rules = {}
+        for key, key_rules in layer.rules.items():
+            rules[key] = tuple(rule for rule in key_rules if not _lists_benchmarks(rule, round_))
+        layers.append(replace(layer, rules=rules))
+    return layers
 
 
-def _of_layers(before: Iterable[Layer], after: Iterable[Layer]) -> Iterator[Change]:
-    old, new = ({layer.name: layer for layer in layers} for layers in (before, after))
-    for where, layer in {**old, **new}.items():
-        was, now = (layers[where].rules if where in layers else {} for layers in (old, new))
-        for key in {**was, **now}:
-            gone = _unlike(was.get(key, ()), now.get(key, ()))
-            added = _unlike(now.get(key, ()), was.get(key, ()))
-            if gone or added:
-                codes = tuple(dict.fromkeys(rule.code for rule in (*gone, *added)))
-                words = (tuple(map(with_basis, rules)) for rules in (gone, added))
-                yield Change(where, layer.benchmark, key, codes, *words)
+def _lists_benchmarks(rule: Rule, round_: Round) -> bool:
+    return rule.constraints.get("one_of") == round_.benchmarks
+
+
+def _changes_of_layers(before: Iterable[Layer], after: Iterable[Layer]) -> Iterator[RuleChange]:
+    """Yield the changes of each layer, and in it of each key: those of old layers first."""
+    old_layers = {layer.name: layer for layer in before}
+    new_layers = {layer.name: layer for layer in after}
+    for where, layer in {**old_layers, **new_layers}.items():
+        old_rules = old_layers[where].rules if where in old_layers else {}
+        new_rules = new_layers[where].rules if where in new_layers else {}
+        for key in {**old_rules, **new_rules}:
+            change = _change_of_key(layer, key, old_rules.get(key, ()), new_rules.get(key, ()))
+            if change:
+                yield change
+
+
+def _change_of_key(
+    layer: Layer, key: str, old_rules: Sequence[Rule], new_rules: Sequence[Rule]
+) -> RuleChange | None:
+    gone = _unlike(old_rules, new_rules)
+    added = _unlike(new_rules, old_rules)
+    if not gone and not added:
+        return None
+    return RuleChange(
+        where=layer.name,
+        benchmark=layer.benchmark,
+        key=key,
+        codes=tuple(dict.fromkeys(rule.code for rule in (*gone, *added))),
+        old=tuple(map(with_basis, gone)),
+        new=tuple(map(with_basis, added)),
+    )
 
 
 def _unlike(rules: Iterable[Rule], others: Sequence[Rule]) -> list[Rule]:
@@ -469,21 +608,24 @@ def subject_of(text: str) -> tuple[str, str]:
     Raises:
         UserError: it means nothing. The message names the nearest.
     """
-    names = {
+    names_by_kind = {
         "code": _all_codes(),
         "benchmark": all_benchmarks(),
         "key": keys(),
         "family": families(),
     }
     for spelling in (text, text.upper(), text.lower()):  # SEED is a family, seed a key
-        for kind, of_kind in names.items():
-            if spelling in of_kind:
+        for kind, names in names_by_kind.items():
+            if spelling in names:
                 return kind, spelling
-    kinds = ("code", "benchmark", "key") if any(map(str.isdigit, text)) else ("benchmark", "key")
-    likely = [names[kind] for kind in kinds]
-    near = filter(None, (nearest(text, sorted(of_kind), _LIKENESS) for of_kind in likely))
-    example = "; a code looks like SET101, a key like opt_name, a benchmark like bert"
-    meant = next((f"; did you mean {name}?" for name in near), example)
+    has_digit = any(map(str.isdigit, text))
+    likely_kinds = ("code", "benchmark", "key") if has_digit else ("benchmark", "key")
+    meant = "; a code looks like SET101, a key like opt_name, a benchmark like bert"
+    for kind in likely_kinds:
+        near = nearest(text, sorted(names_by_kind[kind]), _LIKENESS)
+        if near:
+            meant = f"; did you mean {near}?"
+            break
     raise UserError(f"no code, key or benchmark is called {text!r}{meant}")
 
 
@@ -493,7 +635,11 @@ def _all_codes() -> Set[str]:
 
 def families() -> frozenset[str]:
     """Return how the codes that do not belong to a rule begin: LOG, SET, SYS ..."""
-    return frozenset(code.rstrip("0123456789") for code in codes())
+    return frozenset(map(_family, codes()))
+
+
+def _family(code: str) -> str:
+    return code.rstrip("0123456789")
 
 
 @per_rulebook
@@ -534,8 +680,8 @@ def known_prefix(prefix: str) -> str:
     wanted = prefix.upper()
     if wanted and any(code.startswith(wanted) for code in names):
         return wanted
-    families = {code.rstrip("0123456789") for code in names}
-    raise UserError(f"no code begins with {prefix!r}: {_near(wanted, names | families)}")
+    prefixes = {*names, *map(_family, names)}
+    raise UserError(f"no code begins with {prefix!r}: {_near(wanted, prefixes)}")
 
 
 def _near(wanted: str, names: Set[str]) -> str:
@@ -546,9 +692,8 @@ def _near(wanted: str, names: Set[str]) -> str:
 # ---- an example: a line of a log that meets a rule ---------------------------------------
 
 _COUNTERS = ("epoch_num", "first_epoch_num", "epoch_count", "samples_count", "step_num")
-_PLAIN = (None, 1, 0.5, 2, "name")
+_SIMPLEST = (1, 0.5, 2, "name")
 _STEP = 0.01
-_EVENTS = {"_start": "INTERVAL_START", "_stop": "INTERVAL_END", "": "POINT_IN_TIME"}
 
 
 def example(rule: Rule, round_: Round, joined: Joined | None = None) -> str | None:
@@ -564,9 +709,11 @@ def example(rule: Rule, round_: Round, joined: Joined | None = None) -> str | No
     metadata = _metadata(rule)
     for value in _values(rule, round_):
         record = Record(rule.key, time_ms, value, metadata)
-        if _meets(rule, record):
-            records = _parts(record, joined) if joined and joined.key == rule.key else [record]
-            return "\n".join(map(_line, records))
+        if not _meets(rule, record):
+            continue
+        if joined and joined.key == rule.key:
+            return "\n".join(map(_line, _parts(record, joined)))
+        return _line(record)
     return None
 
 
@@ -574,15 +721,21 @@ def _parts(record: Record, joined: Joined) -> Iterator[Record]:
     """Yield the records that are joined to one; a rule may omit what they are joined by."""
     for name, value in record.value.items():
         if name != joined.by:
-            metadata = {joined.name: name, joined.by: record.value.get(joined.by, 1)}
+            position = record.value.get(joined.by, 1)
+            metadata = {joined.name: name, joined.by: position}
             yield Record(joined.of, record.time_ms, value, metadata)
 
 
 def _line(record: Record) -> str:
+    event_type = "POINT_IN_TIME"
+    if record.key.endswith("_start"):
+        event_type = "INTERVAL_START"
+    elif record.key.endswith("_stop"):
+        event_type = "INTERVAL_END"
     fields = {
         "namespace": "",
         "time_ms": record.time_ms,
-        "event_type": next(_EVENTS[end] for end in _EVENTS if record.key.endswith(end)),
+        "event_type": event_type,
         "key": record.key,
         "value": record.value,
         "metadata": record.metadata,
@@ -591,17 +744,22 @@ def _line(record: Record) -> str:
 
 
 def _meets(rule: Rule, record: Record) -> bool:
-    seen = {
-        key: first_logged(Record(key, record.time_ms - 1, None, None))
-        for key in (*rule.constraints.get("after", ()), "submission_division")
-    }
-    tests = [CONSTRAINTS[name].test(argument) for name, argument in rule.constraints.items()]
-    tests += [target_test(rule.reaches)] if rule.reaches else []
-    tests += [Formula(rule.formula).holds] if rule.formula else []
+    earlier_keys = (*rule.constraints.get("after", ()), "submission_division")
+    earlier_ms = record.time_ms - 1
+    seen = {key: first_logged(Record(key, earlier_ms, None, None)) for key in earlier_keys}
+    tests = _tests(rule.constraints)
+    if rule.reaches:
+        tests.append(target_test(rule.reaches))
+    if rule.formula:
+        tests.append(Formula(rule.formula).holds)
     try:
         return all(test(record, seen) for test in tests)
     except (NoAnswerError, TypeError, ValueError, ArithmeticError, LookupError):
         return False
+
+
+def _tests(constraints: Mapping[str, Any]) -> list[Test]:
+    return [CONSTRAINTS[name].test(argument) for name, argument in constraints.items()]
 
 
 # ---- candidates ---------------------------------------------------------------------------
@@ -619,7 +777,10 @@ def _values(rule: Rule, round_: Round) -> Iterator[Any]:
         yield from round_.benchmarks
     if rule.key.startswith(("init_", "run_", "block_", "epoch_", "eval_st")):
         yield None
-    yield from reversed(_PLAIN) if rule.key.startswith("submission_") else _PLAIN[1:]
+    if rule.key.startswith("submission_"):
+        yield from reversed(_SIMPLEST)
+    else:
+        yield from _SIMPLEST
     yield None
 
 
@@ -633,12 +794,14 @@ def _candidates(constraints: Mapping[str, Any]) -> Iterator[Any]:
             case "one_of":
                 yield from argument
             case "at_least" | "at_most" | "above" | "below":
-                step = 1 if isinstance(argument, int) else _STEP  # beside the bound
-                yield from (argument, round(argument - step, 6), round(argument + step, 6))
+                step = 1 if isinstance(argument, int) else _STEP
+                yield argument
+                yield round(argument - step, 6)
+                yield round(argument + step, 6)
             case "counts":
                 yield from _candidates(argument)
             case "any":
-                yield from (value for limits in argument for value in _candidates(limits))
+                yield from chain.from_iterable(map(_candidates, argument))
             case "each":
                 yield from ([value] for value in _fitting(argument))
             case "length" | "length_at_least":
@@ -649,17 +812,21 @@ def _candidates(constraints: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _fitting(constraints: Mapping[str, Any]) -> Iterator[Any]:
-    tests = [CONSTRAINTS[name].test(argument) for name, argument in constraints.items()]
+    tests = _tests(constraints)
     for value in _candidates(constraints):
-        if all(test(Record("", 0, value, {}), {}) for test in tests):
+        record = Record("", 0, value, {})
+        if all(test(record, {}) for test in tests):
             yield value
 
 
 def _metadata(rule: Rule) -> dict[str, Any]:
     names = [*rule.constraints.get("metadata", ()), *rule.constraints.get("metadata_any", ())[-1:]]
     fields = rule.constraints.get("metadata_fields", {})
-    tensor = {"tensor": rule.tensors[0]} if rule.tensors else {}
-    defaults = {**dict.fromkeys(_COUNTERS, 1), **tensor}
-    return {
-        name: next(_fitting(fields.get(name, {})), defaults.get(name, "success")) for name in names
-    }
+    defaults: dict[str, Any] = dict.fromkeys(_COUNTERS, 1)
+    if rule.tensors:
+        defaults["tensor"] = rule.tensors[0]
+    metadata = {}
+    for name in names:
+        default = defaults.get(name, "success")
+        metadata[name] = next(_fitting(fields.get(name, {})), default)
+    return metadata

@@ -52,6 +52,7 @@ _UNKNOWN = re.compile(
     r"|\*\*|//|<<|>>|--|\d_|\d\.(?!\d)|\b(and|or|not|if|else|in|is|lambda)\b"
 )
 OF_A_RECORD = frozenset({"value", "nth"})  # names that are not keys
+_NOT_NUMBERS = frozenset({*METADATA_NAMES, "true", "false"})
 _MOST_ELEMENTS = 100  # of a list
 _MOST_ANSWERS = 1 << 12  # kept by each formula: the runs of a set ask for the same again
 
@@ -72,11 +73,11 @@ def names_in(formula: str) -> frozenset[str]:
 
 # ---- what a run has logged so far, by key -------------------------------------------------
 
-Seen: TypeAlias = Mapping[str, "Logged"]
+Seen: TypeAlias = Mapping[str, "LoggedKey"]
 _LATEST_MS = 9e99  # in place of a time that is infinite or NaN
 
 
-class Logged(msgspec.Struct, eq=False, gc=False):
+class LoggedKey(msgspec.Struct, eq=False, gc=False):
     """The records of one key so far: how many, and the first and last value and number.
 
     ``same`` says that all values equal the first; ``earliest_ms`` is the least time;
@@ -106,13 +107,13 @@ class Logged(msgspec.Struct, eq=False, gc=False):
             self.earliest_ms = record.time_ms
 
 
-def first_logged(record: Record, number: int = 0) -> Logged:
+def first_logged(record: Record, number: int = 0) -> LoggedKey:
     """Return what the first record of a key says, by its ``number`` in the log."""
     value = record.value
     time_ms = record.time_ms
     earliest_ms = time_ms if time_ms < _LATEST_MS else _LATEST_MS
     # By position, as names take twice as long.
-    return Logged(value, value, number, number, earliest_ms, record.metadata)
+    return LoggedKey(value, value, number, number, earliest_ms, record.metadata)
 
 
 # ---- formulas of rules --------------------------------------------------------------------
@@ -154,7 +155,12 @@ def read_number(value: Any) -> Any:
 
 
 def _converted(values: Mapping[str, Any], convert: Callable[[Any], Any]) -> dict[str, Any]:
-    return {n: operand for n, value in values.items() if (operand := convert(value)) is not None}
+    operands = {}
+    for name, value in values.items():
+        operand = convert(value)
+        if operand is not None:
+            operands[name] = operand
+    return operands
 
 
 def _operand(value: Any) -> float | str | None:
@@ -176,14 +182,12 @@ class Formula:
         self._of_value = "value" in self.names
         self._of_nth = "nth" in self.names
         self._keys = tuple(sorted(self.names - OF_A_RECORD))
-        self._values = ("value",) * self._of_value + ("nth",) * self._of_nth + self._keys
-        members = _MEMBER.findall(text)
-        self.members = tuple(sorted({name for _, name in members}))
+        of_record = [name for name in ("value", "nth") if name in self.names]
+        self._values = (*of_record, *self._keys)
+        self._metadata = _members_of("metadata", text)
+        self.previous = _members_of("previous", text)
+        self.members = tuple(sorted({*self._metadata, *self.previous}))
         self._reads_text = reads_text
-        self._metadata, self.previous = (
-            tuple(sorted({name for owner, name in members if owner == record}))
-            for record in METADATA_NAMES
-        )
         self._answers: dict[tuple[Any, ...], bool | None] = {}
 
     def operands(self, record: Record, seen: Seen, nth: Any = None) -> Operands:
@@ -265,6 +269,11 @@ class Formula:
         return tuple(values)
 
 
+def _members_of(owner: str, formula: str) -> tuple[str, ...]:
+    """Return the members that a formula uses of ``metadata`` or ``previous``, sorted."""
+    return tuple(sorted({name for other, name in _MEMBER.findall(formula) if other == owner}))
+
+
 # ---- formulas that give a number ----------------------------------------------------------
 
 
@@ -327,7 +336,7 @@ def quantity(text: str) -> Evaluate:
     Raises:
         FormulaError: the text is not a formula, or not one that gives a number.
     """
-    return _compiled(text, lambda tree: (_integer if _is_integer(tree) else _number)(tree))
+    return _compiled(text, _quantity)
 
 
 def _compiled(text: str, kind: Callable[[ast.expr], Evaluate]) -> Evaluate:
@@ -412,14 +421,20 @@ def _condition(tree: ast.expr) -> Evaluate:
     raise FormulaError(f"expected a condition, which is true or false, not {written(tree)}")
 
 
+def _quantity(tree: ast.expr) -> Evaluate:
+    return _integer(tree) if _is_integer(tree) else _number(tree)
+
+
 def _number(tree: ast.expr) -> Evaluate:
     match tree:
         case ast.Constant(value=float() as value):
             return lambda _: value
         case (
             ast.Name() | ast.Subscript(value=ast.Name(id="value"), slice=ast.Constant(value=int()))
-        ) if (name := ast.unparse(tree)) not in {*METADATA_NAMES, "true", "false"}:
-            return operator.itemgetter(name)
+        ):
+            name = ast.unparse(tree)
+            if name not in _NOT_NUMBERS:
+                return operator.itemgetter(name)
         case ast.Attribute(value=ast.Name(id=owner), attr=name) if owner in METADATA_NAMES:
             return lambda data: data[owner][name]
         case ast.UnaryOp(op=ast.USub(), operand=operand):
@@ -546,7 +561,9 @@ def _of_finite(function: Callable[[float], float]) -> Callable[[float], float]:
 def _rounded(number: float) -> float:
     """Round half away from zero."""
     whole = math.trunc(number)
-    return float(whole + math.copysign(abs(number - whole) >= 0.5, number))  # noqa: PLR2004
+    if abs(number - whole) < 0.5:  # noqa: PLR2004
+        return float(whole)
+    return float(whole + math.copysign(1.0, number))
 
 
 def _whole(value: float | str) -> int:

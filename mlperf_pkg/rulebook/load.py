@@ -51,10 +51,8 @@ def load_round(usage: str, name: str) -> Round:
         UserError: the rulebook has no such usage or round.
         RulebookError: a file of it is not valid.
     """
-    wrong, names = (usage, usages()) if usage not in usages() else (name, rounds(usage))
-    if wrong not in names:
-        meant = f"{', '.join(names)}{did_you_mean(wrong, names)}"
-        raise UserError(f"the rulebook has no round {name!r} for {usage!r}: it has {meant}")
+    if usage not in usages() or name not in rounds(usage):
+        raise _no_such_round(usage, name)
     document = _round_document(usage, name)
     benchmarks = benchmarks_of(usage, name)
     reader = _RuleReader(usage, name, ROUND, document, {"benchmarks": benchmarks})
@@ -69,6 +67,16 @@ def load_round(usage: str, name: str) -> Round:
         benchmarks=benchmarks,
         sections={part: reader.section(part) for part in model.SECTIONS},
     )
+
+
+def _no_such_round(usage: str, name: str) -> UserError:
+    wrong = name
+    names = rounds(usage)
+    if usage not in usages():
+        wrong = usage
+        names = usages()
+    meant = f"{', '.join(names)}{did_you_mean(wrong, names)}"
+    return UserError(f"the rulebook has no round {name!r} for {usage!r}: it has {meant}")
 
 
 @per_rulebook
@@ -95,13 +103,7 @@ def load_benchmark(usage: str, round_name: str, name: str) -> Benchmark | None:
         unit=convergence["unit"],
         counted_by=convergence["from"],
         sections={part: reader.section(part) for part in model.DIVISIONS},
-        variants={
-            key: {
-                value: reader.rules(rules, {}, ("variants", key, value))
-                for value, rules in choices.items()
-            }
-            for key, choices in document.get("variants", {}).items()
-        },
+        variants=reader.variants(),
         joined=model.Joined(**document["joined"]) if document.get("joined") else None,
         epochs=model.Epochs(**convergence.get("epochs", {})),
         rcp=model.Rcp(convergence.get("rcp", model.Rcp.TESTED)),
@@ -187,50 +189,75 @@ class _RuleReader(Struct, frozen=True, dict=True):
     @cached_property
     def sources(self) -> Mapping[str, str]:
         """The sources by key, of which those of the file are laid over those of its round."""
-        levels = (self.round_document, self.document)
-        by_source = chain.from_iterable(level.get("sources", {}).items() for level in levels)
-        return {key: source for source, keys in by_source for key in keys}
+        by_key: dict[str, str] = {}
+        for document in (self.round_document, self.document):
+            for source, keys in document.get("sources", {}).items():
+                by_key.update(dict.fromkeys(keys, source))
+        return by_key
 
     def section(self, name: str) -> Rules:
         """Return the rules of a section."""
         defaults = self.document.get("defaults", {}).get(name, {})
         return self.rules(self.document.get(name, {}), defaults, (name,))
 
+    def variants(self) -> dict[str, dict[Any, Rules]]:
+        """Return the rules that each value of a key adds, by key and value."""
+        variants: dict[str, dict[Any, Rules]] = {}
+        for key, choices in self.document.get("variants", {}).items():
+            variants[key] = {}
+            for value, section in choices.items():
+                variants[key][value] = self.rules(section, {}, ("variants", key, value))
+        return variants
+
     def rules(self, section: Document, defaults: Document, steps: Steps) -> Rules:
         """Return every key's rules, whether it has one or a list."""
-        return {
-            key: (self.rule(key, defaults | entry, (*steps, key)),)
-            if isinstance(entry, dict)
-            else tuple(
-                self.rule(key, defaults | fields, (*steps, key, index))
-                for index, fields in enumerate(entry)
-            )
-            for key, entry in section.items()
-        }
+        by_key: dict[str, tuple[Rule, ...]] = {}
+        for key, entry in section.items():
+            if isinstance(entry, dict):
+                by_key[key] = (self.rule(key, defaults | entry, (*steps, key)),)
+                continue
+            rules = []
+            for index, fields in enumerate(entry):
+                rules.append(self.rule(key, defaults | fields, (*steps, key, index)))
+            by_key[key] = tuple(rules)
+        return by_key
 
-    def rule(self, key: str, fields: Document, steps: Steps) -> Rule:
-        """Return one rule; ``steps`` lead to it.
+    def rule(self, key: str, written: Document, steps: Steps) -> Rule:
+        """Return one rule from its ``written`` fields; ``steps`` lead to it.
 
         Raises:
             RulebookError: the rule has no source, or cites tensors that do not exist.
         """
-        constraints = {
-            name: self._cited(value) for name, value in fields.items() if name in CONSTRAINTS
-        }
-        if "tensors" in fields:
-            names = tensors(fields["tensors"])
-            if names is None:
-                message = f"tensors.yaml has no tensors of {fields['tensors']!r}"
-                raise self._error((*steps, "tensors"), message)
-            fields["tensors"] = names
-        source = fields.get("source") or self.sources.get(key, self.document.get("source"))
-        if "source" not in fields and fields.get("basis") == Basis.OFFICIAL:
-            source = ruleset_source(self.round_document["ruleset"])
+        constraints = {}
+        for name, value in written.items():
+            if name in CONSTRAINTS:
+                constraints[name] = self._cited(value)
+        fields = dict(written)
+        if "tensors" in written:
+            fields["tensors"] = self._tensors(written["tensors"], steps)
+        if "formula" in written:
+            fields["units"] = self.units
+        fields["key"] = key
+        fields["source"] = self._source(key, written, steps)
+        fields["constraints"] = constraints
+        fields["reaches"] = self._cited(written.get("reaches"))
+        return convert(fields, Rule)
+
+    def _tensors(self, name: str, steps: Steps) -> tuple[str, ...]:
+        names = tensors(name)
+        if names is None:
+            raise self._error((*steps, "tensors"), f"tensors.yaml has no tensors of {name!r}")
+        return names
+
+    def _source(self, key: str, written: Document, steps: Steps) -> str:
+        """Return the source of a rule: its own, that of its key, or that of its file."""
+        if "source" not in written and written.get("basis") == Basis.OFFICIAL:
+            return ruleset_source(self.round_document["ruleset"])
+        of_key = self.sources.get(key, self.document.get("source"))
+        source: str | None = written.get("source") or of_key
         if not source:
-            raise self._error(steps, f"{fields['code']} has no source")
-        fields |= {"key": key, "source": source, "constraints": constraints}
-        fields |= {"units": self.units} if "formula" in fields else {}
-        return convert(fields | {"reaches": self._cited(fields.get("reaches"))}, Rule)
+            raise self._error(steps, f"{written['code']} has no source")
+        return source
 
     def _cited(self, value: Any) -> Any:
         """Return what a name such as ``target`` or ``benchmarks`` refers to."""
@@ -255,7 +282,7 @@ def tensors(name: str) -> tuple[str, ...] | None:
     for file in documents.rule_files("tensors.yaml"):
         patterns = documents.read(file).get(name)
         if patterns:
-            return tuple(sorted(word for pattern in patterns for word in expand_braces(pattern)))
+            return tuple(sorted(chain.from_iterable(map(expand_braces, patterns))))
     return None
 
 
@@ -285,7 +312,7 @@ def _product(pattern: str, at: int, stops: str) -> tuple[list[str], int]:
             options, at = _alternatives(pattern, at + 1)
         else:
             options = [pattern[at]]
-            at = at + 1
+            at += 1
         words = [word + option for word in words for option in options]
     return words, at
 
@@ -344,7 +371,7 @@ class Exceptional(Struct, frozen=True):
     severity: Severity | None = None
 
 
-class Code(Struct, frozen=True):
+class FindingCode(Struct, frozen=True):
     """What a code means: a title, an explanation in prose, and the source of the rule.
 
     It is reported with its ``basis`` and ``severity``, ``unless`` an exception says otherwise.
@@ -367,7 +394,7 @@ class Code(Struct, frozen=True):
 
 
 @per_rulebook
-def codes() -> Mapping[str, Code]:
+def codes() -> Mapping[str, FindingCode]:
     """Return the codes of ``findings.yaml``.
 
     Raises:
@@ -377,7 +404,7 @@ def codes() -> Mapping[str, Code]:
     for file in reversed(list(documents.rule_files("findings.yaml"))):
         for code, fields in documents.read(file).items():
             entries[code] = {"code": code, "since": first_round(fields["source"]), **fields}
-    return convert(entries, dict[str, Code])
+    return convert(entries, dict[str, FindingCode])
 
 
 def finding_of(code: str, message: str, path: str, **fields: Any) -> Finding:
@@ -387,7 +414,7 @@ def finding_of(code: str, message: str, path: str, **fields: Any) -> Finding:
     """
     entry = codes()[code]
     weight = {"basis": entry.basis, "severity": entry.severity, "source": entry.source}
-    return Finding(code=code, message=message, path=path, **{**weight, **fields})
+    return Finding(code=code, message=message, path=path, **(weight | fields))
 
 
 def unchecked_of(code: str, message: str, path: str, **fields: Any) -> Unchecked:

@@ -87,10 +87,10 @@ def usage_with(benchmark: str, round_name: str | None = None) -> str | None:
 
     Only a usage with the round ``round_name`` (None: any) is considered.
     """
-    for usage in (TRAINING, *(name for name in usages() if name != TRAINING)):
-        of_usage = rounds(usage)
-        is_possible = round_name is None or round_name in of_usage
-        if is_possible and any(benchmark in benchmarks_of(usage, name) for name in of_usage):
+    for usage in sorted(usages(), key=lambda name: name != TRAINING):
+        names = rounds(usage)
+        is_possible = round_name is None or round_name in names
+        if is_possible and any(benchmark in benchmarks_of(usage, name) for name in names):
             return usage
     return None
 
@@ -147,8 +147,10 @@ def due_round(usage: str, name: str) -> str | None:
     """
     names = rounds(usage)
     earliest = submission_date(usage, name) + PREVIEW_DAYS
-    later = names[names.index(name) + 1 :]
-    return next((other for other in later if submission_date(usage, other) >= earliest), None)
+    for later in names[names.index(name) + 1 :]:
+        if submission_date(usage, later) >= earliest:
+            return later
+    return None
 
 
 @per_rulebook

@@ -4,7 +4,7 @@ Layers lie over one another as in the official checker: common rules, those of t
 the benchmark, of the optimizer. The topmost layer that names a key decides it alone.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, product
 from typing import Any
 
@@ -12,10 +12,10 @@ import msgspec
 
 from mlperf_pkg.infra.resources import per_rulebook
 from mlperf_pkg.log.record import Record
-from mlperf_pkg.rulebook.constraints import CONSTRAINTS, Constraint, Part, Test, target_test
+from mlperf_pkg.rulebook.constraints import CONSTRAINTS, Constraint, RecordPart, Test, target_test
 from mlperf_pkg.rulebook.formula import Formula, Seen, condition, names_in
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
-from mlperf_pkg.rulebook.model import SUBMISSION_KEYS, Joined, Rule, Rules
+from mlperf_pkg.rulebook.model import SUBMISSION_KEYS, Benchmark, Joined, Rule, Rules
 
 _ALWAYS = (*SUBMISSION_KEYS, "init_start", "run_start")  # followed, whether or not there are rules
 
@@ -110,27 +110,50 @@ def rule_table(
         UserError: the rulebook has no such round.
         RulebookError: a file of the rulebook is wrong.
     """
-    layers = [_of_round(usage, round_name, part) for part in ("common", division) if part]
     rules = load_benchmark(usage, round_name, benchmark)
-    if rules and division:
-        layers.append(_compile(rules.sections[division]))
-        variants = sorted(chosen) if division == "closed" else ()
-        layers += [_compile(rules.variants.get(key, {}).get(name, {})) for key, name in variants]
-    keys = dict(chain.from_iterable(layer.items() for layer in layers))
+    keys: dict[str, KeyRules] = {}
+    for layer in _layers(usage, round_name, division, rules, chosen):
+        keys.update(layer)
     if benchmark and not rules:
         # Its own layer might replace any of these rules, so only those of its identity hold.
         keys = {key: keys[key] for key in keys if key.startswith("submission_")}
-    every = list(chain.from_iterable([of_key.rules for of_key in keys.values()]))
     joined = rules.joined if rules and division else None
-    related = frozenset([joined.of] if joined else ()).union(*[k.related for k in keys.values()])
+    related = {joined.of} if joined else set()
+    related.update(*[key_rules.related for key_rules in keys.values()])
+    ordered = [key_rules.ordered for key_rules in keys.values()]
+    quiet = {}
+    for key, key_rules in keys.items():
+        if key_rules.quiet and key not in related:
+            quiet[key] = key_rules.later.rules
+    compiled_rules = list(chain.from_iterable([key_rules.rules for key_rules in keys.values()]))
     return RuleTable(
         keys=keys,
-        followed=related.union(keys, _ALWAYS, *[k.ordered for k in keys.values()]),
-        quiet={key: k.later.rules for key, k in keys.items() if k.quiet and key not in related},
-        counted=tuple([compiled.rule for compiled in every if compiled.rule.occurs]),
-        concluded=tuple(filter(_concludes, every)),
+        followed=frozenset(related).union(keys, _ALWAYS, *ordered),
+        quiet=quiet,
+        counted=tuple([compiled.rule for compiled in compiled_rules if compiled.rule.occurs]),
+        concluded=tuple(filter(_concludes, compiled_rules)),
         joined=joined,
     )
+
+
+def _layers(
+    usage: str,
+    round_name: str,
+    division: str,
+    benchmark: Benchmark | None,
+    chosen: frozenset[tuple[str, str]],
+) -> Iterator[Mapping[str, KeyRules]]:
+    """Yield the layers of rules that hold for a run, the topmost last."""
+    yield _of_round(usage, round_name, "common")
+    if not division:
+        return
+    yield _of_round(usage, round_name, division)
+    if not benchmark:
+        return
+    yield _compile(benchmark.sections[division])
+    if division == "closed":
+        for key, value in sorted(chosen):
+            yield _compile(benchmark.variants.get(key, {}).get(value, {}))
 
 
 @per_rulebook
@@ -148,9 +171,9 @@ def compile_tables(usage: str, round_name: str, benchmark: str) -> None:
     rules = load_benchmark(usage, round_name, benchmark)
     if rules is None:
         return
-    choices = [[(key, value) for value in values] for key, values in rules.variants.items()]
-    for chosen in product(*choices):
-        table = rule_table(usage, round_name, "closed", benchmark, frozenset(chosen))
+    for values in product(*rules.variants.values()):
+        chosen = frozenset(zip(rules.variants, values, strict=True))
+        table = rule_table(usage, round_name, "closed", benchmark, chosen)
         for compiled in chain.from_iterable(key.rules for key in table.keys.values()):
             if compiled.rule.formula:
                 condition(compiled.rule.formula)
@@ -162,47 +185,60 @@ def compile_tables(usage: str, round_name: str, benchmark: str) -> None:
 def _concludes(compiled: CompiledRule) -> bool:
     """Return whether a rule checks something of the whole run, besides the number of records."""
     rule = compiled.rule
-    timed = bool(rule.no_later_than) or rule.covers_target
-    return bool(compiled.reaches or rule.tensors is not None or compiled.at_the_end or timed)
+    is_about_times = bool(rule.no_later_than) or rule.covers_target
+    is_about_records = bool(compiled.reaches or compiled.at_the_end or rule.tensors is not None)
+    return is_about_times or is_about_records
 
 
 # ---- what of a record ---------------------------------------------------------------------
 
 
 def _compile(rules: Rules) -> dict[str, KeyRules]:
-    return {key: _key_rules(of_key) for key, of_key in rules.items()}
-
-
-def _related(rule: Rule) -> set[str]:
-    """Return the other keys whose values a rule needs."""
-    formulas = (rule.formula, (rule.reaches or {}).get("formula"))
-    keys = filter(None, (rule.constraints.get("same_as"), rule.nth_since))
-    return {*keys, *chain.from_iterable(map(names_in, filter(None, formulas)))}
-
-
-def _is_quiet(compiled: CompiledRule) -> bool:
-    rule = compiled.rule
-    loud = rule.fatal, rule.reached, rule.occurs == "once", rule.formula, rule.reaches
-    return not any(loud) and not rule.constraints.keys() & {"same_as", "within_minutes"}
+    return {key: _key_rules(rules_of_key) for key, rules_of_key in rules.items()}
 
 
 def _key_rules(rules: tuple[Rule, ...]) -> KeyRules:
     compiled = tuple(map(_compiled, rules))
-    of_records = [r for r in compiled if r.checks or r.has_more]
-    rest = [
-        r for r in of_records if r.by_position or not (r.rule.first or "submission_" in r.rule.key)
-    ]
+    of_records = [item for item in compiled if item.checks or item.has_more]
+    of_later_records = list(filter(_is_checked_later, of_records))
     first = _checklist(of_records)
+    later = first if of_later_records == of_records else _checklist(of_later_records)
+    related: set[str] = set()
+    ordered: set[str] = set()
+    for rule in rules:
+        related |= _related(rule)
+        ordered.update(rule.constraints.get("after", ()), rule.constraints.get("before", ()))
     return KeyRules(
         rules=compiled,
         first=first,
-        later=first if rest == of_records else _checklist(rest),
+        later=later,
         quiet=all(map(_is_quiet, compiled)),
-        related=frozenset().union(*map(_related, rules)),
-        ordered=frozenset().union(
-            *[rule.constraints.get(name, ()) for rule in rules for name in ("after", "before")]
-        ),
+        related=frozenset(related),
+        ordered=frozenset(ordered),
     )
+
+
+def _is_checked_later(compiled: CompiledRule) -> bool:
+    """Return whether a rule is also about records of its key after the first."""
+    rule = compiled.rule
+    return compiled.by_position or not (rule.first or "submission_" in rule.key)
+
+
+def _is_quiet(compiled: CompiledRule) -> bool:
+    """Return whether a rule needs of later records only themselves, and what is before them."""
+    rule = compiled.rule
+    if rule.fatal or rule.reached or rule.formula or rule.reaches or rule.occurs == "once":
+        return False
+    return "same_as" not in rule.constraints and "within_minutes" not in rule.constraints
+
+
+def _related(rule: Rule) -> set[str]:
+    """Return the other keys whose values a rule needs."""
+    keys = set(filter(None, (rule.constraints.get("same_as"), rule.nth_since)))
+    for formula in (rule.formula, (rule.reaches or {}).get("formula")):
+        if formula:
+            keys |= names_in(formula)
+    return keys
 
 
 def _checklist(rules: Sequence[CompiledRule]) -> Checklist:
@@ -218,20 +254,18 @@ def _all_of(checks: Sequence[Check]) -> Test:
     """Return all checks in one call."""
     if len(checks) == 1:
         return checks[0].test
-    values, metadata = (
-        [check.holds for check in checks if check.constraint.part is part]
-        for part in (Part.VALUE, Part.METADATA)
-    )
-    tests = [check.test for check in checks if check.constraint.part is Part.ALL]
+    of_value = _tests_of(RecordPart.VALUE, checks)
+    of_metadata = _tests_of(RecordPart.METADATA, checks)
+    of_record = _tests_of(RecordPart.ALL, checks)
 
     def passes(record: Record, seen: Seen) -> bool:
-        for holds in values:
+        for holds in of_value:
             if not holds(record.value):
                 return False
-        for holds in metadata:
+        for holds in of_metadata:
             if not holds(record.metadata):
                 return False
-        for test in tests:  # noqa: SIM110 - all() of a generator takes twice as long
+        for test in of_record:  # noqa: SIM110 - all() of a generator takes twice as long
             if not test(record, seen):
                 return False
         return True
@@ -239,26 +273,35 @@ def _all_of(checks: Sequence[Check]) -> Test:
     return passes
 
 
+def _tests_of(part: RecordPart, checks: Sequence[Check]) -> list[Callable[..., Any]]:
+    return [check.holds for check in checks if check.constraint.part is part]
+
+
 def _compiled(rule: Rule) -> CompiledRule:
-    checks = [
-        Check(constraint.compile(argument), constraint.test(argument), constraint, argument)
-        for name, argument in rule.constraints.items()
-        for constraint in [CONSTRAINTS[name]]
-    ]
-    official = rule.official
-    formula = None
+    in_passing = None
+    at_the_end = None
+    by_position = False
     if rule.formula:
-        formula = Formula(rule.formula, reads_text=not official)
-    of_each = official or bool(formula and formula.members and not rule.last)
-    passing = formula if of_each else None
-    related = formula and (formula.previous or (rule.first and formula.members))
+        formula = Formula(rule.formula, reads_text=not rule.official)
+        relates_positions = formula.previous or (rule.first and formula.members)
+        by_position = bool(relates_positions) and not rule.official
+        if rule.official or (formula.members and not rule.last):
+            in_passing = formula
+        else:
+            at_the_end = formula
+    is_about_run = rule.tensors is not None or rule.reached or bool(rule.reaches)
     return CompiledRule(
         rule=rule,
-        checks=tuple(checks),
+        checks=tuple([_check(name, argument) for name, argument in rule.constraints.items()]),
         reaches=target_test(rule.reaches) if rule.reaches else None,
-        in_passing=passing,
-        at_the_end=None if of_each else formula,
-        by_position=bool(related) and not official,
-        has_more=bool(rule.tensors is not None or rule.reached or rule.reaches or passing),
+        in_passing=in_passing,
+        at_the_end=at_the_end,
+        by_position=by_position,
+        has_more=is_about_run or in_passing is not None,
         tensors=frozenset(rule.tensors or ()),
     )
+
+
+def _check(name: str, argument: Any) -> Check:
+    constraint = CONSTRAINTS[name]
+    return Check(constraint.compile(argument), constraint.test(argument), constraint, argument)

@@ -180,11 +180,14 @@ def _explained(error: ValidationError, document: Any) -> Iterator[tuple[Steps, s
             yield (*steps, name), _unknown(name, list(schema["properties"]), subject)
     elif error.validator == "required":
         required: Any = error.validator_value
-        yield from ((steps, f"{subject} has no {name}") for name in required if name not in value)
+        for name in required:
+            if name not in value:
+                yield steps, f"{subject} has no {name}"
     elif "propertyNames" in error.absolute_schema_path:
         yield (*steps, value), f"{value!r} is not a valid name: expected {_expected(error)}"
     elif branch := _branch(error):
-        yield from (complaint for inner in branch for complaint in _explained(inner, document))
+        for inner in branch:
+            yield from _explained(inner, document)
     else:
         yield steps, f"{subject} is {json.dumps(value)}; expected {_expected(error)}"
 
@@ -194,23 +197,25 @@ def _branch(error: ValidationError) -> list[ValidationError]:
     branches: dict[Any, list[ValidationError]] = {}
     for inner in error.context or ():
         branches.setdefault(inner.schema_path[0], []).append(inner)
-    fitting = [
-        errors
-        for errors in branches.values()
-        if not any(inner.validator == "type" and not inner.path for inner in errors)
-    ]
+    fitting = [errors for errors in branches.values() if not any(map(_is_about_type, errors))]
     return fitting[0] if len(fitting) == 1 else []
+
+
+def _is_about_type(error: ValidationError) -> bool:
+    """Return whether the value itself, not a part of it, is of another type."""
+    return error.validator == "type" and not error.path
 
 
 def _unknown(name: str, names: Sequence[str], subject: str) -> str:
     """Return a message about an unknown name in a mapping that may have ``names``."""
     near = nearest(name, names)
     constraints = constraint_names()
-    kind = (
-        "constraint" if near in constraints or (not near and constraints & set(names)) else "field"
-    )
-    alternatives = f"; expected one of {', '.join(names)}" if len(names) <= _FEW else ""
-    return f"unknown {kind} {name!r} of {subject}{suggestion(name, names) or alternatives}"
+    is_constraint = near in constraints if near else bool(constraints & set(names))
+    kind = "constraint" if is_constraint else "field"
+    meant = suggestion(name, names)
+    if not meant and len(names) <= _FEW:
+        meant = f"; expected one of {', '.join(names)}"
+    return f"unknown {kind} {name!r} of {subject}{meant}"
 
 
 def _subject(steps: Sequence[Step], document: Any) -> str:
@@ -219,8 +224,10 @@ def _subject(steps: Sequence[Step], document: Any) -> str:
         return "the file"
     owner = owner_of(steps, document)
     depth = _depth(steps, document)
-    inner = ".".join(map(str, steps[depth:])) if depth else ""
-    return f"{inner} of {owner}" if inner else owner
+    if depth in (0, len(steps)):
+        return owner
+    inner = ".".join(map(str, steps[depth:]))
+    return f"{inner} of {owner}"
 
 
 def owner_of(steps: Sequence[Step], document: Any) -> str:
@@ -232,16 +239,20 @@ def owner_of(steps: Sequence[Step], document: Any) -> str:
     code = rule.get("code") if isinstance(rule, Mapping) else None
     if isinstance(code, str):
         return code
-    return str(next(step for step in reversed(steps[:depth]) if isinstance(step, str)))
+    return next(step for step in reversed(steps[:depth]) if isinstance(step, str))
 
 
 def _depth(steps: Sequence[Step], document: Any) -> int:
     """Return how many of the steps lead to a rule; 0 where they lead to something else."""
-    names = {**dict.fromkeys(SECTIONS, 2), "variants": 4}
-    depth = names.get(str(steps[0]), 0) if steps else 0
-    if depth > len(steps):
+    depth = 0
+    if steps and steps[0] in SECTIONS:
+        depth = 2  # the section and a key
+    elif steps and steps[0] == "variants":
+        depth = 4  # a key that chooses, its value, and a key
+    if depth == 0 or depth > len(steps):
         return 0
-    return depth + (len(steps) > depth and isinstance(_part(document, steps[:depth]), list))
+    has_index = len(steps) > depth and isinstance(_part(document, steps[:depth]), list)
+    return depth + 1 if has_index else depth
 
 
 def _part(document: Any, steps: Sequence[Step]) -> Any:
@@ -279,10 +290,12 @@ _SIMULATION = "simulation"  # its formulas are values, not conditions
 def parts_of(document: Any, steps: Steps = ()) -> Iterator[tuple[Steps, Any]]:
     """Yield every part of a document, with the steps that lead to it."""
     yield steps, document
-    if isinstance(document, dict | list):
-        items = document.items() if isinstance(document, dict) else enumerate(document)
-        for step, part in items:
-            yield from parts_of(part, (*steps, step))
+    if isinstance(document, dict):
+        for name, part in document.items():
+            yield from parts_of(part, (*steps, name))
+    elif isinstance(document, list):
+        for index, part in enumerate(document):
+            yield from parts_of(part, (*steps, index))
 
 
 def _formulas(document: Any) -> Iterator[tuple[Steps, str]]:
@@ -294,41 +307,52 @@ def _formulas(document: Any) -> Iterator[tuple[Steps, str]]:
 
 def _complaints_of_formulas(document: Mapping[str, Any]) -> Iterator[tuple[Steps, str]]:
     """Yield the formulas of rules that are not conditions, and of a simulation not quantities."""
-    for steps, text in _formulas(document):
+    for steps, formula in _formulas(document):
         is_rule = steps[0] != _SIMULATION
         owner = owner_of(steps[:-1], document)
+        compiled = condition if is_rule else quantity
         try:
-            (condition if is_rule else quantity)(text)
+            compiled(formula)
         except FormulaError as error:
             yield steps, f"formula of {owner} is not valid: {error}"
             continue
-        parts = (_part(document, steps[:depth]) for depth in range(len(steps)))
-        if is_rule and parsed(text) is None and not any("needed" in part for part in parts):
+        if is_rule and parsed(formula) is None and not _says_what_is_needed(document, steps):
             message = "cannot be put into words: say with needed what the rule expects"
             yield steps, f"formula of {owner} {message}"
+
+
+def _says_what_is_needed(document: Mapping[str, Any], steps: Steps) -> bool:
+    """Return whether a part of a rule, or what it is in, has the field ``needed``."""
+    return any("needed" in _part(document, steps[:depth]) for depth in range(len(steps)))
 
 
 def _complaints_of_definitions(document: Mapping[str, Any]) -> Iterator[tuple[Steps, str]]:
     """Yield what is wrong with the names that a valid document defines."""
     definitions: Mapping[str, str] = document.get(DEFINE, {})
-    texts = list(_formulas(document))
-    used = _used([text for _, text in texts], definitions)
+    formulas = list(_formulas(document))
+    used = _used([formula for _, formula in formulas], definitions)
     names = list(definitions)
     for index, name in enumerate(names):
-        steps = (DEFINE, name)
+        steps: Steps = (DEFINE, name)
         if name in _OWN_NAMES | RESERVED:
             yield steps, f"define must not use the name {name!r}, which formulas already know"
         if name not in used:
             yield steps, f"no formula of this file uses {name!r}"
         for later in names_in(definitions[name]) & set(names[index:]):
             yield steps, f"{name!r} uses {later!r}, which is not defined before it"
-    lengths: dict[str, int] = {}  # of expressions with those that they use, which may double each
-    defined = [((DEFINE, name), text) for name, text in definitions.items()]
-    for place, text in [*defined, *texts]:
+    defined: list[tuple[Steps, str]] = [((DEFINE, name), definitions[name]) for name in names]
+    for place in _too_long([*defined, *formulas]):
+        yield place, f"longer than {_LONGEST:,} characters with the definitions that it uses"
+
+
+def _too_long(expressions: Iterable[tuple[Steps, str]]) -> Iterator[Steps]:
+    """Yield where an expression is too long with those that it uses, which may double each."""
+    lengths: dict[str, int] = {}
+    for steps, text in expressions:
         length = len(text) + sum(lengths.get(name, 0) for name in re.findall(r"\w+", text))
-        lengths[str(place[-1])] = min(length, _LONGEST + 1)
+        lengths[str(steps[-1])] = min(length, _LONGEST + 1)
         if length > _LONGEST:
-            yield place, f"longer than {_LONGEST:,} characters with the definitions that it uses"
+            yield steps
 
 
 def expanded(document: Any) -> Any:
@@ -351,19 +375,23 @@ def _expanded(part: Any, definitions: Mapping[str, str], texts: Mapping[str, str
         return [_expanded(item, definitions, texts) for item in part]
     if not isinstance(part, dict):
         return part
-    new = {name: _expanded(item, definitions, texts) for name, item in part.items()}
+    whole = {name: _expanded(item, definitions, texts) for name, item in part.items()}
     formula = part.get("formula")
-    if isinstance(formula, str) and (names := _used([formula], texts)):
-        new["formula"] = _replaced(formula, definitions)
-        if "code" in part:
-            meaning = ", ".join(f"{name} = {texts[name]}" for name in names)
-            new[WRITTEN] = f"{formula}, where {meaning}"
-    return new
+    if not isinstance(formula, str):
+        return whole
+    names = _used([formula], texts)
+    if not names:
+        return whole
+    whole["formula"] = _replaced(formula, definitions)
+    if "code" in part:
+        meaning = ", ".join(f"{name} = {texts[name]}" for name in names)
+        whole[WRITTEN] = f"{formula}, where {meaning}"
+    return whole
 
 
 def _used(texts: list[str], definitions: Mapping[str, str]) -> list[str]:
     """Return the defined names that formulas use, also through other definitions."""
-    used = {name for text in texts for name in names_in(text)}
+    used: set[str] = set().union(*map(names_in, texts))
     for name in reversed(list(definitions)):
         if name in used:
             used |= names_in(definitions[name])

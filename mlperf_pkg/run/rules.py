@@ -12,9 +12,16 @@ from mlperf_pkg.findings import Basis, Finding, Pending, Severity, Unordered
 from mlperf_pkg.infra.json_values import to_float
 from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.record import Record, printable, shown
-from mlperf_pkg.rulebook.constraints import CONSTRAINTS, Part, Test, needed_in_words
+from mlperf_pkg.rulebook.constraints import CONSTRAINTS, RecordPart, Test, needed_in_words
 from mlperf_pkg.rulebook.constraints import holds as meets
-from mlperf_pkg.rulebook.formula import Formula, Logged, Operands, Seen, first_logged, read_number
+from mlperf_pkg.rulebook.formula import (
+    Formula,
+    LoggedKey,
+    Operands,
+    Seen,
+    first_logged,
+    read_number,
+)
 from mlperf_pkg.rulebook.model import Rule
 from mlperf_pkg.rulebook.table import Check, CompiledRule, RuleTable
 from mlperf_pkg.run.convergence import reason_of
@@ -48,7 +55,7 @@ class RuleChecker:
     ) -> None:
         """Start at the head of the log ``path``."""
         self.table = table
-        self.seen: dict[str, Logged] = {}
+        self.seen: dict[str, LoggedKey] = {}
         self.crash: str | None = None
         self._path = path
         self._report = report
@@ -154,11 +161,11 @@ class RuleChecker:
         self, rules: Iterable[CompiledRule], indexes: Sequence[int], block: Block
     ) -> bool:
         """Return whether records of one key pass all checks; if so, list their tensors."""
-        read = {Part.VALUE: block.values, Part.METADATA: block.metadata}
-        parts: dict[Part, list[Any]] = {}
+        read = {RecordPart.VALUE: block.values, RecordPart.METADATA: block.metadata}
+        parts: dict[RecordPart, list[Any]] = {}
         for check in chain.from_iterable([compiled.checks for compiled in rules]):
             part = check.constraint.part
-            if part is Part.ALL:
+            if part is RecordPart.ALL:
                 passed = self._is_in_order(check, indexes, block)
             else:
                 if part not in parts:
@@ -167,7 +174,7 @@ class RuleChecker:
             if not passed:
                 return False
         if any(compiled.rule.tensors is not None for compiled in rules):
-            self._tensors.add([fields["tensor"] for fields in parts[Part.METADATA]])
+            self._tensors.add([fields["tensor"] for fields in parts[RecordPart.METADATA]])
         return True
 
     def _is_in_order(self, check: Check, indexes: Sequence[int], block: Block) -> bool:
@@ -381,7 +388,7 @@ class RuleChecker:
             kind = Pending
         self._report_formula(rule, number, operands, value, kind)
 
-    def _conclude(self, compiled: CompiledRule, logged: Logged, *, success: bool) -> None:
+    def _conclude(self, compiled: CompiledRule, logged: LoggedKey, *, success: bool) -> None:
         rule = compiled.rule
         if compiled.reaches and rule.code not in self._met | self._incomparable:
             self._missed(rule, logged, success=success)
@@ -396,7 +403,7 @@ class RuleChecker:
 
     # ---- how often a key is logged ---------------------------------------------------------
 
-    def _count(self, rule: Rule, logged: Logged | None) -> None:
+    def _count(self, rule: Rule, logged: LoggedKey | None) -> None:
         occurs = rule.occurs
         if isinstance(occurs, dict) and "or" in occurs:
             keys = {rule.key, occurs["or"]}
@@ -420,7 +427,9 @@ class RuleChecker:
         message = f"{' or '.join(sorted(keys))} {problem}; expected {times}"
         self._add(rule, None, expected=f"logged {times}", message=message)
 
-    def _count_within(self, rule: Rule, logged: Logged | None, limits: Mapping[str, Any]) -> None:
+    def _count_within(
+        self, rule: Rule, logged: LoggedKey | None, limits: Mapping[str, Any]
+    ) -> None:
         """Check ``at_least`` and ``at_most`` of the number of records, equal or not."""
         count = logged.count if logged else 0
         if meets(count, limits):
@@ -436,7 +445,7 @@ class RuleChecker:
             kind=Finding if excess else Pending,
         )
 
-    def _repeated(self, rule: Rule, logged: Logged) -> None:
+    def _repeated(self, rule: Rule, logged: LoggedKey) -> None:
         if logged.same:
             rule = replace(rule, severity=Severity.NOTE, basis=Basis.ADVICE)
             values = "always with the same value"
@@ -455,7 +464,7 @@ class RuleChecker:
 
     # ---- targets, tensors, times and formulas ----------------------------------------------
 
-    def _missed(self, rule: Rule, logged: Logged, *, success: bool) -> None:
+    def _missed(self, rule: Rule, logged: LoggedKey, *, success: bool) -> None:
         """Report a missed target; the rules forgive one such run, unless it says success."""
         if not success and rule.basis is Basis.RULES:
             return
@@ -466,7 +475,7 @@ class RuleChecker:
         message = f"{subject}; expected {{expected}}"
         self._add(rule, logged.last_number, value=logged.last, expected=expected, message=message)
 
-    def _compare_start(self, rule: Rule, logged: Logged) -> None:
+    def _compare_start(self, rule: Rule, logged: LoggedKey) -> None:
         """Report a key whose first record is later than that of a key of ``no_later_than``.
 
         If only one of the times is possible, the order of the records decides.
@@ -483,7 +492,7 @@ class RuleChecker:
             message = f"{rule.key} is logged after {key}, at an impossible time; expected no later"
             self._add(rule, number, expected=expected, message=message, kind=Finding)
 
-    def _compare_stop(self, rule: Rule, logged: Logged) -> None:
+    def _compare_stop(self, rule: Rule, logged: LoggedKey) -> None:
         """Report a stop before the first evaluation that reached the target.
 
         There is no tolerance for clocks if the evaluation is logged after the stop, too.
@@ -497,7 +506,7 @@ class RuleChecker:
             self._report_time(rule, logged, early_ms, "before", event)
 
     def _report_time(
-        self, rule: Rule, logged: Logged, distance_ms: float, side: str, event: str
+        self, rule: Rule, logged: LoggedKey, distance_ms: float, side: str, event: str
     ) -> None:
         limit = "no later" if side == "after" else "no earlier"
         number = logged.first_number
@@ -506,7 +515,7 @@ class RuleChecker:
         expected = f"{limit} than {event}"
         self._add(rule, number, value=value, expected=expected, message=message, kind=Finding)
 
-    def _compare_tensors(self, rule: Rule, logged: Logged, expected: frozenset[str]) -> None:
+    def _compare_tensors(self, rule: Rule, logged: LoggedKey, expected: frozenset[str]) -> None:
         differences = self._tensors.differences(expected)
         if differences:
             subject = f"{rule.key} does not list each tensor of the model once"
@@ -519,7 +528,7 @@ class RuleChecker:
                 kind=Finding if self._tensors.has_too_many(expected) else Pending,
             )
 
-    def _evaluate_at_the_end(self, rule: Rule, formula: Formula, logged: Logged) -> None:
+    def _evaluate_at_the_end(self, rule: Rule, formula: Formula, logged: LoggedKey) -> None:
         """Evaluate a formula on the final values; other rules report missing keys."""
         if not formula.names - {"value"} <= self.seen.keys():
             return

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from mlperf_pkg.errors import ArchiveError, UserError
 from mlperf_pkg.infra.json_values import MAX_BYTES as _MAX_BYTES
 from mlperf_pkg.infra.paths import (
-    Entry,
     FolderCache,
+    FolderEntry,
     ListedPath,
     Location,
     TooLargeError,
@@ -436,7 +436,7 @@ class _InputFinder(Struct):
         entry = self._child(folder, name)
         return entry is not None and entry.folder
 
-    def _child(self, folder: Place, name: str) -> Entry | None:
+    def _child(self, folder: Place, name: str) -> FolderEntry | None:
         try:
             return self.folder_cache[folder.location].get(name)
         except OSError:
@@ -449,7 +449,7 @@ class _InputFinder(Struct):
                 folders.append(folder.child(entry.path))
         return folders
 
-    def _entries(self, folder: Place) -> Mapping[str, Entry]:
+    def _entries(self, folder: Place) -> Mapping[str, FolderEntry]:
         """Return the entries of a folder by name, without links that lead out of the argument.
 
         They are sorted; their paths are their names.
@@ -466,7 +466,7 @@ class _InputFinder(Struct):
                 inside[name] = entry
         return inside
 
-    def _inside(self, folder: Place, entry: Entry) -> bool:
+    def _inside(self, folder: Place, entry: FolderEntry) -> bool:
         """Return whether an entry, links resolved, is within the argument; if not, skip it."""
         if entry.link is None:
             return True
@@ -497,7 +497,7 @@ def _only_raw(contents: Input, workspace: Workspace) -> Input:
     return replace(contents, logs=tuple(logs), result_sets=tuple(result_sets))
 
 
-def _file(folder: Place, entry: Entry) -> Place:
+def _file(folder: Place, entry: FolderEntry) -> Place:
     """Return a file in a folder; the size of a link is not that of the file it leads to."""
     return folder.child(entry.path, entry.size if entry.link is None else None)
 

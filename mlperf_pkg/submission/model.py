@@ -16,8 +16,8 @@ from mlperf_pkg.config import CONFIG_NAME, Config, read_config
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.paths import (
     AnyPath,
-    Entry,
     FolderCache,
+    FolderEntry,
     ListedPath,
     Location,
     below,
@@ -172,7 +172,7 @@ class Submission(Struct, frozen=True):
     result_sets: tuple[ResultSet, ...]
     flags: frozenset[str] = frozenset()
     params: Mapping[str, Params] = field(default_factory=dict)
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[FolderEntry, ...] = ()
     tested: tuple[SystemFolder, ...] = ()
     of_results: bool = False
 

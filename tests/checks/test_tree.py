@@ -16,7 +16,7 @@ from mlperf_logging.repo_checker import repo_checker
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.checks.tree import MAX_BYTES, check_repository, check_tree
-from mlperf_pkg.infra.paths import Entry, list_tree
+from mlperf_pkg.infra.paths import FolderEntry, list_tree
 from mlperf_pkg.submission.find import find_input
 from mlperf_pkg.submission.model import Submission
 from tests.helpers.logs import edited
@@ -93,7 +93,9 @@ def test_hpc(
 
 def test_what_may_not_be_read_is_not_passed(tmp_path: Path) -> None:
     submission = read(write_submission(tmp_path / "Org"))
-    entries = tuple(Entry(f"{top}/x", folder=False, readable=False) for top in ("code", "results"))
+    entries = tuple(
+        FolderEntry(f"{top}/x", folder=False, readable=False) for top in ("code", "results")
+    )
     bare = Submission(submission.place, "Org", (), (), entries=entries)
     (finding,) = check_tree(bare, "training", ["resnet"])
     assert (finding.code, finding.path) == ("TREE108", "results/x")
@@ -127,26 +129,26 @@ def test_only_flags_that_are_read_bypass(
 Rows = list[tuple[str, str, str]]
 
 
-def rows_for_git(name: str, entries: tuple[Entry, ...], label: str = "") -> Rows:
+def rows_for_git(name: str, entries: tuple[FolderEntry, ...], label: str = "") -> Rows:
     return [(f.code, f.basis.value, f.path) for f in check_repository(name, label, entries)]
 
 
 def test_one_entry() -> None:
     for entry, expected in [
-        (Entry("a/b.txt", folder=False, size=1), []),
-        (Entry("a/.b", folder=False), [("REPO101", "official", "a/.b")]),
-        (Entry("a/b c", folder=False), [("REPO101", "official", "a/b c")]),
-        (Entry("a c", folder=True), [("REPO101", "official", "a c")]),
-        (Entry(".git", folder=True), [("REPO101", "official", ".git")]),
-        (Entry(".git/x", folder=False), []),
-        (Entry("a\tb", folder=False), []),
-        (Entry("big", folder=False, size=MAX_BYTES), []),
-        (Entry("big", folder=False, size=MAX_BYTES + 1), [("REPO102", "official", "big")]),
-        (Entry("l", folder=False, link="x"), [("REPO104", "official", "l")]),
-        (Entry("l", folder=False, link="/x"), []),
-        (Entry("l", folder=False, link="x", resolves=False), [("REPO103", "both", "l")]),
-        (Entry("l", folder=False, link="/x", resolves=False), [("REPO103", "both", "l")]),
-        (Entry(". l", folder=True, link="/x"), []),
+        (FolderEntry("a/b.txt", folder=False, size=1), []),
+        (FolderEntry("a/.b", folder=False), [("REPO101", "official", "a/.b")]),
+        (FolderEntry("a/b c", folder=False), [("REPO101", "official", "a/b c")]),
+        (FolderEntry("a c", folder=True), [("REPO101", "official", "a c")]),
+        (FolderEntry(".git", folder=True), [("REPO101", "official", ".git")]),
+        (FolderEntry(".git/x", folder=False), []),
+        (FolderEntry("a\tb", folder=False), []),
+        (FolderEntry("big", folder=False, size=MAX_BYTES), []),
+        (FolderEntry("big", folder=False, size=MAX_BYTES + 1), [("REPO102", "official", "big")]),
+        (FolderEntry("l", folder=False, link="x"), [("REPO104", "official", "l")]),
+        (FolderEntry("l", folder=False, link="/x"), []),
+        (FolderEntry("l", folder=False, link="x", resolves=False), [("REPO103", "both", "l")]),
+        (FolderEntry("l", folder=False, link="/x", resolves=False), [("REPO103", "both", "l")]),
+        (FolderEntry(". l", folder=True, link="/x"), []),
     ]:
         assert rows_for_git("Org", (entry,)) == expected
 
@@ -210,7 +212,7 @@ def test_as_the_repository_checker(tmp_path: Path, official: Any, name: str, cha
 @given(st.lists(st.text(st.sampled_from(". ab\t\u00a0"), min_size=1, max_size=4)))
 def test_names_as_the_repository_checker(names: list[str]) -> None:
     accepted = repo_checker._check_bad_filenames(names, [])
-    entries = tuple(Entry(name, folder=False) for name in names)
+    entries = tuple(FolderEntry(name, folder=False) for name in names)
     assert (rows_for_git("Org", entries) == []) is accepted
 
 

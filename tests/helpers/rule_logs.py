@@ -18,7 +18,7 @@ from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.documents import every_round
 from mlperf_pkg.rulebook.explain import loaded
-from mlperf_pkg.rulebook.formula import Logged, NoAnswerError, first_logged, names_in
+from mlperf_pkg.rulebook.formula import LoggedKey, NoAnswerError, first_logged, names_in
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.table import CompiledRule, RuleTable, rule_table
 from mlperf_pkg.run.model import LogFile, Run
@@ -128,7 +128,7 @@ class _Builder:
         self._simulated = simulated
         self._table = table
         self._identity = identity
-        self._seen: dict[str, Logged] = {}
+        self._seen: dict[str, LoggedKey] = {}
 
     def add(self, key: str) -> None:
         joined = self._table.joined

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mlperf_pkg.infra.paths import Entry, FolderCache, list_tree, open_file, read_file, walk
+from mlperf_pkg.infra.paths import FolderCache, FolderEntry, list_tree, open_file, read_file, walk
 
 
 @pytest.fixture
@@ -30,16 +30,16 @@ def top(tmp_path: Path) -> Path:
 
 def test_every_kind(top: Path) -> None:
     assert list_tree(top) == (
-        Entry(".hidden", folder=True),
-        Entry("a", folder=True),
-        Entry("a-b", folder=False),
-        Entry("a/inner", folder=True),
-        Entry("a/inner/x", folder=False, size=2),
-        Entry("pipe", folder=False, special=True),
-        Entry("to-file", folder=False, link="a-b"),
-        Entry("to-folder", folder=True, link=str(top / "a")),
-        Entry("to-itself", folder=False, link="to-itself", resolves=False),
-        Entry("to-pipe", folder=False, link="pipe", special=True),
+        FolderEntry(".hidden", folder=True),
+        FolderEntry("a", folder=True),
+        FolderEntry("a-b", folder=False),
+        FolderEntry("a/inner", folder=True),
+        FolderEntry("a/inner/x", folder=False, size=2),
+        FolderEntry("pipe", folder=False, special=True),
+        FolderEntry("to-file", folder=False, link="a-b"),
+        FolderEntry("to-folder", folder=True, link=str(top / "a")),
+        FolderEntry("to-itself", folder=False, link="to-itself", resolves=False),
+        FolderEntry("to-pipe", folder=False, link="pipe", special=True),
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra import stores
 from mlperf_pkg.infra.files import write_all
-from mlperf_pkg.infra.paths import Entry, list_tree, read_file
+from mlperf_pkg.infra.paths import FolderEntry, list_tree, read_file
 from mlperf_pkg.infra.stores import Object, StoredFile, StoredPath, path_of
 from tests.helpers import servers
 from tests.helpers.program import call
@@ -52,10 +52,10 @@ def stored(url: str) -> StoredPath:
 def test_a_listing_is_a_tree(memory: str) -> None:
     put(memory, **{"b.txt": b"12", "a/x y#%?.txt": b"1", "a-b": b""})
     assert list_tree(stored(memory)) == (
-        Entry("a", folder=True),
-        Entry("a-b", folder=False, size=0),
-        Entry("a/x y#%?.txt", folder=False, size=1),
-        Entry("b.txt", folder=False, size=2),
+        FolderEntry("a", folder=True),
+        FolderEntry("a-b", folder=False, size=0),
+        FolderEntry("a/x y#%?.txt", folder=False, size=1),
+        FolderEntry("b.txt", folder=False, size=2),
     )
     top = stored(f"{memory}/")
     assert (top.name, top.parts[-2:], str(top / "a")) == ("top", ("bucket", "top"), f"{memory}/a")
@@ -70,8 +70,8 @@ def test_an_object_that_marks_a_folder_is_one(bucket: str) -> None:
     fs.call_s3("put_object", Bucket=servers.BUCKET, Key="marked/logs/", Body=b"")
     fs.pipe_file(f"{servers.BUCKET}/marked/a", b"1")
     assert list_tree(stored(f"{bucket}/marked")) == (
-        Entry("a", folder=False, size=1),
-        Entry("logs", folder=True),
+        FolderEntry("a", folder=False, size=1),
+        FolderEntry("logs", folder=True),
     )
 
 

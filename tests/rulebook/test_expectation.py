@@ -5,7 +5,7 @@ from typing import Any
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.expectation import breach_of, in_general, in_words, parsed, plain
-from mlperf_pkg.rulebook.formula import Formula, Logged, first_logged
+from mlperf_pkg.rulebook.formula import Formula, LoggedKey, first_logged
 from mlperf_pkg.rulebook.model import Rule
 
 
@@ -86,7 +86,7 @@ def _message(
     return Finding(rule.code, message, "log", found=amount, expected=expected).text
 
 
-def _logged(key: str, value: Any, metadata: Any) -> Logged:
+def _logged(key: str, value: Any, metadata: Any) -> LoggedKey:
     return first_logged(Record(key, 0, value, metadata))
 
 

@@ -40,11 +40,11 @@ from mlperf_pkg.run.readers import is_hyperparameter
 
 FORMAT = "mlperf-pkg/rcp-lint/1"
 _MEANING = {
-    upstream.Kind.OUTLIER: "a run more than three times the median, or less than a third",
-    upstream.Kind.FEW_RUNS: "fewer runs than 2N, where a submission has N",
-    upstream.Kind.EQUAL_RUNS: "all runs are equal: the mean itself is the limit",
-    upstream.Kind.MISNAMED: "the benchmark of the point is not that of its file",
-    upstream.Kind.UNUSED: "the round does not have the benchmark",
+    upstream.PointKind.OUTLIER: "a run more than three times the median, or less than a third",
+    upstream.PointKind.FEW_RUNS: "fewer runs than 2N, where a submission has N",
+    upstream.PointKind.EQUAL_RUNS: "all runs are equal: the mean itself is the limit",
+    upstream.PointKind.MISNAMED: "the benchmark of the point is not that of its file",
+    upstream.PointKind.UNUSED: "the round does not have the benchmark",
 }
 _SHOWN = 3  # logs that a reason names
 
@@ -278,7 +278,7 @@ def text(result: Mistakes, view: View) -> str:
     terminal.line((f"source: {result.source}", PLAIN))
     terminal.line()
     detailed = result.detailed or view.verbose
-    for kind in upstream.Kind:
+    for kind in upstream.PointKind:
         mistakes = [item for item in result.mistakes if item.kind == kind]
         if mistakes:
             title = f"{kind}: {counted(len(mistakes), 'point')}; {_MEANING[kind]}"

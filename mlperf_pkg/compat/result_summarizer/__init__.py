@@ -79,7 +79,8 @@ def _summarize(args: Namespace, console: tools.Console) -> int:
     write_all(_contents(summary, args), replace=True)
     for _, table in _printed(summary):
         is_weak = summary.weak and table.columns == summary.weak.columns
-        console.say(f"{'Weak' if is_weak else 'Strong'} Scaling Scores:")
+        scaling = "Weak" if is_weak else "Strong"
+        console.say(f"{scaling} Scaling Scores:")
     return int(bool(summary.left_out) and args.exit_status)
 
 
@@ -112,28 +113,40 @@ def summarize_results(
         UserError: the folder is not a submission, or the official function would raise an
             exception.
     """
-    args = Namespace(**locals())
     import pandas as pd
 
+    args = Namespace(
+        folder=folder,
+        usage=usage,
+        ruleset=ruleset,
+        csv=csv_file,
+        generate_private_ids=generate_private_ids,
+    )
     summary, crashes = _summarized([folder], args)
     if summary.crashed or crashes:
         raise UserError(f"{folder}: {'; '.join((*summary.left_out, *crashes))}")
     weak = summary.weak or OfficialTable(summary.plain.columns, ())
-    frames = tuple(
-        pd.DataFrame(table.rows, columns=list(table.columns))
-        for table in (summary.plain, weak, summary.detailed, _without_scores(weak))
-    )
-    return tuple(frame.sort_values(_SORTED_BY, ignore_index=True) for frame in frames)
+    frames = []
+    for table in (summary.plain, weak, summary.detailed, _without_scores(weak)):
+        frame = pd.DataFrame(table.rows, columns=list(table.columns))
+        frames.append(frame.sort_values(_SORTED_BY, ignore_index=True))
+    return tuple(frames)
 
 
-def _names(args: Namespace) -> tuple[Path, ...]:
+def _names(args: Namespace) -> list[Path]:
     """Return the files that may be written."""
-    names = [Path("summary.json")]
-    if args.csv is not None:
+    names: list[Path] = []
+    if args.csv is None:
+        names.append(Path("summary.json"))
+    else:
         if not args.csv.endswith(".csv"):
             raise UserError(f"{args.csv}: expected a name that ends with .csv")
-        names = [_beside(args.csv, table, kind) for table in _TABLES for kind in ("csv", "json")]
-    return (*names, Path(args.xlsx)) if args.xlsx is not None else tuple(names)
+        for table in _TABLES:
+            names.append(_beside(args.csv, table, "csv"))
+            names.append(_beside(args.csv, table, "json"))
+    if args.xlsx is not None:
+        names.append(Path(args.xlsx))
+    return names
 
 
 def _beside(csv: str, table: str, kind: str) -> Path:
@@ -159,9 +172,11 @@ def _printed(summary: Summary) -> list[tuple[str, OfficialTable]]:
 
 def _without_scores(table: OfficialTable) -> OfficialTable:
     """Return the table of energy, whose cells the official summarizer leaves empty."""
-    rows = (zip(row, table.columns, strict=True) for row in table.rows)
-    blank = (tuple(None if ":" in column else cell for cell, column in row) for row in rows)
-    return OfficialTable(table.columns, tuple(blank))
+    rows = []
+    for row in table.rows:
+        cells = zip(row, table.columns, strict=True)
+        rows.append(tuple(None if ":" in column else cell for cell, column in cells))
+    return OfficialTable(table.columns, tuple(rows))
 
 
 def _contents(summary: Summary, args: Namespace) -> dict[Path, str | bytes]:

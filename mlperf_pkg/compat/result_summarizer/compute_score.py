@@ -10,6 +10,7 @@ from mlperf_pkg.compat.rcp_checker import logs_in
 from mlperf_pkg.config import round_name
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Verdict
+from mlperf_pkg.results.report import ResultSetRow
 from mlperf_pkg.rulebook.documents import usages
 
 
@@ -34,23 +35,33 @@ def _compute(args: Namespace, console: Console) -> int:
     if len(report.result_sets) != 1:
         raise UserError(f"{args.benchmark_folder}: the logs are not those of one result set")
     (row,) = report.result_sets
-    head = {"Folder": args.benchmark_folder, "Version": args.ruleset, "System": args.system}
-    for name, value in {**head, "Benchmark": row.benchmark}.items():
-        console.say(f"{name}: {value}")
-    passed = [item for item in report.runs if item.verdict.official is Verdict.PASS]
-    for item in passed:
+    passed = [run for run in report.runs if run.verdict.official is Verdict.PASS]
+    _say_set(args, row, console)
+    for run in passed:
         console.say(
-            f"Score - Time to Train (minutes) for {item.path}: {item.official_minutes}."
-            f" Samples/Epochs to converge: {item.samples_to_converge}"
+            f"Score - Time to Train (minutes) for {run.path}: {run.official_minutes}."
+            f" Samples/Epochs to converge: {run.samples_to_converge}"
         )
-    factor = row.rcp.normalization if args.scale and row.rcp and row.rcp.official_pass else 1.0
     mean = row.official_minutes
     if row.runs_found < (row.runs_required or 0):
-        mean = sum(item.official_minutes or 0.0 for item in passed) / row.runs_found
+        mean = sum(run.official_minutes or 0.0 for run in passed) / row.runs_found
         console.say("WARNING: Olympic scoring skipped")
-    score = None if mean is None else mean * factor
+    score = None if mean is None else mean * _factor(args, row)
     console.say(f"Final score - Time to Train (minutes): {score}")
     return int(score is None and args.exit_status)
+
+
+def _say_set(args: Namespace, row: ResultSetRow, console: Console) -> None:
+    console.say(f"Folder: {args.benchmark_folder}")
+    console.say(f"Version: {args.ruleset}")
+    console.say(f"System: {args.system}")
+    console.say(f"Benchmark: {row.benchmark}")
+
+
+def _factor(args: Namespace, row: ResultSetRow) -> float:
+    if args.scale and row.rcp and row.rcp.official_pass:
+        return row.rcp.normalization
+    return 1.0
 
 
 main = command(get_parser, _compute, "benchmark_folder")

@@ -37,7 +37,7 @@ within 2.1 times (``unet3d_ref_2_fp32``).
 """
 
 
-class Kind(StrEnum):
+class PointKind(StrEnum):
     """What is wrong with a reference point.
 
     OUTLIER: a run far from the others. FEW_RUNS: fewer than twice the runs of a submission.
@@ -55,7 +55,7 @@ class Kind(StrEnum):
 class PointProblem(Struct, frozen=True):
     """What is wrong with one reference point; ``file`` is relative to the mlperf-logging."""
 
-    kind: Kind
+    kind: PointKind
     usage: str
     round: str
     benchmark: str
@@ -121,7 +121,7 @@ def lint_file(path: Path, round_: Round, name: str, file: str) -> Iterator[Point
 
 def problems_of(
     record: PointRecord, name: str, runs: int | None
-) -> Iterator[tuple[Kind, str, str]]:
+) -> Iterator[tuple[PointKind, str, str]]:
     """Yield what is wrong with a point: the kind, what was found, what was expected.
 
     ``runs`` is what a submission needs; None where the round does not have the benchmark.
@@ -129,17 +129,21 @@ def problems_of(
     values = record.to_converge
     outliers = _outliers(values)
     if outliers:
-        yield Kind.OUTLIER, outliers, f"all within {_FACTOR} times the median"
+        yield PointKind.OUTLIER, outliers, f"all within {_FACTOR} times the median"
     if runs is not None and len(values) < 2 * runs:
         expected = f"at least {2 * runs} (2N, where a submission has N = {runs})"
-        yield Kind.FEW_RUNS, f"{len(values)} runs", expected
+        yield PointKind.FEW_RUNS, f"{len(values)} runs", expected
     if min(values) == max(values):
         actual = f"{len(values)} runs, all at {_number(values[0])}"
-        yield Kind.EQUAL_RUNS, actual, "runs that differ"
+        yield PointKind.EQUAL_RUNS, actual, "runs that differ"
     if record.benchmark != name:
-        yield Kind.MISNAMED, f"the benchmark {visible(record.benchmark)}", name
+        yield PointKind.MISNAMED, f"the benchmark {visible(record.benchmark)}", name
     if runs is None:
-        yield Kind.UNUSED, "a point of a benchmark that the round does not have", "no such point"
+        yield (
+            PointKind.UNUSED,
+            "a point of a benchmark that the round does not have",
+            "no such point",
+        )
 
 
 def _outliers(values: Sequence[float]) -> str:

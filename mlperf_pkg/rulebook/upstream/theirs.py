@@ -42,7 +42,7 @@ class Definition(Struct, frozen=True):
     gathers: bool = False
 
 
-class State(Struct):
+class UpstreamState(Struct):
     """The variables that the expressions of one file of the official checker share.
 
     ``initial`` holds those that are set at the beginning; ``logged`` the values of keys that this
@@ -54,7 +54,9 @@ class State(Struct):
     definitions: dict[str, list[Definition]] = field(default_factory=dict)
 
 
-def conditions(text: str, state: State | None = None, key: str | None = None) -> frozenset[str]:
+def conditions(
+    text: str, state: UpstreamState | None = None, key: str | None = None
+) -> frozenset[str]:
     """Split an expression at its ``and`` into conditions in normal form.
 
     ``key`` is the key of the record ``v``, where that is not the record being checked. Text that
@@ -64,7 +66,7 @@ def conditions(text: str, state: State | None = None, key: str | None = None) ->
         parsed = ast.parse(text.strip(), mode="eval").body
     except SyntaxError:
         return frozenset({" ".join(text.split())})
-    rewriter = Rewriter(state or State(), key)
+    rewriter = Rewriter(state or UpstreamState(), key)
     parts = conjuncts(rewriter.visit(parsed))
     return frozenset(map(ast.unparse, parts)) | {f"seen({name!r})" for name in rewriter.implied}
 
@@ -100,7 +102,7 @@ def call(function: str, argument: ast.expr) -> ast.expr:
 class Rewriter(ast.NodeTransformer):
     """Rewrites an expression into normal form; numbers become floats, as ``1 == 1.0 == True``."""
 
-    def __init__(self, state: State, key: str | None = None) -> None:
+    def __init__(self, state: UpstreamState, key: str | None = None) -> None:
         """Take the variables of a file; ``key`` is as in ``conditions``."""
         self._state = state
         self._key = key
@@ -371,7 +373,7 @@ def read_file(folder: Path, name: str, division: str) -> CheckerFile:
     """
     blocks = _blocks(_path(folder, name))
     keys = {block["NAME"]: block for kind, block in blocks if kind == "KEY"}
-    state = State({"submission_division": division} if division else {})
+    state = UpstreamState({"submission_division": division} if division else {})
     strange = list(_begin([block for kind, block in blocks if kind == "BEGIN"], state))
     follows: dict[str, list[Follow]] = defaultdict(list)
     odd: dict[str, list[str]] = defaultdict(list)
@@ -420,7 +422,7 @@ def _with_files(text: str, folder: Path, follows: Sequence[Follow]) -> str:
 # ---- keys ---------------------------------------------------------------------------------
 
 
-def _conditions(block: Document, state: State) -> Iterator[str]:
+def _conditions(block: Document, state: UpstreamState) -> Iterator[str]:
     """Yield the conditions of a file on a key, which hold until a later file names the key."""
     requirement = block.get("REQ", "OPTIONAL").strip()
     match = re.fullmatch(r"AT_LEAST\((\d+)\)", requirement)
@@ -435,7 +437,7 @@ def _conditions(block: Document, state: State) -> Iterator[str]:
     yield from (f"{name}: {block[name]}" for name in sorted(block.keys() - _KEY_FIELDS))
 
 
-def _of_run(keys: Mapping[str, Document], state: State) -> Iterator[tuple[str, str]]:
+def _of_run(keys: Mapping[str, Document], state: UpstreamState) -> Iterator[tuple[str, str]]:
     """Yield the conditions on the run as a whole, with the key to report."""
     for key, block in keys.items():
         match = _EITHER.fullmatch(block.get("REQ", "").strip())
@@ -452,7 +454,7 @@ def _texts(entry: Any) -> list[str]:
 # ---- state --------------------------------------------------------------------------------
 
 
-def _begin(blocks: Iterable[Document], state: State) -> Iterator[str]:
+def _begin(blocks: Iterable[Document], state: UpstreamState) -> Iterator[str]:
     """Read the initial state; yield everything else that the code does as text."""
     statements = [part for block in blocks for part in _statements(block.get("CODE", ""))]
     for statement in statements:
@@ -471,7 +473,7 @@ def _statements(code: str) -> list[ast.stmt]:
         return [ast.Expr(ast.Constant(code))]
 
 
-def _defined(key: str, statement: ast.stmt, state: State) -> bool:
+def _defined(key: str, statement: ast.stmt, state: UpstreamState) -> bool:
     """Note how a statement changes variables; return False if it is too complex."""
     value = None
     gathers = False
@@ -493,7 +495,7 @@ def _defined(key: str, statement: ast.stmt, state: State) -> bool:
     return value is not None
 
 
-def _begins(name: str, text: str, state: State) -> bool:
+def _begins(name: str, text: str, state: UpstreamState) -> bool:
     """Return whether a variable begins as ``text``, so that it gathers all records."""
     initial = state.initial.get(name)
     return initial is not None and ast.unparse(initial) == text
@@ -506,7 +508,7 @@ def _assigned(statement: ast.stmt) -> Iterator[str]:
                 yield name
 
 
-def _computed(key: str, state: State) -> Iterator[str]:
+def _computed(key: str, state: UpstreamState) -> Iterator[str]:
     """Yield what the code after a record computes beyond noting its value, as it may fail."""
     for definition in (part for parts in state.definitions.values() for part in parts):
         if definition.key == key and definition.expression is not None:
@@ -515,7 +517,7 @@ def _computed(key: str, state: State) -> Iterator[str]:
                 yield f"computes {text}"
 
 
-def _end(block: Document, state: State) -> Iterator[str]:
+def _end(block: Document, state: UpstreamState) -> Iterator[str]:
     for text in _texts(block.get("CHECK")):
         yield from conditions(text, state)
     yield from (f"{name}: {block[name]}" for name in sorted(block.keys() - {"CHECK"}))

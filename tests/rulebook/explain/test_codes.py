@@ -11,7 +11,7 @@ import mlperf_pkg
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis
 from mlperf_pkg.rulebook.explain import known_code
-from mlperf_pkg.rulebook.load import Code, codes
+from mlperf_pkg.rulebook.load import FindingCode, codes
 from tests.checks.test_traps import INVENTED, PASSED, REJECTED
 
 PACKAGE = Path(mlperf_pkg.__file__).parent
@@ -63,7 +63,7 @@ def test_every_code_is_in_a_test() -> None:
 # ---- the basis and severity that are declared are those that findings have -----------------------
 
 
-def declared(code: Code) -> set[tuple[str, str]]:
+def declared(code: FindingCode) -> set[tuple[str, str]]:
     """The severities and bases of a code, with each exception alone or after another."""
     weights = {(code.severity.value, code.basis.value)}
     if code.basis is Basis.BOTH and code.since not in (None, "0.7"):  # until then

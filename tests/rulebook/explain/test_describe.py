@@ -145,7 +145,7 @@ def test_an_example_of_what_is_joined_is_the_records_that_runs_log() -> None:
 # ---- what changes from one round to another ------------------------------------------------------
 
 
-def changes(*arguments: Any, **more: Any) -> dict[tuple[str, str], explain.Change]:
+def changes(*arguments: Any, **more: Any) -> dict[tuple[str, str], explain.RuleChange]:
     return {(item.where, item.key): item for item in compare(*arguments, **more).changes}
 
 

@@ -8,7 +8,7 @@ import pytest
 from mlperf_pkg.errors import RulebookError
 from mlperf_pkg.infra.resources import rules_read_from
 from mlperf_pkg.rulebook.check import check_rulebook
-from mlperf_pkg.rulebook.upstream.points import LEDGER, Kind, known_points, review
+from mlperf_pkg.rulebook.upstream.points import LEDGER, PointKind, known_points, review
 from tests.helpers.upstream import RUNS, change, copied, point, points_in
 
 GPT3 = "rcp_checker/training_4.1.0/rcps_gpt3.json"
@@ -37,7 +37,7 @@ def test_new_mistakes_and_those_that_are_gone_are_reported(copy: Path) -> None:
     (copy / "rcp_checker/training_5.1.0/rcps_bert.json").unlink()
     result = review(copy)
     gone = {(entry.kind, entry.benchmark) for entry in result.stale}
-    assert {item.kind for item in result.new} == {Kind.OUTLIER, Kind.MISNAMED}
+    assert {item.kind for item in result.new} == {PointKind.OUTLIER, PointKind.MISNAMED}
     assert (result.fails, gone) == (True, {("outlier", "gpt3"), ("unused", "bert")})
     assert len(result.known) + len(result.stale) == len(known_points()) == 83
     assert str(result.stale[0].problem("gone")).startswith(f"rules/{LEDGER}:")
