@@ -106,7 +106,7 @@ class ReferencePoint(Struct, frozen=True):
         return cls(name, batch_size, (), mean, stdev, 2 * runs, runs)
 
 
-class Comparison(Struct, frozen=True):
+class RcpComparison(Struct, frozen=True):
     """The reference point that sets of one batch size are compared with, measured or interpolated.
 
     ``message`` is what the official checker says of a set that passes. ``point`` is None where sets
@@ -246,7 +246,9 @@ def judge(
     )
 
 
-def comparison_at(points: Sequence[ReferencePoint], batch_size: float, *, runs: int) -> Comparison:
+def comparison_at(
+    points: Sequence[ReferencePoint], batch_size: float, *, runs: int
+) -> RcpComparison:
     """Return what sets of a batch size are compared with: a point, or the line between two.
 
     ``points`` are those of ``prune`` for the package checker's test. A batch size below all points
@@ -255,13 +257,13 @@ def comparison_at(points: Sequence[ReferencePoint], batch_size: float, *, runs: 
     low = max((p for p in points if p.batch_size <= batch_size), key=_BY_SIZE, default=None)
     high = min((p for p in points if p.batch_size >= batch_size), key=_BY_SIZE, default=None)
     if high is None:
-        return Comparison(MISSING + str(batch_size) if low else NO_POINTS)
+        return RcpComparison(MISSING + str(batch_size) if low else NO_POINTS)
     if low is None:
-        return Comparison(SMALLER, high, (high.name,))
+        return RcpComparison(SMALLER, high, (high.name,))
     if low.batch_size == high.batch_size:
-        return Comparison(FOUND, low, (low.name,))
+        return RcpComparison(FOUND, low, (low.name,))
     point = ReferencePoint.between(low, high, batch_size, runs=runs)
-    return Comparison(INTERPOLATED, point, (low.name, high.name))
+    return RcpComparison(INTERPOLATED, point, (low.name, high.name))
 
 
 def is_too_large(values: Sequence[float]) -> bool:

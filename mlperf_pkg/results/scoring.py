@@ -117,7 +117,7 @@ class Window(Struct, frozen=True):
         return math.isfinite(self.minutes)
 
 
-class Choice(Struct, frozen=True):
+class RunChoice(Struct, frozen=True):
     """All windows by their first run, the ``median`` of their minutes, and the ``chosen`` one.
 
     ``chosen`` is None where the result is invalid or there are too few runs; ``reason`` then says
@@ -135,7 +135,7 @@ class Selection(Struct, frozen=True):
     """The ``runs`` of a result set by start, the choice among them, and the ``chosen`` runs."""
 
     runs: tuple[Run, ...]
-    choice: Choice
+    choice: RunChoice
     chosen: tuple[Run, ...]
 
 
@@ -156,7 +156,7 @@ def start_order(run: Run) -> tuple[bool, float, str]:
     return (run.start_ms is None, run.start_ms or 0.0, run.path)
 
 
-def choose(runs: Sequence[RunTime], required: int, drop: int) -> Choice:
+def choose(runs: Sequence[RunTime], required: int, drop: int) -> RunChoice:
     """Choose the window to submit; ``runs`` are in their objective order.
 
     In substance, training_rules.adoc, Benchmark Results, says: a submitter may make M > N runs of a
@@ -177,7 +177,7 @@ def choose(runs: Sequence[RunTime], required: int, drop: int) -> Choice:
       last. Runs may overlap: their start orders them.
     """
     if len(runs) < required:
-        return Choice((), None, None, f"only {len(runs)} of {required} runs")
+        return RunChoice((), None, None, f"only {len(runs)} of {required} runs")
     starts = range(len(runs) - required + 1)
     windows = tuple(_window(runs, first, required, drop) for first in starts)
     ranked = sorted(windows, key=lambda window: (window.minutes, window.first))
@@ -186,14 +186,14 @@ def choose(runs: Sequence[RunTime], required: int, drop: int) -> Choice:
     if not upper.valid:
         invalid = sum(not window.valid for window in windows)
         reason = f"the median is infinite: {invalid} of {len(windows)} windows have no result"
-        return Choice(windows, math.inf, None, upper.reason if len(windows) == 1 else reason)
+        return RunChoice(windows, math.inf, None, upper.reason if len(windows) == 1 else reason)
     median = lower.minutes / 2 + upper.minutes / 2
     chosen = next(window for window in windows if window.minutes == upper.minutes)
     tie = (
         f"runs {lower.first + 1} to {lower.last + 1} are equally close to the median;"
         " the slower window is taken"
     )
-    return Choice(windows, median, chosen, "" if lower.minutes == chosen.minutes else tie)
+    return RunChoice(windows, median, chosen, "" if lower.minutes == chosen.minutes else tie)
 
 
 def _window(runs: Sequence[RunTime], first: int, required: int, drop: int) -> Window:

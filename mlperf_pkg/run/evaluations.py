@@ -99,7 +99,7 @@ _PHASES = {"init": Phase.INIT, "epoch": Phase.EPOCH, "block": Phase.BLOCK, "eval
 _EDGES = {f"{name}_{edge}" for name in _PHASES for edge in ("start", "stop")}
 
 
-class Span(Struct, frozen=True):
+class PhaseSpan(Struct, frozen=True):
     """A phase of a run, in minutes from its start; initialisation is before it."""
 
     phase: Phase
@@ -111,7 +111,7 @@ class Curve(Struct, frozen=True):
     """The evaluations of one run in the order of its log, and its phases in that of their ends."""
 
     evaluations: tuple[Evaluation, ...] = ()
-    spans: tuple[Span, ...] = ()
+    spans: tuple[PhaseSpan, ...] = ()
 
 
 def goal(target: Mapping[str, Any]) -> float | None:
@@ -168,7 +168,7 @@ class CurveReader:
         has_epochs = any(phase is Phase.EPOCH for phase, *_ in self._intervals)
         zero_ms = self._start_ms
         spans = [
-            Span(phase, (start_ms - zero_ms) / MS_PER_MINUTE, (stop_ms - zero_ms) / MS_PER_MINUTE)
+            PhaseSpan(phase, (start_ms - zero_ms) / MS_PER_MINUTE, (stop_ms - zero_ms) / MS_PER_MINUTE)
             for phase, start_ms, stop_ms in self._intervals
             if not (has_epochs and phase is Phase.BLOCK)
         ]

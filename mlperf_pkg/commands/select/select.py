@@ -19,7 +19,7 @@ from mlperf_pkg.render.table import HEAD, HEADING, PLAIN, Column, Group, Table, 
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, name
-from mlperf_pkg.results.scoring import Choice, select
+from mlperf_pkg.results.scoring import RunChoice, select
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.run.model import Run
 
@@ -56,7 +56,7 @@ class SelectedSet(Struct, frozen=True):
     state: State
     reason: str
     chosen: tuple[Run, ...] = ()
-    choice: Choice | None = None
+    choice: RunChoice | None = None
 
 
 class Selections(Struct, frozen=True):
@@ -146,7 +146,7 @@ SELECT_FORMATS = {"text": text, "json": json, "markdown": markdown, "csv": csv}
 
 
 def _as_json(selected: SelectedSet) -> dict[str, Any]:
-    choice = selected.choice or Choice((), None, None)
+    choice = selected.choice or RunChoice((), None, None)
     is_chosen = {run.path for run in selected.chosen}
     return {
         **{name: getattr(selected.row, name) for name in ("path", *_SET_NAMES, *_RUNS)},
