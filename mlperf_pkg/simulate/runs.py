@@ -315,14 +315,14 @@ def simulate_runs(
     if len(failures) > len(seeds):
         raise UserError(f"{len(failures)} failures; expected at most {len(seeds)}, one per run")
     lengths = [_length(setup, run_seed) * dice.uniform(*_PACE) for run_seed in seeds]
-    mean_length = fmean(lengths)
+    mean = fmean(lengths)
     simulated: list[SimulatedRun] = []
     start_ms = setup.start_ms
     for index, run_setup in enumerate(_setups(setup, count, failures)):
-        minutes = setup.minutes * lengths[index] / mean_length
-        timed_setup = replace(run_setup, minutes=minutes, start_ms=start_ms)
-        simulated.append(_simulated(timed_setup, seeds[index]))
-        start_ms = simulated[-1].stop_ms + dice.randint(*_PAUSE_MS)
+        minutes = setup.minutes * lengths[index] / mean
+        run = _simulated(replace(run_setup, minutes=minutes, start_ms=start_ms), seeds[index])
+        simulated.append(run)
+        start_ms = run.stop_ms + dice.randint(*_PAUSE_MS)
     return simulated
 
 
