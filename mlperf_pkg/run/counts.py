@@ -64,15 +64,19 @@ class RecordCounts:
         count = logged.count if logged else 0
         if meets(count, limits):
             return
-        is_too_many = count > limits.get("at_most", count)
+        number = None
+        kind: type[Finding] = Pending
+        if logged and count > limits.get("at_most", count):
+            number = logged.last_number
+            kind = Finding
         words = needed_in_words(limits)
         self._findings.add(
             rule,
-            logged.last_number if logged and is_too_many else None,
+            number,
             value=count,
             expected=f"logged {words} times",
             message=f"{_times_logged(rule, count)}; expected {words}",
-            kind=Finding if is_too_many else Pending,
+            kind=kind,
         )
 
     def _report_repeated(self, rule: Rule, logged: Logged) -> None:

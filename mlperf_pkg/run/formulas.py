@@ -127,7 +127,9 @@ class PassingFormulas:
     def _kind(self, compiled: CompiledRule) -> type[Finding]:
         if compiled.rule.key == self._joint_key:
             return Pending
-        return Unordered if compiled.by_position else Finding
+        if compiled.by_position:
+            return Unordered
+        return Finding
 
 
 def _softened(refusal: _Refusal, seen: Seen) -> Rule:
@@ -171,4 +173,6 @@ def _position(record: Record, name: str) -> float:
     """Return how far a run had trained at a record; records that do not say so come first."""
     metadata = record.metadata if isinstance(record.metadata, dict) else {}
     number = to_float(read_number(metadata.get(name)))
-    return -math.inf if number is None or math.isnan(number) else number
+    if number is None or math.isnan(number):
+        return -math.inf
+    return number

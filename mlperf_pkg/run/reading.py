@@ -54,7 +54,9 @@ def read_run(log: LogFile) -> Run:
             reading.take(block)
         reading.conclude(problem_of(stream))
     run = reading.run()
-    return _with_cause(run, log) if reading.may_have_several_runs else run
+    if reading.may_have_several_runs:
+        return _with_cause(run, log)
+    return run
 
 
 class _Reading:
@@ -184,15 +186,15 @@ class _Reading:
     def _with_rounds_of_benchmark(self, findings: list[Finding]) -> list[Finding]:
         """Add the rounds that have the benchmark to the findings that this round does not."""
         identity = self._identity
-        rules = self._rules.table.keys.get(BENCHMARK)
-        codes_of_benchmark = {compiled.rule.code for compiled in rules.rules} if rules else set()
+        codes_of_benchmark = self._rules.codes_of(BENCHMARK)
         where = where_instead(identity.usage, identity.choice.name, identity.text(BENCHMARK))
-        return [
-            replace(finding, message=f"{finding.message}{where}")
-            if finding.code in codes_of_benchmark
-            else finding
-            for finding in findings
-        ]
+        explained = []
+        for finding in findings:
+            if finding.code in codes_of_benchmark:
+                explained.append(replace(finding, message=f"{finding.message}{where}"))
+            else:
+                explained.append(finding)
+        return explained
 
     @property
     def may_have_several_runs(self) -> bool:
@@ -316,7 +318,9 @@ class _Reading:
     def _stop_line(self) -> int | None:
         """Search the line of ``run_stop``, which takes time."""
         number = self._clock.stop_number
-        return None if number is None else self._reader.line_of(number)
+        if number is None:
+            return None
+        return self._reader.line_of(number)
 
     def _add(self, code: str, message: str, kind: type[Finding] = Finding, **more: Any) -> None:
         path = self._log.source.label
@@ -412,7 +416,9 @@ def _first_records(reader: LogReader) -> Iterator[int]:
         if key == "run_stop":
             first = None
         if key == "run_start" and may_begin:
-            yield number if first is None else first
+            if first is None:
+                first = number
+            yield first
             may_begin = False
             first = None
         may_begin = may_begin or key == "init_start"

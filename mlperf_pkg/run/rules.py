@@ -52,6 +52,13 @@ class RuleChecker:
         """Why the official checker crashes on this log, if a rule is the reason."""
         return self._findings.crash
 
+    def codes_of(self, key: str) -> set[str]:
+        """Return the codes of the rules of a key."""
+        key_rules = self.table.keys.get(key)
+        if key_rules is None:
+            return set()
+        return {compiled.rule.code for compiled in key_rules.rules}
+
     # ---- records that cannot break a rule are counted --------------------------------------
 
     def take(self, block: Block) -> None:

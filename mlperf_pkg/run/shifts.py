@@ -33,11 +33,11 @@ def late_start(rule: Rule, logged: Logged, seen: Seen) -> Shift | None:
     late_ms = {key: logged.earliest_ms - other.earliest_ms for key, other in others.items()}
     possible = [key for key in late_ms if abs(late_ms[key]) < _MOST_MS]
     earliest = max(possible or late_ms, key=late_ms.__getitem__)
-    if possible:
-        is_late = late_ms[earliest] > _CLOCKS_MS
-        return Shift("after", earliest, late_ms[earliest]) if is_late else None
-    is_later = logged.first_number > others[earliest].first_number
-    return Shift("after", earliest, None) if is_later else None
+    if possible and late_ms[earliest] > _CLOCKS_MS:
+        return Shift("after", earliest, late_ms[earliest])
+    if not possible and logged.first_number > others[earliest].first_number:
+        return Shift("after", earliest, None)
+    return None
 
 
 def early_stop(logged: Logged, targets: Targets, seen: Seen) -> Shift | None:
