@@ -212,8 +212,11 @@ class Finding(Struct, frozen=True):
 
     def fails(self, basis: Basis) -> bool:
         """Return whether this finding fails the verdict of ``basis`` (OFFICIAL or RULES)."""
-        counts = self.is_error if basis is Basis.RULES else self.severity is Severity.ERROR
-        return counts and self.basis in (Basis.BOTH, basis)
+        if self.basis not in (Basis.BOTH, basis):
+            return False
+        if basis is Basis.RULES:
+            return self.is_error
+        return self.severity is Severity.ERROR
 
     def _words(self, name: str, form: str | None) -> str:
         parts = [getattr(place, name) for place in self.occurrences]
@@ -251,7 +254,9 @@ def verdicts_of(findings: Iterable[Finding]) -> Verdicts:
 
 def without_pass(verdicts: Verdicts, findings: Iterable[Finding]) -> Verdicts:
     """Return verdicts in which nothing passes if something was not checked (``Unchecked``)."""
-    return verdicts.failures if Unchecked in map(type, findings) else verdicts
+    if Unchecked in map(type, findings):
+        return verdicts.failures
+    return verdicts
 
 
 def without_official(finding: Finding, hint: str) -> Finding:
@@ -463,7 +468,9 @@ def bounded(value: Any) -> Any:
     """
     if isinstance(value, str):
         return value if len(value) <= _MAX_TEXT else f"{value[:_MAX_TEXT]}..."
-    return value if type(value) in _SCALARS or _is_small(value) else word(value)
+    if type(value) in _SCALARS or _is_small(value):
+        return value
+    return word(value)
 
 
 def _is_small(value: Any) -> bool:
@@ -496,7 +503,9 @@ def word(value: Any, form: str = "d") -> str:
         text = format(value, number_form) if _is_number(value) else _encode(value)
     except (TypeError, ValueError, OverflowError, RecursionError):
         text = f"a {type(value).__name__}"
-    return text if len(text) <= _MAX_CHARACTERS else f"{text[: _MAX_CHARACTERS - 3]}..."
+    if len(text) > _MAX_CHARACTERS:
+        return f"{text[: _MAX_CHARACTERS - 3]}..."
+    return text
 
 
 def values_of(value: Any) -> tuple[Any, ...]:
