@@ -117,8 +117,8 @@ def published_results() -> pd.DataFrame:
 
     sets = [published for published in read().sets if published.runs]
     table = data_frame(as_json(sets), PublishedSet)
-    scalings = {"scaling": [published.scaling for published in sets]}
-    return table.assign(**scalings).astype(dict.fromkeys(scalings, "string"))
+    scalings = [published.scaling for published in sets]
+    return table.assign(scaling=scalings).astype({"scaling": "string"})
 
 
 def _text(path: str | os.PathLike[str]) -> str:
@@ -157,4 +157,8 @@ def _options(
     name = None if round_ is None else round_name(str(round_))
     options = Options(usage, name, jobs, flags=flags, partial=partial)
     file = None if config is None else Path(_text(config))
-    return with_config(options, file, inputs, lambda text: warnings.warn(text, stacklevel=6))
+
+    def warn(text: str) -> None:
+        warnings.warn(text, stacklevel=6)
+
+    return with_config(options, file, inputs, warn)

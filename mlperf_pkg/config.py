@@ -30,7 +30,9 @@ _TYPES = {"string": "text", "array": "a list", "object": "a mapping"}  # of JSON
 def round_name(text: str) -> str:
     """Return the name of a round as the rulebook has it: 5.1, also for v5.1 and 5.1.0."""
     name = text.removeprefix("v")
-    return name.removesuffix(".0") if name.count(".") == 2 else name  # noqa: PLR2004 - a ruleset
+    if name.count(".") == 2:  # noqa: PLR2004 - a ruleset
+        return name.removesuffix(".0")
+    return name
 
 
 class SystemConfig(Struct, frozen=True, omit_defaults=True):
@@ -111,10 +113,9 @@ def read_config_file(path: Path) -> Config:
     contents = _contents(path, root, _schema())
     if "round" in contents:
         contents["round"] = round_name(contents["round"])
-    contents["code"] = {
-        benchmark: {"": folders} if isinstance(folders, str) else folders
-        for benchmark, folders in contents.get("code", {}).items()
-    }
+    for benchmark, folders in contents.get("code", {}).items():
+        if isinstance(folders, str):
+            contents["code"][benchmark] = {"": folders}
     contents["prices"] = _prices(contents.get("prices", {}))
     contents["waivers"] = [
         {**fields, "waiver": fields, "line": line_of(root, ["waivers", index])}
@@ -211,4 +212,6 @@ def _expected(error: ValidationError) -> str:
     if error.validator == "enum":
         return " or ".join(schema["enum"])
     examples = schema.get("examples")
-    return f"text such as {examples[0]}" if examples else "text that is not empty"
+    if not examples:
+        return "text that is not empty"
+    return f"text such as {examples[0]}"

@@ -11,10 +11,13 @@ class UserError(Exception):
 
 def reason_of(error: Exception) -> str:
     """Return the reason of an error for messages, without the number of a system error."""
-    missing = "no such file or folder" if isinstance(error, FileNotFoundError) else None
-    reason = missing or getattr(error, "strerror", None) or str(error)
+    reason = getattr(error, "strerror", None) or str(error)
+    if isinstance(error, FileNotFoundError):
+        reason = "no such file or folder"
     file = getattr(error, "filename", None)
-    return f"{file}: {reason}" if file else reason
+    if not file:
+        return reason
+    return f"{file}: {reason}"
 
 
 class ArchiveError(Exception):

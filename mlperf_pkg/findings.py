@@ -66,11 +66,20 @@ class Verdict(StrEnum):
         """Return FAIL if ``failed``, else PASS."""
         return cls.FAIL if failed else cls.PASS
 
+    @property
+    def failure(self) -> Verdict:
+        """This verdict if it is FAIL, else NOT_CHECKED: of a part that alone does not pass."""
+        return Verdict.FAIL if self is Verdict.FAIL else Verdict.NOT_CHECKED
+
     @classmethod
     def worst(cls, verdicts: Iterable[Verdict]) -> Verdict:
         """Return FAIL if any failed, else PASS if any was checked, else NOT_CHECKED."""
         distinct = set(verdicts)
-        return next((v for v in (cls.FAIL, cls.PASS) if v in distinct), cls.NOT_CHECKED)
+        if cls.FAIL in distinct:
+            return cls.FAIL
+        if cls.PASS in distinct:
+            return cls.PASS
+        return cls.NOT_CHECKED
 
 
 class Verdicts(Struct, frozen=True):
@@ -83,15 +92,14 @@ class Verdicts(Struct, frozen=True):
     def worst(cls, pairs: Iterable[Verdicts]) -> Verdicts:
         """Return the worst official verdict, and the worst by the rules."""
         verdicts = list(pairs)
-        return cls(
-            Verdict.worst(v.official for v in verdicts), Verdict.worst(v.rules for v in verdicts)
-        )
+        official = Verdict.worst(pair.official for pair in verdicts)
+        rules = Verdict.worst(pair.rules for pair in verdicts)
+        return cls(official, rules)
 
     @property
     def failures(self) -> Verdicts:
         """What failed: of a part that alone is not enough to pass. The rest is not checked."""
-        not_passed = {Verdict.PASS: Verdict.NOT_CHECKED}
-        return Verdicts(*(not_passed.get(v, v) for v in (self.official, self.rules)))
+        return Verdicts(self.official.failure, self.rules.failure)
 
 
 class Waiver(Struct, frozen=True):
@@ -204,13 +212,18 @@ class Finding(Struct, frozen=True):
 
     def fails(self, basis: Basis) -> bool:
         """Return whether this finding fails the verdict of ``basis`` (OFFICIAL or RULES)."""
-        counts = self.is_error if basis is Basis.RULES else self.severity is Severity.ERROR
-        return counts and self.basis in (Basis.BOTH, basis)
+        if self.basis not in (Basis.BOTH, basis):
+            return False
+        if basis is Basis.RULES:
+            return self.is_error
+        return self.severity is Severity.ERROR
 
     def _words(self, name: str, form: str | None) -> str:
         parts = [getattr(place, name) for place in self.occurrences]
         values = parts[0] if len(parts) == 1 else distinct(parts)
-        return in_words(values, "s" if name == "expected" and form is None else form)
+        if name == "expected" and form is None:
+            form = "s"
+        return in_words(values, form)
 
 
 class Pending(Finding, frozen=True):
@@ -233,14 +246,17 @@ class Unchecked(Finding, frozen=True):
 def verdicts_of(findings: Iterable[Finding]) -> Verdicts:
     """Return the verdicts that follow from findings alone."""
     all_findings = list(findings)
-    bases = (Basis.OFFICIAL, Basis.RULES)
-    failed = (any(finding.fails(basis) for finding in all_findings) for basis in bases)
-    return without_pass(Verdicts(*map(Verdict.of, failed)), all_findings)
+    fails_officially = any(finding.fails(Basis.OFFICIAL) for finding in all_findings)
+    fails_by_rules = any(finding.fails(Basis.RULES) for finding in all_findings)
+    verdicts = Verdicts(Verdict.of(fails_officially), Verdict.of(fails_by_rules))
+    return without_pass(verdicts, all_findings)
 
 
 def without_pass(verdicts: Verdicts, findings: Iterable[Finding]) -> Verdicts:
     """Return verdicts in which nothing passes if something was not checked (``Unchecked``)."""
-    return verdicts.failures if Unchecked in map(type, findings) else verdicts
+    if Unchecked in map(type, findings):
+        return verdicts.failures
+    return verdicts
 
 
 def without_official(finding: Finding, hint: str) -> Finding:
@@ -302,11 +318,13 @@ class Folding:
         """
         findings = []
         for first, places in self._all():
-            merged = tuple([p.merged if isinstance(p, _InFile) else p for p in places.values()])
+            finding = replace(
+                first, places=_merged(places), subject=subject, set=set_id or first.set
+            )
             affected = len(places.keys() & runs)
-            of_runs = {"runs": affected, "of_runs": len(runs)} if affected else {}
-            about = {"places": merged, "subject": subject, "set": set_id or first.set, **of_runs}
-            findings.append(replace(first, **about))
+            if affected:
+                finding = replace(finding, runs=affected, of_runs=len(runs))
+            findings.append(finding)
         return findings
 
     @property
@@ -316,6 +334,13 @@ class Folding:
 
     def _all(self) -> Iterator[_Kind]:
         return (kind for by_message in self._kinds.values() for kind in by_message.values())
+
+
+def _merged(places: dict[str, Occurrence | _InFile]) -> tuple[Occurrence, ...]:
+    """Return what was found in each file."""
+    return tuple(
+        [place.merged if isinstance(place, _InFile) else place for place in places.values()]
+    )
 
 
 class _InFile:
@@ -342,8 +367,13 @@ class _InFile:
     @property
     def merged(self) -> Occurrence:
         """All of them as one."""
-        values = self._found.values, self._expected.values
-        return Occurrence(self._path, tuple(self._lines)[:MAX_LINES], self._count, *values)
+        return Occurrence(
+            path=self._path,
+            lines=tuple(self._lines)[:MAX_LINES],
+            count=self._count,
+            found=self._found.values,
+            expected=self._expected.values,
+        )
 
 
 _NO_VALUE = object()
@@ -393,6 +423,8 @@ def folded(
 
 # ---- values in words ----------------------------------------------------------------------
 
+_NUMBER_FORMS = {"s": ",", "d": ""}  # the forms that Python gives another meaning for a number
+
 
 def in_words(values: Sequence[Any], form: str | None = None) -> str:
     """Return values in words: one, a range of numbers, or a list.
@@ -401,21 +433,32 @@ def in_words(values: Sequence[Any], form: str | None = None) -> str:
     """
     if form == "s":
         values = _flat(values)
-    form = form or ","
     if not values:
         return "null"
-    if len(values) == 2 and all(map(_is_number, values)):  # noqa: PLR2004 - least and greatest
-        return " to ".join(word(value, form) for value in values)
-    words = [word(value, form) for value in values[:_MAX_WORDS]]
+    words = [word(value, form or ",") for value in values[:_MAX_WORDS]]
+    if _is_range(values):
+        return " to ".join(words)
+    text = ", ".join(words)
     rest = len(values) - len(words)
-    at_least = "at least " * (len(values) >= MAX_VALUES)
-    return ", ".join(words) + (f" and {at_least}{rest} more" if rest else "")
+    if not rest:
+        return text
+    if len(values) >= MAX_VALUES:  # as many as are kept
+        return f"{text} and at least {rest} more"
+    return f"{text} and {rest} more"
+
+
+def _is_range(values: Sequence[Any]) -> bool:
+    """Return whether values are the least and the greatest of some numbers."""
+    return len(values) == 2 and all(map(_is_number, values))  # noqa: PLR2004
 
 
 def _flat(values: Iterable[Any]) -> list[Any]:
     """Return the elements of lists among the values, each once."""
-    lists = (value if isinstance(value, list | tuple) else [value] for value in values)
-    return list({word(item): item for items in lists for item in items}.values())
+    by_word: dict[str, Any] = {}
+    for value in values:
+        items = value if isinstance(value, list | tuple) else [value]
+        by_word.update((word(item), item) for item in items)
+    return list(by_word.values())
 
 
 def bounded(value: Any) -> Any:
@@ -425,7 +468,9 @@ def bounded(value: Any) -> Any:
     """
     if isinstance(value, str):
         return value if len(value) <= _MAX_TEXT else f"{value[:_MAX_TEXT]}..."
-    return value if type(value) in _SCALARS or _is_small(value) else word(value)
+    if type(value) in _SCALARS or _is_small(value):
+        return value
+    return word(value)
 
 
 def _is_small(value: Any) -> bool:
@@ -449,16 +494,18 @@ def _is_small(value: Any) -> bool:
     return not level
 
 
-def word(value: Any, form: str | None = None) -> str:
+def word(value: Any, form: str = "d") -> str:
     """Return a value as JSON, or in a ``form`` that fits it, cut to 80 characters."""
     if isinstance(value, str) and form == "s":
         return value
     try:
-        form = {"s": ",", "d": ""}.get(form or "d", form or "")
-        text = format(value, form) if _is_number(value) else _encode(value)
+        number_form = _NUMBER_FORMS.get(form, form)
+        text = format(value, number_form) if _is_number(value) else _encode(value)
     except (TypeError, ValueError, OverflowError, RecursionError):
         text = f"a {type(value).__name__}"
-    return text if len(text) <= _MAX_CHARACTERS else f"{text[: _MAX_CHARACTERS - 3]}..."
+    if len(text) > _MAX_CHARACTERS:
+        return f"{text[: _MAX_CHARACTERS - 3]}..."
+    return text
 
 
 def values_of(value: Any) -> tuple[Any, ...]:

@@ -6,7 +6,7 @@ import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice, tee
+from itertools import islice, tee
 from typing import Any
 
 from mlperf_pkg.findings import (
@@ -146,56 +146,70 @@ class LineFindings:
         ``tails`` holds what follows the first token of each line of a block, ``first`` is the
         number of its first record, and ``misfits`` maps indexes in the block to misfits.
         """
-        misfit = next(iter(misfits.values()))
+        index, misfit = next(iter(misfits.items()))
         message = f"cannot read this record: {misfit.reason}"
-        values: Iterator[Any]
+        values: Iterable[Any]
         if "{found}" in misfit.reason:
-            values = iter([printable(misfit.time_ms) for misfit in misfits.values()])
+            value = printable(misfit.time_ms)
+            values = [printable(other.time_ms) for other in misfits.values()]
             expected = "a number"
             hint = None
         else:
             message += "; found {found:s}"
-            values = map(shown, dict.fromkeys([head_of(tails[index]) for index in misfits]))
+            value = shown(head_of(tails[index]))
+            values = map(shown, dict.fromkeys([head_of(tails[other]) for other in misfits]))
             expected = '{"time_ms": ..., "key": ..., "value": ..., "metadata": {...}}'
             hint = f"at character {misfit.column} of the record" if misfit.column else None
         lines = tuple([self._lines.of(first + index) for index in islice(misfits, MAX_LINES)])
-        value = next(values)
-        all_values = distinct(map(values_of, map(bounded, chain([value], values))))
-        self._add(
-            misfit.code,
+        all_values = distinct(map(values_of, map(bounded, values)))
+        finding = Finding(
+            code=misfit.code,
             message=message,
+            path=self._path,
             line=lines[0],
             found=value,
             expected=expected,
             hint=hint,
+            source=_SOURCE,
             places=(Occurrence(self._path, lines, len(misfits), all_values, (expected,)),),
         )
+        self._report(finding)
 
     def at(self, number: int, code: str, value: Any = None) -> None:
         """Report what ``_AT_RECORDS`` says of a code, and the ``value`` found, at a record."""
-        self._add(code, line=self._lines.of(number), found=value, **_AT_RECORDS[code])
+        line = self._lines.of(number)
+        fields = _AT_RECORDS[code]
+        self._report(
+            Finding(code=code, path=self._path, line=line, found=value, source=_SOURCE, **fields)
+        )
 
     def lookalikes(self, text: bytes) -> None:
         """Report the lines of the current block with a string that resembles a token."""
         matches, located = tee(re.finditer(_LIKE_TOKEN, text))
         lines = self._lines.at(match.start() for match in located)
         for line, match in zip(lines, matches, strict=True):
-            self._add(
-                "LOG108",
+            finding = Finding(
+                code="LOG108",
                 message="{found} resembles a record but is not read as one; expected {expected}",
+                path=self._path,
                 line=line,
                 found=match[1][:_SHOWN_BYTES].decode(),
                 expected=":::MLLOG and one space",
+                source=_SOURCE,
                 **_WARNING,
             )
+            self._report(finding)
 
     def too_long(self, most: int) -> None:
         """Report that the next line is not read, as it has more bytes than this."""
-        message = f"not checked: a record larger than {most >> 20} MiB"
-        self._add("LOG109", Unchecked, message=message, line=self._lines.after)
-
-    def _add(self, code: str, kind: type[Finding] = Finding, **fields: Any) -> None:
-        self._report(kind(code=code, path=self._path, source=_SOURCE, **fields))
+        finding = Unchecked(
+            code="LOG109",
+            message=f"not checked: a record larger than {most >> 20} MiB",
+            path=self._path,
+            line=self._lines.after,
+            source=_SOURCE,
+        )
+        self._report(finding)
 
 
 def head_of(tail: bytes) -> str:

@@ -137,9 +137,11 @@ class LogReader:
         for between in shadowed:  # which the official parser skips
             text = between.decode("latin-1")
             record = recover(text.rstrip())
+            shadow = text.strip()
             if record:
                 self._keep_unofficial(record)
-            self._findings.at(number, "LOG104", printable(record.key if record else text.strip()))
+                shadow = record.key
+            self._findings.at(number, "LOG104", printable(shadow))
         content = decode_line(raw)
         if isinstance(content, Record):
             name = not_json_number(raw)
@@ -203,7 +205,8 @@ def _chunks(stream: BinaryIO, size: int, report_too_long: Callable[[], None]) ->
     while chunk := stream.read(size):
         # Search for the end of the line only if the line may be too long: most logs are smaller.
         if len(rest) + len(chunk) > MAX_LINE_BYTES < len(rest) + _first_end(chunk):
-            rest, chunk = b"", _skip_line(rest + chunk, stream, size, report_too_long)
+            chunk = _skip_line(rest + chunk, stream, size, report_too_long)
+            rest = b""
         cut = chunk.rfind(b"\n") + 1
         cut = max(cut, chunk.rfind(b"\r", cut) + 1)
         if cut:

@@ -36,7 +36,7 @@ class Record(msgspec.Struct, gc=False):
     metadata: Any
 
 
-class _Entry(msgspec.Struct, gc=False):
+class _RawRecord(msgspec.Struct, gc=False):
     """A record whose value and metadata are checked to be valid JSON, but not decoded."""
 
     key: str
@@ -76,7 +76,7 @@ _KINDS = {
     type(None): "null",
 }
 _decode = msgspec.json.Decoder(Record).decode
-_decode_entries = msgspec.json.Decoder(_Entry).decode_lines
+_decode_entries = msgspec.json.Decoder(_RawRecord).decode_lines
 _decode_plain_lines = msgspec.json.Decoder(Record).decode_lines
 _decode_lines = msgspec.json.Decoder().decode_lines
 _decode_records = msgspec.json.Decoder(list[Record]).decode

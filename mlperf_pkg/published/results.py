@@ -135,7 +135,8 @@ class PublishedResults:
         for values in series:
             if len(values) >= LEAST_VALUES:
                 reach = abs(values[0]) * 4 * NOISE
-                start, stop = (bisect_left(firsts, values[0] + by) for by in (-reach, reach))
+                start = bisect_left(firsts, values[0] - reach)
+                stop = bisect_left(firsts, values[0] + reach)
                 near = (n for n in range(start, stop) if equal_values(rows[n], values))
                 matches.update(indexes[n] for n in near)
         return self._names_at(sorted(matches))

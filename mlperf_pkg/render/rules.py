@@ -420,7 +420,7 @@ def _rule(code: str, histories: Sequence[RuleHistory]) -> Iterator[str]:
     yield from _newest_example(newest[0], newest[0].spans[-1])
 
 
-def _newest_example(history: RuleHistory, span: Span) -> Iterator[str]:
+def _newest_example(history: RuleHistory, span: RuleSpan) -> Iterator[str]:
     """Yield how the newest rule joins records, and a line of a log that it accepts."""
     joined = explain.joined(history, span)
     if joined:
@@ -527,7 +527,9 @@ def _key_lines(key: str, histories: Mapping[str, Sequence[RuleHistory]]) -> Iter
     yield _MORE
 
 
-def _with_codes(histories: Mapping[str, Sequence[RuleHistory]]) -> Iterator[tuple[str, RuleHistory]]:
+def _with_codes(
+    histories: Mapping[str, Sequence[RuleHistory]],
+) -> Iterator[tuple[str, RuleHistory]]:
     for code, histories_of_code in histories.items():
         for history in histories_of_code:
             yield code, history

@@ -19,13 +19,13 @@ _LARGEST = 2**63  # integers in a column are smaller
 
 def row_types(type_: type[Struct]) -> dict[str, type[Struct]]:
     """Return the row types of the fields that hold rows, by the name of the field."""
-    info = types.type_info(type_)
-    return {
-        field.name: field.type.item_type.cls
-        for field in getattr(info, "fields", ())
-        if isinstance(field.type, types.VarTupleType)
-        and isinstance(field.type.item_type, types.StructType)
-    }
+    of_rows = {}
+    for field in getattr(types.type_info(type_), "fields", ()):
+        if isinstance(field.type, types.VarTupleType):
+            item_type = field.type.item_type
+            if isinstance(item_type, types.StructType):
+                of_rows[field.name] = item_type.cls
+    return of_rows
 
 
 def data_frame(rows: Sequence[Mapping[str, Any]], type_: type[Struct]) -> pd.DataFrame:
@@ -37,10 +37,10 @@ def data_frame(rows: Sequence[Mapping[str, Any]], type_: type[Struct]) -> pd.Dat
     """
     import pandas as pd
 
-    columns = {
-        "_".join(path): pd.Series([convert(_value(row, path)) for row in rows], dtype=dtype)
-        for path, (dtype, convert) in _columns(type_)
-    }
+    columns = {}
+    for path, (dtype, convert) in _columns(type_):
+        values = [convert(_value(row, path)) for row in rows]
+        columns["_".join(path)] = pd.Series(values, dtype=dtype)
     return pd.DataFrame(columns)
 
 
@@ -52,8 +52,8 @@ def _columns(
 ) -> Iterator[tuple[tuple[str, ...], _Column]]:
     """Yield the path of each column in a row, and its type."""
     for field in getattr(types.type_info(type_), "fields", ()):
-        kinds = getattr(field.type, "types", (field.type,))  # those of a union
-        kind = next(kind for kind in kinds if not isinstance(kind, types.NoneType))
+        alternatives = getattr(field.type, "types", (field.type,))  # those of a union
+        kind = next(kind for kind in alternatives if not isinstance(kind, types.NoneType))
         path = (*above, field.name)
         if isinstance(kind, types.StructType):
             yield from _columns(kind.cls, path)
@@ -62,13 +62,18 @@ def _columns(
 
 
 def _value(row: Any, path: Sequence[str]) -> Any:
+    value = row
     for name in path:
-        row = None if row is None else row[name]
-    return row
+        if value is None:
+            return None
+        value = value[name]
+    return value
 
 
 def _integer(value: int | None) -> int | None:
-    return None if value is None or abs(value) >= _LARGEST else value
+    if value is None or abs(value) >= _LARGEST:
+        return None
+    return value
 
 
 def _plain(value: Any) -> Any:

@@ -106,7 +106,7 @@ class ReferencePoint(Struct, frozen=True):
         return cls(name, batch_size, (), mean, stdev, 2 * runs, runs)
 
 
-class Comparison(Struct, frozen=True):
+class RcpComparison(Struct, frozen=True):
     """The reference point that sets of one batch size are compared with, measured or interpolated.
 
     ``message`` is what the official checker says of a set that passes. ``point`` is None where sets
@@ -149,13 +149,12 @@ def reference_points(
     3) is the number of runs that a submission needs, ``drop`` how many are dropped at either end.
     Source: ``rcp_checker/<usage>_<ruleset>/rcps_<benchmark>.json`` of the installed mlperf-logging.
     """
-    records = _records(usage, ruleset, benchmark)
-    return by_size(
-        ReferencePoint.from_runs(
-            name, record["BS"], record.get(_IN_SAMPLES) or record[_IN_EPOCHS], runs=runs, drop=drop
-        )
-        for name, record in records.items()
-    )
+    points = []
+    for name, record in _records(usage, ruleset, benchmark).items():
+        to_converge = record.get(_IN_SAMPLES) or record[_IN_EPOCHS]
+        size = record["BS"]
+        points.append(ReferencePoint.from_runs(name, size, to_converge, runs=runs, drop=drop))
+    return by_size(points)
 
 
 def by_size(points: Iterable[ReferencePoint]) -> tuple[ReferencePoint, ...]:
@@ -177,7 +176,9 @@ def reference_hyperparameters(
 @cache
 def _records(usage: str, ruleset: str, benchmark: str) -> _Records:
     file = official_folder() / f"rcp_checker/{usage}_{ruleset}/rcps_{benchmark}.json"
-    return msgspec.json.decode(file.read_bytes(), type=_Records) if file.is_file() else {}
+    if not file.is_file():
+        return {}
+    return msgspec.json.decode(file.read_bytes(), type=_Records)
 
 
 def prune(points: Sequence[ReferencePoint]) -> tuple[ReferencePoint, ...]:
@@ -231,11 +232,13 @@ def judge(
     point = comparison.point
     message = comparison.message
     minimum = point.minimum - allowance
-    factor = divide(point.mean, mean)
     passes = reaches(mean, point.mean, minimum)
+    if message == SMALLER and not passes:
+        message = MISSING + str(batch_size)
+    factor = divide(point.mean, mean)
     return RcpResult(
         official_pass=passes,
-        message=MISSING + str(batch_size) if message == SMALLER and not passes else message,
+        message=message,
         batch_size=batch_size,
         normalization=1.0 if factor < 1 else factor,
         mean=mean,
@@ -246,22 +249,26 @@ def judge(
     )
 
 
-def comparison_at(points: Sequence[ReferencePoint], batch_size: float, *, runs: int) -> Comparison:
+def comparison_at(
+    points: Sequence[ReferencePoint], batch_size: float, *, runs: int
+) -> RcpComparison:
     """Return what sets of a batch size are compared with: a point, or the line between two.
 
     ``points`` are those of ``prune`` for the package checker's test. A batch size below all points
     is compared with the smallest, one above all with none.
     """
-    low = max((p for p in points if p.batch_size <= batch_size), key=_BY_SIZE, default=None)
-    high = min((p for p in points if p.batch_size >= batch_size), key=_BY_SIZE, default=None)
+    below = [point for point in points if point.batch_size <= batch_size]
+    above = [point for point in points if point.batch_size >= batch_size]
+    low = max(below, key=_BY_SIZE, default=None)
+    high = min(above, key=_BY_SIZE, default=None)
     if high is None:
-        return Comparison(MISSING + str(batch_size) if low else NO_POINTS)
+        return RcpComparison(MISSING + str(batch_size) if low else NO_POINTS)
     if low is None:
-        return Comparison(SMALLER, high, (high.name,))
+        return RcpComparison(SMALLER, high, (high.name,))
     if low.batch_size == high.batch_size:
-        return Comparison(FOUND, low, (low.name,))
+        return RcpComparison(FOUND, low, (low.name,))
     point = ReferencePoint.between(low, high, batch_size, runs=runs)
-    return Comparison(INTERPOLATED, point, (low.name, high.name))
+    return RcpComparison(INTERPOLATED, point, (low.name, high.name))
 
 
 def is_too_large(values: Sequence[float]) -> bool:
@@ -292,7 +299,9 @@ def student_tail(t: float, df: int) -> float:
         term *= square * (k - 1) / k
         total += term
     within = math.sin(angle) * total
-    return (1 - (2 / math.pi * (angle + within) if odd else within)) / 2
+    if odd:
+        within = 2 / math.pi * (angle + within)
+    return (1 - within) / 2
 
 
 def reaches(mean: float, reference: float, minimum: float) -> bool:
@@ -315,7 +324,10 @@ def _smallest_acceptable(mean: float, stdev: float, count: int, runs: int) -> fl
     while high - low > TOLERANCE:
         middle = (low + high) / 2
         is_acceptable = (mean - middle) / error < _critical(count + kept - 2)
-        low, high = (low, middle) if is_acceptable else (middle, high)
+        if is_acceptable:
+            high = middle
+        else:
+            low = middle
     return (low + high) / 2
 
 
@@ -327,8 +339,13 @@ def _critical(df: int) -> float:
     """
     low = 0.0
     high = 8.0
-    while low < (middle := (low + high) / 2) < high:
-        low, high = (middle, high) if student_tail(middle, df) > ALPHA else (low, middle)
+    middle = (low + high) / 2
+    while low < middle < high:
+        if student_tail(middle, df) > ALPHA:
+            low = middle
+        else:
+            high = middle
+        middle = (low + high) / 2
     return high
 
 
@@ -352,8 +369,9 @@ def _pairwise_sum(values: Sequence[float]) -> float:
     lanes = [0.0] * 8
     for start in range(0, whole, 8):
         lanes = list(map(add, lanes, values[start : start + 8]))
-    a, b, c, d, e, f, g, h = lanes
-    return reduce(add, values[whole:], ((a + b) + (c + d)) + ((e + f) + (g + h)))
+    while len(lanes) > 1:  # neighbours are added, until one sum is left
+        lanes = list(map(add, lanes[::2], lanes[1::2]))
+    return reduce(add, values[whole:], lanes[0])
 
 
 def _on_line(size: float, low: ReferencePoint, high: ReferencePoint) -> tuple[float, float]:
@@ -361,7 +379,8 @@ def _on_line(size: float, low: ReferencePoint, high: ReferencePoint) -> tuple[fl
     width = high.batch_size - low.batch_size
     along = size - low.batch_size
     mean = (high.mean - low.mean) / width * along + low.mean
-    return mean, (high.stdev - low.stdev) / width * along + low.stdev
+    stdev = (high.stdev - low.stdev) / width * along + low.stdev
+    return mean, stdev
 
 
 def divide(dividend: float, divisor: float) -> float:
@@ -424,15 +443,7 @@ def explain(result: RcpResult, points: Sequence[ReferencePoint]) -> str:
     if minimum is None or reference is None or mean is None or math.isnan(mean):
         return f"{result.message}: convergence was not compared with the reference."
     accepted = reaches(mean, reference, minimum)
-    place = f"at batch size {_number(result.batch_size)}"
-    reason = no_limit_reason(result, points)
-    if reason:
-        compared = f", with {NO_LIMIT} {place}: {reason}"
-    else:
-        margin = margin_percent(result)
-        shown = "" if margin is None else f": RCP margin {margin_in_words(margin)}"
-        shown = ", which is in another unit" if _is_odd(result) else shown
-        compared = f"{',' if accepted else '; expected'} at least {_number(minimum)} {place}{shown}"
+    compared = _compared_in_words(result, minimum, points, accepted=accepted)
     source = "interpolated between" if result.interpolated else "from"
     basis = f"reference mean {_number(reference)}, {source} {' and '.join(result.points)}"
     sentence = f"The mean to converge is {_number(mean)}{compared} ({basis})."
@@ -441,9 +452,29 @@ def explain(result: RcpResult, points: Sequence[ReferencePoint]) -> str:
     return f"{sentence} Normalisation multiplies the score by {result.normalization:.4f}."
 
 
+def _compared_in_words(
+    result: RcpResult, minimum: float, points: Sequence[ReferencePoint], *, accepted: bool
+) -> str:
+    """Return how a mean compares with the smallest acceptable one, after a number."""
+    place = f"at batch size {_number(result.batch_size)}"
+    reason = no_limit_reason(result, points)
+    if reason:
+        return f", with {NO_LIMIT} {place}: {reason}"
+    margin = margin_percent(result)
+    remark = ""
+    if _is_odd(result):
+        remark = ", which is in another unit"
+    elif margin is not None:
+        remark = f": RCP margin {margin_in_words(margin)}"
+    expected = "," if accepted else "; expected"
+    return f"{expected} at least {_number(minimum)} {place}{remark}"
+
+
 def margin_in_words(margin: float) -> str:
     """Return a margin in percent with its sign: ``+3.2 %``, ``+175 %``."""
-    return f"{margin:+,.0f} %" if abs(margin) >= _WHOLE else f"{margin:+.1f} %"
+    if abs(margin) >= _WHOLE:
+        return f"{margin:+,.0f} %"
+    return f"{margin:+.1f} %"
 
 
 def _is_odd(result: RcpResult) -> bool:
@@ -504,10 +535,11 @@ def changed_points(
     if not now or (old and not was):
         return
     for batch_size in sorted(was.keys() | now.keys()):
-        one = was.get(batch_size)
-        other = now.get(batch_size)
-        if not (one and other and one.to_converge == other.to_converge):
-            yield PointChange(new.name, new.unit, batch_size, _summary(one), _summary(other))
+        earlier = was.get(batch_size)
+        later = now.get(batch_size)
+        if earlier and later and earlier.to_converge == later.to_converge:
+            continue
+        yield PointChange(new.name, new.unit, batch_size, _summary(earlier), _summary(later))
 
 
 def _points(round_: Round, benchmark: Benchmark) -> Mapping[float, ReferencePoint]:
@@ -518,4 +550,6 @@ def _points(round_: Round, benchmark: Benchmark) -> Mapping[float, ReferencePoin
 
 
 def _summary(point: ReferencePoint | None) -> ReferenceRuns | None:
-    return ReferenceRuns(len(point.to_converge), point.mean) if point else None
+    if point is None:
+        return None
+    return ReferenceRuns(len(point.to_converge), point.mean)

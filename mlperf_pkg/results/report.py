@@ -227,7 +227,9 @@ def as_json(value: Any, depth: int = MAX_DEPTH) -> Any:
         if isinstance(value, Finding):
             fields["message"] = as_json(value.text)
             fields["places"] = as_json(value.occurrences, depth - 1)
-        return {"format": FORMAT, **fields} if isinstance(value, Report) else fields
+        if isinstance(value, Report):
+            return {"format": FORMAT, **fields}
+        return fields
     if isinstance(value, dict):
         return {_scalar(str(name)): as_json(item, depth - 1) for name, item in value.items()}
     if isinstance(value, list | tuple):

@@ -51,7 +51,9 @@ def olympic_mean(minutes: Sequence[float], drop: int, already_dropped: int = 0) 
     and that count among the largest. The order of ``minutes`` does not matter, to the last bit.
     """
     kept = sorted(minutes)[drop : len(minutes) - drop + already_dropped]
-    return sum(kept) / len(kept) if kept else None
+    if not kept:
+        return None
+    return sum(kept) / len(kept)
 
 
 def score(runs: Sequence[RunTime], drop: int, required: int) -> Score:
@@ -62,22 +64,45 @@ def score(runs: Sequence[RunTime], drop: int, required: int) -> Score:
     is not ``required``, the rule is the same, and the reason says so (training_rules.adoc,
     Benchmark Results).
     """
-    not_timed = (run for run in runs if not run.converged or run.minutes is None)
-    failed = tuple(sorted((r.path, NO_TIME if r.converged else NOT_CONVERGED) for r in not_timed))
+    failed = _failed(runs)
     if len(failed) > drop:
         reason = f"{len(failed)} runs did not converge or have no time-to-train; at most {drop} may"
         return Score(None, failed, reason)
-    timed = sorted((r.minutes, r.path) for r in runs if r.converged and r.minutes is not None)
+    timed = _timed(runs)
     mean = olympic_mean([minutes for minutes, _ in timed], drop, len(failed))
     if mean is None:
         reason = f"{len(runs)} of {required} runs: none is left after dropping {drop} + {drop}"
         return Score(None, failed, reason)
-    fast = tuple((path, FASTEST) for _, path in timed[:drop])
-    slow = tuple((path, SLOWEST) for _, path in timed[len(runs) - drop :])
-    note = f"only {len(runs)} of {required} runs" if len(runs) < required else ""
-    if len(runs) > required:
-        note = f"{len(runs)} runs, {required} required"
-    return Score(mean, fast + slow + failed, note)
+    fast = [(path, FASTEST) for _, path in timed[:drop]]
+    slow = [(path, SLOWEST) for _, path in timed[len(runs) - drop :]]
+    return Score(mean, (*fast, *slow, *failed), _unusual_number(len(runs), required))
+
+
+def _failed(runs: Sequence[RunTime]) -> tuple[tuple[str, str], ...]:
+    """Return the paths of the runs that do not count, each with the reason."""
+    failed = []
+    for run in runs:
+        if not run.converged:
+            failed.append((run.path, NOT_CONVERGED))
+        elif run.minutes is None:
+            failed.append((run.path, NO_TIME))
+    return tuple(sorted(failed))
+
+
+def _timed(runs: Sequence[RunTime]) -> list[tuple[float, str]]:
+    """Return the minutes and paths of the other runs, the fastest first."""
+    return sorted(
+        (run.minutes, run.path) for run in runs if run.converged and run.minutes is not None
+    )
+
+
+def _unusual_number(runs: int, required: int) -> str:
+    """Say that there are fewer or more runs than required; empty if neither."""
+    if runs < required:
+        return f"only {runs} of {required} runs"
+    if runs > required:
+        return f"{runs} runs, {required} required"
+    return ""
 
 
 def weak_score(
@@ -117,7 +142,7 @@ class Window(Struct, frozen=True):
         return math.isfinite(self.minutes)
 
 
-class Choice(Struct, frozen=True):
+class RunChoice(Struct, frozen=True):
     """All windows by their first run, the ``median`` of their minutes, and the ``chosen`` one.
 
     ``chosen`` is None where the result is invalid or there are too few runs; ``reason`` then says
@@ -135,7 +160,7 @@ class Selection(Struct, frozen=True):
     """The ``runs`` of a result set by start, the choice among them, and the ``chosen`` runs."""
 
     runs: tuple[Run, ...]
-    choice: Choice
+    choice: RunChoice
     chosen: tuple[Run, ...]
 
 
@@ -148,7 +173,8 @@ def select(runs: Sequence[Run], rules: Runs) -> Selection:
     times = [RunTime(run.path, run.minutes, run.converged) for run in ordered]
     choice = choose(times, rules.required, rules.drop)
     window = choice.chosen
-    return Selection(ordered, choice, ordered[window.first : window.last + 1] if window else ())
+    chosen = ordered[window.first : window.last + 1] if window else ()
+    return Selection(ordered, choice, chosen)
 
 
 def start_order(run: Run) -> tuple[bool, float, str]:
@@ -156,7 +182,7 @@ def start_order(run: Run) -> tuple[bool, float, str]:
     return (run.start_ms is None, run.start_ms or 0.0, run.path)
 
 
-def choose(runs: Sequence[RunTime], required: int, drop: int) -> Choice:
+def choose(runs: Sequence[RunTime], required: int, drop: int) -> RunChoice:
     """Choose the window to submit; ``runs`` are in their objective order.
 
     In substance, training_rules.adoc, Benchmark Results, says: a submitter may make M > N runs of a
@@ -177,23 +203,27 @@ def choose(runs: Sequence[RunTime], required: int, drop: int) -> Choice:
       last. Runs may overlap: their start orders them.
     """
     if len(runs) < required:
-        return Choice((), None, None, f"only {len(runs)} of {required} runs")
+        return RunChoice((), None, None, f"only {len(runs)} of {required} runs")
     starts = range(len(runs) - required + 1)
     windows = tuple(_window(runs, first, required, drop) for first in starts)
     ranked = sorted(windows, key=lambda window: (window.minutes, window.first))
     lower = ranked[(len(ranked) - 1) // 2]
     upper = ranked[len(ranked) // 2]
     if not upper.valid:
-        invalid = sum(not window.valid for window in windows)
-        reason = f"the median is infinite: {invalid} of {len(windows)} windows have no result"
-        return Choice(windows, math.inf, None, upper.reason if len(windows) == 1 else reason)
+        reason = upper.reason
+        if len(windows) > 1:
+            invalid = sum(not window.valid for window in windows)
+            reason = f"the median is infinite: {invalid} of {len(windows)} windows have no result"
+        return RunChoice(windows, math.inf, None, reason)
     median = lower.minutes / 2 + upper.minutes / 2
     chosen = next(window for window in windows if window.minutes == upper.minutes)
-    tie = (
-        f"runs {lower.first + 1} to {lower.last + 1} are equally close to the median;"
-        " the slower window is taken"
-    )
-    return Choice(windows, median, chosen, "" if lower.minutes == chosen.minutes else tie)
+    tie = ""
+    if lower.minutes != chosen.minutes:
+        tie = (
+            f"runs {lower.first + 1} to {lower.last + 1} are equally close to the median;"
+            " the slower window is taken"
+        )
+    return RunChoice(windows, median, chosen, tie)
 
 
 def _window(runs: Sequence[RunTime], first: int, required: int, drop: int) -> Window:

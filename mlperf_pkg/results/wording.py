@@ -15,7 +15,7 @@ VERDICTS = {Verdict.PASS: "pass", Verdict.FAIL: "FAIL", Verdict.NOT_CHECKED: "no
 
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun: ``1 error``, ``2 errors``."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 UNCHANGED = "unchanged"
@@ -29,7 +29,9 @@ def change(before: float, now: float) -> str:
     if now >= 2 * before:
         return f"{now / before:.3g} times as long"
     percent = round(100 * (max(before, now) / min(before, now) - 1))
-    return f"{percent} % {'faster' if now < before else 'slower'}" if percent else UNCHANGED
+    if not percent:
+        return UNCHANGED
+    return f"{percent} % faster" if now < before else f"{percent} % slower"
 
 
 def edition(usage: str, round_: str | None) -> str:
@@ -40,13 +42,18 @@ def edition(usage: str, round_: str | None) -> str:
 
 def enumerated(texts: Sequence[str]) -> str:
     """Return strings as a list in a sentence: ``a, b and c``."""
-    return " and ".join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))
+    if len(texts) <= 1:
+        return "".join(texts)
+    return f"{', '.join(texts[:-1])} and {texts[-1]}"
 
 
 def shortened(texts: Sequence[str], most: int) -> str:
     """Return the first strings and the number of the others: ``a, b and 3 more``."""
+    text = ", ".join(texts[:most])
     rest = len(texts) - most
-    return ", ".join(texts[:most]) + (f" and {rest} more" if rest > 0 else "")
+    if rest <= 0:
+        return text
+    return f"{text} and {rest} more"
 
 
 def minutes(value: float | None) -> str:
@@ -62,13 +69,16 @@ def minutes(value: float | None) -> str:
 
 def benchmark(row: ResultSetRow) -> str:
     """Return the benchmark of a set, with ``(weak)`` for weak scaling (HPC)."""
-    return f"{row.benchmark} (weak)" if row.scaling == "weak" else row.benchmark
+    if row.scaling == "weak":
+        return f"{row.benchmark} (weak)"
+    return row.benchmark
 
 
 def runs(row: ResultSetRow) -> str:
     """Return the number of runs, and of runs required if the rules are known: ``10/10``."""
-    required = "" if row.runs_required is None else f"/{row.runs_required}"
-    return f"{row.runs_found}{required}"
+    if row.runs_required is None:
+        return str(row.runs_found)
+    return f"{row.runs_found}/{row.runs_required}"
 
 
 def outcome(run: RunRow) -> str:
@@ -76,7 +86,9 @@ def outcome(run: RunRow) -> str:
     status = run.status or "no run_stop"
     if run.dropped in (NOT_CONVERGED, NO_TIME) and status != SUCCESS:
         return f"{status}, dropped"
-    return status if run.dropped is None else f"{status}, {run.dropped}"
+    if run.dropped is None:
+        return status
+    return f"{status}, {run.dropped}"
 
 
 def severity(finding: Finding) -> str:
@@ -98,12 +110,16 @@ def rcp_state(row: ResultSetRow) -> str | None:
 def rcp(row: ResultSetRow) -> str:
     """Return the RCP test and its margin: ``pass +3.2 %``, ``FAIL``, ``too few runs`` and so on."""
     state = rcp_state(row)
-    if state is None or row.rcp is None:
-        return NOTHING if state is None else VERDICTS[Verdict.NOT_CHECKED]
+    if state is None:
+        return NOTHING
+    if row.rcp is None:
+        return VERDICTS[Verdict.NOT_CHECKED]
     if row.rcp.mean is not None and math.isnan(row.rcp.mean):
         return "too few runs"
     word = "FAIL" if state == "fail" else state
     if row.rcp.no_limit_reason:
         return f"{word}, no limit"
     margin = row.rcp.margin_percent
-    return word if margin is None else f"{word} {margin_in_words(margin)}"
+    if margin is None:
+        return word
+    return f"{word} {margin_in_words(margin)}"

@@ -145,20 +145,24 @@ class ConvergenceReader:
 
     def _stop(self, *, success: bool) -> None:
         self._converged = success
-        if success and self._benchmark == "stable_diffusion":
-            passing = [
-                step
-                for step, scores in self._scores.items()
-                if scores["FID"] <= _FID_LIMIT and scores["CLIP"] >= _CLIP_LIMIT
-            ]
-            if not passing:
-                raise ValueError("no evaluation reaches the target")
-            self._position = min(passing)
+        if not success:
+            return
+        if self._benchmark == "stable_diffusion":
+            self._position = self._first_passing_step()
             self._is_epoch = False
-        if success:
-            if self._position is UNSET:
-                raise ValueError("no evaluation before run_stop")
-            self._reached = round(self._position, 3) if self._is_epoch else self._position
+        if self._position is UNSET:
+            raise ValueError("no evaluation before run_stop")
+        self._reached = round(self._position, 3) if self._is_epoch else self._position
+
+    def _first_passing_step(self) -> Any:
+        passing = [
+            step
+            for step, scores in self._scores.items()
+            if scores["FID"] <= _FID_LIMIT and scores["CLIP"] >= _CLIP_LIMIT
+        ]
+        if not passing:
+            raise ValueError("no evaluation reaches the target")
+        return min(passing)
 
 
 class _Fields:
@@ -181,7 +185,8 @@ def reason_of(error: Exception) -> str:
     """
     match error:
         case KeyError(args=[key]):
-            words = f"{key if isinstance(key, str) else shown(key)} is missing"
+            name = key if isinstance(key, str) else shown(key)
+            words = f"{name} is missing"
         case json.JSONDecodeError():
             words = f"a line is not JSON: {error.msg}"
         case NoAnswerError():

@@ -41,12 +41,16 @@ def evaluation_of(record: Record, rules: Benchmark | None, line: int) -> Evaluat
 
     None if the record does not say how far the run had trained.
     """
-    position = position_of(record, rules)
-    if position is None:
+    place = position_of(record, rules)
+    if place is None:
         return None
-    numbers = ((name, _measured(value)) for name, value in _metrics(record, rules))
-    values = {name: number for name, number in numbers if number is not None}
-    return Evaluation(record.key, float(record.time_ms), line, *position, values)
+    position, unit = place
+    values = {}
+    for name, value in _metrics(record, rules):
+        number = _measured(value)
+        if number is not None:
+            values[name] = number
+    return Evaluation(record.key, float(record.time_ms), line, position, unit, values)
 
 
 def position_of(record: Record, rules: Benchmark | None) -> tuple[float, str] | None:
@@ -55,9 +59,10 @@ def position_of(record: Record, rules: Benchmark | None) -> tuple[float, str] | 
     Many logs hold several counts. The one that the rules count convergence by comes first; then
     ``samples_count``, ``epoch_num`` and ``step_num``. The first that is a number counts.
     """
-    own = {rules.counted_by: rules.unit} if rules else {}
     metadata = _metadata(record)
-    for name, unit in {**own, **POSITION_UNITS, **own}.items():
+    if rules and _measured(metadata.get(rules.counted_by)) is not None:
+        return metadata[rules.counted_by], rules.unit
+    for name, unit in POSITION_UNITS.items():
         if _measured(metadata.get(name)) is not None:
             return metadata[name], unit
     return None
@@ -78,7 +83,9 @@ def _metadata(record: Record) -> Mapping[str, Any]:
 
 def _measured(value: Any) -> float | None:
     number = to_finite(value)
-    return number if number is not None and abs(number) < _LARGEST else None
+    if number is None or abs(number) >= _LARGEST:
+        return None
+    return number
 
 
 # ---- the curve of a run, for charts and tables: nothing is judged here -------------------
@@ -99,7 +106,7 @@ _PHASES = {"init": Phase.INIT, "epoch": Phase.EPOCH, "block": Phase.BLOCK, "eval
 _EDGES = {f"{name}_{edge}" for name in _PHASES for edge in ("start", "stop")}
 
 
-class Span(Struct, frozen=True):
+class PhaseSpan(Struct, frozen=True):
     """A phase of a run, in minutes from its start; initialisation is before it."""
 
     phase: Phase
@@ -111,7 +118,7 @@ class Curve(Struct, frozen=True):
     """The evaluations of one run in the order of its log, and its phases in that of their ends."""
 
     evaluations: tuple[Evaluation, ...] = ()
-    spans: tuple[Span, ...] = ()
+    spans: tuple[PhaseSpan, ...] = ()
 
 
 def goal(target: Mapping[str, Any]) -> float | None:
@@ -166,18 +173,21 @@ class CurveReader:
         if self._start_ms is None:
             return Curve()
         has_epochs = any(phase is Phase.EPOCH for phase, *_ in self._intervals)
-        zero_ms = self._start_ms
-        spans = [
-            Span(phase, (start_ms - zero_ms) / MS_PER_MINUTE, (stop_ms - zero_ms) / MS_PER_MINUTE)
-            for phase, start_ms, stop_ms in self._intervals
-            if not (has_epochs and phase is Phase.BLOCK)
-        ]
-        finite = (span for span in spans if isfinite(span.start) and isfinite(span.stop))
-        return Curve(tuple(self._evaluations), tuple(finite))
+        spans = []
+        for phase, start_ms, stop_ms in self._intervals:
+            if has_epochs and phase is Phase.BLOCK:
+                continue
+            start = (start_ms - self._start_ms) / MS_PER_MINUTE
+            stop = (stop_ms - self._start_ms) / MS_PER_MINUTE
+            if isfinite(start) and isfinite(stop):
+                spans.append(PhaseSpan(phase, start, stop))
+        return Curve(tuple(self._evaluations), tuple(spans))
 
     def _edge(self, record: Record) -> None:
         name, _, edge = record.key.partition("_")
         if edge == "start":
             self._began_ms.setdefault(name, float(record.time_ms))
-        elif (start_ms := self._began_ms.pop(name, None)) is not None:
+            return
+        start_ms = self._began_ms.pop(name, None)
+        if start_ms is not None:
             self._intervals.append((_PHASES[name], start_ms, float(record.time_ms)))

@@ -41,7 +41,9 @@ class LogFile(msgspec.Struct, frozen=True):
     @property
     def choice(self) -> RoundChoice | None:
         """The round, None where it is inferred from the log."""
-        return RoundChoice(self.round, self.round_reason, self.sureness) if self.round else None
+        if not self.round:
+            return None
+        return RoundChoice(self.round, self.round_reason, self.sureness)
 
 
 class Run(msgspec.Struct, frozen=True):
@@ -216,7 +218,8 @@ def _text(values: Mapping[str, Any], key: str) -> str:
 
 def _first_values(log: LogFile, head: Block | None, keys: Sequence[str]) -> dict[str, Any]:
     if head and all(key in head.indexes for key in keys):
-        return dict(zip(keys, head.values([head.indexes[key][0] for key in keys]), strict=True))
+        values = head.values([head.indexes[key][0] for key in keys])
+        return dict(zip(keys, values, strict=True))
     with log.source.open() as stream:
         return first_values(stream, keys)
 
@@ -229,7 +232,8 @@ def _time_ms(log: LogFile, head: Block | None) -> float:
         if time_ms:
             return time_ms
     with log.source.open() as stream:
-        return next(filter(None, (record.time_ms for record in records_with(stream))), 0.0)
+        times = (record.time_ms for record in records_with(stream))
+        return next(filter(None, times), 0.0)
 
 
 def rules_of(identity: Identity) -> Benchmark | None:

@@ -85,12 +85,14 @@ _KEYS = frozenset({_START, _READING, _STOP, _EFFICIENCY, _ESTIMATE})
 
 def read_power_log(file: PowerFile) -> PowerLog:
     """Read one measurement; the summarizer crashes on a file that cannot be opened."""
+    watts = None
     try:
         samples, crash = _read(file)
     except OSError as error:
         samples = defaultdict(list)
         crash = f"it cannot be read: {error.strerror}"
-    watts, crash = (None, crash) if crash else _watts(samples, switch=file.switch)
+    if crash is None:
+        watts, crash = _watts(samples, switch=file.switch)
     times = sorted(_times(samples, _READING))
     gaps = list(map(sub, times[1:], times))
     return PowerLog(
@@ -117,12 +119,13 @@ def _impossible(samples: _Samples, watts: str) -> tuple[str, Any] | None:
     """
     # Of a thousand values, few are left for the functions.
     unusual = [s for s in samples[watts] if type(s.value) is not float or not 0 <= s.value < inf]
-    texts = []
+    text = None
     for sample in sorted(unusual + samples[_EFFICIENCY], key=attrgetter("number")):
         if not is_possible(sample.key, sample.value):
             return sample.key, sample.value
-        texts += [sample] if isinstance(sample.value, str) else []
-    return (texts[0].key, texts[0].value) if texts else None
+        if text is None and isinstance(sample.value, str):
+            text = (sample.key, sample.value)
+    return text
 
 
 def is_possible(key: str, value: Any) -> bool:
@@ -131,13 +134,20 @@ def is_possible(key: str, value: Any) -> bool:
         number = to_finite(float(value) if isinstance(value, str) else value)
     except ValueError:
         return False
-    return number is not None and (0 < number <= 1 if key == _EFFICIENCY else number >= 0)
+    if number is None:
+        return False
+    if key == _EFFICIENCY:
+        return 0 < number <= 1
+    return number >= 0
 
 
 def _missing(gaps: Sequence[float]) -> float:
+    """Return the share of samples that are missing, or of the time without one."""
+    if not any(gaps):
+        return 0.0
     few_ms = sum(gaps) - len(gaps) * MAX_GAP_MS
     without_ms = sum(max(gap - MAX_GAP_MS - _ROUNDED_MS, 0) for gap in gaps)
-    return max(few_ms, without_ms) / sum(gaps) if any(gaps) else 0.0
+    return max(few_ms, without_ms) / sum(gaps)
 
 
 def _times(samples: _Samples, key: str) -> list[float]:
@@ -171,8 +181,9 @@ def joules(logs: Iterable[PowerLog], milliseconds: float) -> float:
 def _watts(samples: _Samples, *, switch: bool) -> tuple[float | None, str | None]:
     """Return the mean power, or why the official summarizer crashes."""
     in_order = sorted(chain.from_iterable(samples.values()), key=attrgetter("number"))
+    mean_of = _of_switch if switch else _of_node
     try:
-        return float(_of_switch(in_order) if switch else _of_node(in_order)), None
+        return float(mean_of(in_order)), None
     except Exception as error:  # noqa: BLE001 - the official summarizer crashes
         return None, reason_of(error)
 
@@ -185,7 +196,8 @@ def _of_node(samples: Sequence[_Sample]) -> float:
     """
     start: float | None = None
     stop: float | None = None
-    previous = last = 0.0
+    previous = 0.0
+    last = 0.0
     total: Any = 0
     efficiency: Any = 1.0
     for sample in sorted(samples, key=attrgetter("time_ms")):
@@ -194,7 +206,8 @@ def _of_node(samples: Sequence[_Sample]) -> float:
         if key == _READING:
             if stop is None and start is not None:
                 total += sample.value * (time - previous)
-                previous, last = time, time if time > last else last  # max() takes thrice as long
+                previous = time
+                last = time if time > last else last  # max() takes thrice as long
         elif key == _START:
             start = previous = time
         elif key == _STOP:
@@ -203,7 +216,9 @@ def _of_node(samples: Sequence[_Sample]) -> float:
             efficiency = sample.value
     if start is None:
         raise ValueError("it has no power_measurement_start")
-    return float(efficiency * total * 1.0) / ((last if stop is None else stop) - start)
+    if stop is None:
+        stop = last
+    return float(efficiency * total * 1.0) / (stop - start)
 
 
 def _of_switch(samples: Sequence[_Sample]) -> float:

@@ -36,12 +36,12 @@ def described(seen: Seen) -> dict[str, str]:
 
     It is empty where it is not a string.
     """
-    first = {key: bounded(seen[key].first) if key in seen else "" for key in SUBMISSION_KEYS}
-    # Equal strings of several runs are sent to another process once if they are one object.
-    return {
-        key.removeprefix("submission_"): intern(value) if type(value) is str else ""
-        for key, value in first.items()
-    }
+    texts = {}
+    for key in SUBMISSION_KEYS:
+        value = bounded(seen[key].first) if key in seen else ""
+        # Equal strings of several runs are sent to another process once if they are one object.
+        texts[key.removeprefix("submission_")] = intern(value) if type(value) is str else ""
+    return texts
 
 
 class DistinctValues:
@@ -66,7 +66,9 @@ class DistinctValues:
 def as_count(value: Any) -> str:
     """Return a value as JSON; a whole number is the same as text or as a double."""
     number = to_finite(read_number(value))
-    return shown(value if number is None or not number.is_integer() else int(number))
+    if number is None or not number.is_integer():
+        return shown(value)
+    return shown(int(number))
 
 
 # ---- time-to-train -----------------------------------------------------------------------
@@ -93,7 +95,8 @@ class Clock(msgspec.Struct, eq=False):
         if len(self.official) < len(CLOCK_KEYS):
             self.official[record.key] = time_ms
         if record.key == "run_start":
-            self.start_ms = time_ms if self.start_ms is None else self.start_ms
+            if self.start_ms is None:
+                self.start_ms = time_ms
         elif self.start_ms is not None and self.stop_ms is None:
             self.stop_ms = time_ms
             self.stop_number = number
@@ -112,7 +115,9 @@ class Clock(msgspec.Struct, eq=False):
         if self.start_ms is None or self.stop_ms is None:
             return None
         elapsed_ms = self.stop_ms - self.start_ms
-        return elapsed_ms / 60 / 1000 if 0 <= elapsed_ms < math.inf else None
+        if not 0 <= elapsed_ms < math.inf:
+            return None
+        return elapsed_ms / 60 / 1000
 
     @property
     def official_span_ms(self) -> tuple[float, float] | None:
@@ -138,14 +143,18 @@ class EvaluationTimes:
         """Take the next records: starts and ends."""
         starts, stops = (block.indexes.get(key, []) for key in _EVALUATION)
         indexes = sorted((*starts, *stops))
-        times = block.times(indexes) if indexes else []
+        if not indexes:
+            return
+        times = block.times(indexes)
         if self._start is None and times == sorted(times):  # nearly always, and fast
-            self._start = times[-1] if times and indexes[-1] in starts[-1:] else None
+            if indexes[-1] in starts[-1:]:
+                self._start = times[-1]
             return
         opened = set(starts)
         for index, time_ms in zip(indexes, times, strict=True):
             if index in opened:
-                self._start = time_ms if self._start is None else self._start
+                if self._start is None:
+                    self._start = time_ms
             elif self._start is not None:
                 if time_ms < self._start and not self.backwards:
                     self.backwards = block.first + index, self._start - time_ms
@@ -220,13 +229,17 @@ class InstanceScale:
     def result(self) -> int | None:
         """Return nodes times accelerators of a node, at least one; None if one is not a number."""
         nodes, accelerators = map(self._number, SCALE_KEYS)
-        return None if nodes is None or accelerators is None else nodes * max(accelerators, 1)
+        if nodes is None or accelerators is None:
+            return None
+        return nodes * max(accelerators, 1)
 
     @property
     def nodes(self) -> int | None:
         """The number of nodes; None if it is not a number, or one that no system has."""
         nodes = self._number("number_of_nodes")
-        return nodes if nodes is not None and 0 <= nodes <= _MAX_NODES else None
+        if nodes is None or not 0 <= nodes <= _MAX_NODES:
+            return None
+        return nodes
 
     def _number(self, key: str) -> int | None:
         try:
@@ -263,7 +276,9 @@ def _hyperparameters(keys: frozenset[str]) -> list[str]:
 def of_head(head: Block, followed: Set[str]) -> dict[str, str]:
     """Return the hyperparameters in the ``head`` of a log that its rules do not follow."""
     keys = sorted(filter(is_hyperparameter, head.indexes.keys() - followed))
-    values = head.values([head.indexes[key][0] for key in keys]) if keys else []
+    if not keys:
+        return {}
+    values = head.values([head.indexes[key][0] for key in keys])
     return {key: in_words(value) for key, value in zip(keys, values, strict=True)}
 
 
@@ -281,7 +296,9 @@ def in_words(value: Any) -> str:
 @lru_cache(maxsize=1024)  # the runs of a result set repeat the same numbers
 def _in_words(value: Any) -> str:
     number = to_finite(read_number(value))
-    return shown(value) if number is None else f"{number:.6g}"
+    if number is None:
+        return shown(value)
+    return f"{number:.6g}"
 
 
 # ---- tensors -----------------------------------------------------------------------------
@@ -313,12 +330,13 @@ class TensorList:
                     return ""
         self._count()
         once = Counter(expected)
-        parts = [
-            f"{names.total()} {word} ({', '.join(sorted(names)[:_SHOWN_NAMES])}...)"
-            for word, names in (("missing", once - self._counts), ("too many", self._counts - once))
-            if names
-        ]
-        parts += [f"{self._nameless} without a name"] if self._nameless else []
+        parts = []
+        for remark, names in (("missing", once - self._counts), ("too many", self._counts - once)):
+            if names:
+                examples = ", ".join(sorted(names)[:_SHOWN_NAMES])
+                parts.append(f"{names.total()} {remark} ({examples}...)")
+        if self._nameless:
+            parts.append(f"{self._nameless} without a name")
         return ", ".join(parts)
 
     def has_too_many(self, expected: Set[str]) -> bool:
@@ -374,8 +392,7 @@ class Fingerprint:
                 value = None if self._stopped else record.value
                 self._events.append((record.time_ms - self._start, value))
                 if len(self.evaluated) < _KEPT_VALUES:
-                    number = to_finite(value)
-                    self.evaluated += [number] if number is not None else _numbers(value)
+                    self.evaluated += _numbers(value)
         while len(self._events) >= _MOST_UNHASHED:
             self._update_hash()
         for key in _LOSSES:
@@ -387,17 +404,20 @@ class Fingerprint:
         self._looked_at += len(values)
         for value in values:
             if len(self.losses) < _KEPT_VALUES:
-                number = to_finite(value)
-                self.losses += [number] if number is not None else _numbers(value, "loss")
+                self.losses += _numbers(value, "loss")
 
     @property
     def digest(self) -> bytes | None:
         """The fingerprint; None for a run without an end or an evaluation."""
-        if not self._hash:
-            return self._encoded(self._events) if self._stopped and len(self._events) > 1 else None
-        if self._events:
-            self._update_hash()
-        return self._hash.digest() if self._stopped else None
+        if not self._stopped:
+            return None
+        if self._hash:
+            if self._events:
+                self._update_hash()
+            return self._hash.digest()
+        if len(self._events) <= 1:
+            return None
+        return self._encoded(self._events)
 
     def _update_hash(self) -> None:
         from hashlib import blake2b  # noqa: PLC0415 - slow to import; few runs are as long
@@ -415,10 +435,17 @@ class Fingerprint:
 
 
 def _numbers(value: Any, word: str = "") -> list[float]:
-    """Return the finite numbers in an object whose names contain a word."""
-    named = value if type(value) is dict else {}
-    names = [name for name in sorted(named) if word in name and name != "loss_scale"]
-    return [number for name in names if (number := to_finite(named[name])) is not None]
+    """Return a value that is a finite number, or those in an object whose names contain a word."""
+    if type(value) is not dict:
+        number = to_finite(value)
+        return [] if number is None else [number]
+    numbers = []
+    for name in sorted(value):
+        if word in name and name != "loss_scale":
+            number = to_finite(value[name])
+            if number is not None:
+                numbers.append(number)
+    return numbers
 
 
 # ---- metrics that are logged one by one and judged together -------------------------------
@@ -455,11 +482,12 @@ class Joiner:
         group = record.metadata[by]
         values = self._values.setdefault(group, {by: group})
         values[record.metadata[name]] = record.value
-        self._times[group] = (max(record.time_ms, self._times.get(group, (0.0, 0))[0]), number)
+        time_ms, _ = self._times.get(group, (0.0, 0))
+        self._times[group] = (max(record.time_ms, time_ms), number)
 
     def records(self) -> list[tuple[Record, int]]:
         """Return the joint records in order of first appearance, with the numbers of their last."""
-        return [
-            (Record(self.joined.key, time_ms, self._values[group], {}), number)
-            for group, (time_ms, number) in self._times.items()
-        ]
+        joint = []
+        for group, (time_ms, number) in self._times.items():
+            joint.append((Record(self.joined.key, time_ms, self._values[group], {}), number))
+        return joint

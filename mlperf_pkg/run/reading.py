@@ -54,7 +54,9 @@ def read_run(log: LogFile) -> Run:
             reading.take(block)
         reading.conclude(problem_of(stream))
     run = reading.run()
-    return _with_cause(run, log) if reading.may_have_several_runs else run
+    if reading.may_have_several_runs:
+        return _with_cause(run, log)
+    return run
 
 
 class _Reading:
@@ -74,9 +76,8 @@ class _Reading:
         self._records = 0
         self._killed = False
         self._others: dict[str, str] = {}
-        path = log.source.label
         line_of = reader.line_of
-        self._rules = RuleChecker(table_of(identity), path, findings.add, line_of)
+        self._rules = RuleChecker(table_of(identity), log.source.label, findings.add, line_of)
         self._clock = readers.Clock()
         self._fingerprint = readers.Fingerprint()
         self._evaluations = readers.EvaluationTimes()
@@ -122,10 +123,9 @@ class _Reading:
         if problem or not has_records:  # there may be records that cannot be read
             self._report_unread(problem)
             return
-        unofficial = (record.key for record in reader.unofficial)
-        keys = frozenset([key for key in unofficial if isinstance(key, str)])
-        self._killed = not self._clock.stopped and "run_stop" not in keys
-        self._rules.conclude(success=self._is_success, hidden=keys)
+        hidden = {record.key for record in reader.unofficial if isinstance(record.key, str)}
+        self._killed = not self._clock.stopped and "run_stop" not in hidden
+        self._rules.conclude(success=self._is_success, hidden=hidden)
         if reader.crash or reader.parse_errors:
             self._seeds.unreadable = self._seeds.unreadable or readers.OTHER_RECORDS
         self._check_records()
@@ -173,21 +173,28 @@ class _Reading:
 
     def _all_findings(self) -> list[Finding]:
         """Return the findings; if the file ends early, without those that this may cause."""
-        findings = list(map(self._explained, self._findings.folded()))
+        findings = self._findings.folded()
         unread = [finding for finding in findings if finding.code == "LOG113"]
         if unread:
             return unread
+        if not rules_of(self._identity):
+            findings = self._with_rounds_of_benchmark(findings)
         if self._reader.is_cut:  # the lost part may have what is missing
             return [f for f in findings if f.code in ENDINGS or not isinstance(f, Pending)]
         return findings
 
-    def _explained(self, finding: Finding) -> Finding:
-        """Add the rounds that have the benchmark to the finding that this round does not."""
+    def _with_rounds_of_benchmark(self, findings: list[Finding]) -> list[Finding]:
+        """Add the rounds that have the benchmark to the findings that this round does not."""
         identity = self._identity
-        if not finding.message.startswith(f"{BENCHMARK} is ") or rules_of(identity):
-            return finding
+        codes_of_benchmark = self._rules.codes_of(BENCHMARK)
         where = where_instead(identity.usage, identity.choice.name, identity.text(BENCHMARK))
-        return replace(finding, message=f"{finding.message}{where}")
+        explained = []
+        for finding in findings:
+            if finding.code in codes_of_benchmark:
+                explained.append(replace(finding, message=f"{finding.message}{where}"))
+            else:
+                explained.append(finding)
+        return explained
 
     @property
     def may_have_several_runs(self) -> bool:
@@ -205,7 +212,7 @@ class _Reading:
     def _is_converged(self) -> bool:
         if self._is_open:
             return self._clock.minutes is not None
-        return self._is_success and self._rules.reached is not False
+        return self._is_success and self._rules.targets.reached is not False
 
     def _report_unread(self, problem: str | None) -> None:
         """Report a log that cannot be read as one, in place of all that it therefore lacks."""
@@ -225,11 +232,7 @@ class _Reading:
             self._add("LOG110", "not an MLPerf log: it has no record that can be read", Pending)
 
     def _check_end(self) -> None:
-        if self._clock.stop_ms is not None and self._clock.minutes is None:
-            is_backwards = self._clock.stop_ms < (self._clock.start_ms or 0.0)
-            problem = "earlier than" if is_backwards else "no finite time after"
-            message = f"run_stop is {problem} run_start; expected later"
-            self._add("RUN155", message, line=self._stop_line(), basis=Basis.RULES)
+        self._check_stop()
         if not self._is_open:
             self._check_batch_size()
         if self._evaluations.backwards:
@@ -245,6 +248,16 @@ class _Reading:
         if self._records and not self._is_success:
             self._check_ending()
 
+    def _check_stop(self) -> None:
+        """Report a stop without a time-to-train."""
+        clock = self._clock
+        if clock.stop_ms is None or clock.minutes is not None:
+            return
+        is_backwards = clock.stop_ms < (clock.start_ms or 0.0)
+        problem = "earlier than" if is_backwards else "no finite time after"
+        message = f"run_stop is {problem} run_start; expected later"
+        self._add("RUN155", message, line=self._stop_line(), basis=Basis.RULES)
+
     def _check_batch_size(self) -> None:
         """Report a batch size that cannot be compared with those of the reference points."""
         for size, line in self._distinct.lines("global_batch_size").items():
@@ -254,26 +267,32 @@ class _Reading:
 
     def _check_ending(self) -> None:
         """Report a run that does not say success; in Open, any stopping criterion may be used."""
-        is_stopped = self._clock.stop_ms is not None
-        counts = self._is_converged
         code = "RUN130"
-        reason = "" if counts else ": this run did not converge"
-        number = self._rules.reached_number
+        severity = Severity.WARNING
+        basis = Basis.RULES
+        reason = ": this run did not converge"
+        hint = None
+        if self._is_converged:
+            severity = Severity.NOTE
+            basis = Basis.ADVICE
+            reason = ""
+        number = self._rules.targets.reached_number
         if number is not None and not self._is_open:
-            line = self._reader.line_of(number)
             code = "RUN140"
-            reason = f", as the target was reached on line {line}"
+            reason = f", as the target was reached on line {self._reader.line_of(number)}"
+            hint = "a fast run that is dropped changes the RCP margin"
+        is_stopped = self._clock.stop_ms is not None
         ending = "run_stop says {found}" if is_stopped else "no run_stop after run_start"
         self._add(
             code,
             f'{ending}; expected "success"{reason}',
             Finding if is_stopped else Pending,
             line=self._stop_line(),
-            severity=Severity.NOTE if counts else Severity.WARNING,
-            basis=Basis.ADVICE if counts else Basis.RULES,
+            severity=severity,
+            basis=basis,
             found=self._clock.status,
             expected="success",
-            hint="a fast run that is dropped changes the RCP margin" if code == "RUN140" else None,
+            hint=hint,
         )
 
     def _check_day(self) -> None:
@@ -284,21 +303,24 @@ class _Reading:
             return
         day = day_of(start_ms)
         last = last_day(self._identity.usage, choice.name)
-        if not _FIRST_DAY <= day <= last:
-            limit = f"{last} or earlier" if day > last else f"{_FIRST_DAY} or later"
-            self._add(
-                "RUN158",
-                "the run is dated {found:s}; expected {expected}",
-                severity=Severity.WARNING,
-                basis=Basis.RULES,
-                found=str(day),
-                expected=f"{limit} (round {choice.name})",
-            )
+        if _FIRST_DAY <= day <= last:
+            return
+        limit = f"{last} or earlier" if day > last else f"{_FIRST_DAY} or later"
+        self._add(
+            "RUN158",
+            "the run is dated {found:s}; expected {expected}",
+            severity=Severity.WARNING,
+            basis=Basis.RULES,
+            found=str(day),
+            expected=f"{limit} (round {choice.name})",
+        )
 
     def _stop_line(self) -> int | None:
         """Search the line of ``run_stop``, which takes time."""
         number = self._clock.stop_number
-        return None if number is None else self._reader.line_of(number)
+        if number is None:
+            return None
+        return self._reader.line_of(number)
 
     def _add(self, code: str, message: str, kind: type[Finding] = Finding, **more: Any) -> None:
         path = self._log.source.label
@@ -329,36 +351,54 @@ def _with_cause(run: Run, log: LogFile) -> Run:
     lines = _first_lines(log.source)
     if not lines:
         return run
-    judged = [run]
-    if log.source.size <= _MAX_BYTES:
-        parts = (Source(run.path, part) for part in _parts(log.source, lines))
-        judged = [read_run(replace(log, source=part, round=run.round)) for part in parts]
-    own = {"LOG111", *(finding.code for alone in judged for finding in alone.findings)}
-    kept = [finding for finding in run.findings if finding.code in own]
-    dropped = [finding for finding in run.findings if finding.code not in own]
-    official = any(finding.fails(Basis.OFFICIAL) for finding in dropped)
-    shown = ", ".join(map(str, lines[:_MAX_LINES])) + ", ..." * (len(lines) > _MAX_LINES)
-    cause = Finding(
+    codes_of_runs = _codes_of_runs(run, log, lines)
+    kept = [finding for finding in run.findings if finding.code in codes_of_runs]
+    dropped = [finding for finding in run.findings if finding.code not in codes_of_runs]
+    findings = in_order([*kept, _several_runs(run.path, lines, dropped)])
+    verdicts = known_verdicts(verdicts_of(findings), run.usage, run.round)
+    return replace(run, findings=findings, verdicts=verdicts)
+
+
+def _codes_of_runs(run: Run, log: LogFile, lines: list[int]) -> set[str]:
+    """Return the codes of the findings on the runs of a file, each read alone if it is not large.
+
+    ``run`` is all of them, read as one; ``lines`` are the first lines of those after the first.
+    """
+    if log.source.size > _MAX_BYTES:
+        return {"LOG111", *(finding.code for finding in run.findings)}
+    codes_of_runs = {"LOG111"}
+    for text in _texts_of_runs(log.source, lines):
+        alone = read_run(replace(log, source=Source(run.path, text), round=run.round))
+        codes_of_runs.update(finding.code for finding in alone.findings)
+    return codes_of_runs
+
+
+def _several_runs(path: str, lines: list[int], dropped: list[Finding]) -> Finding:
+    """Return the finding that a file has several runs, in place of those that were dropped."""
+    is_official = any(finding.fails(Basis.OFFICIAL) for finding in dropped)
+    places = "line " if len(lines) == 1 else "lines "
+    places += ", ".join(map(str, lines[:_MAX_LINES]))
+    if len(lines) > _MAX_LINES:
+        places += ", ..."
+    return Finding(
         code="LOG111",
         message="the file has {found} runs; expected {expected}: split it into one file per run,"
-        f" before line{'s' * (len(lines) > 1)} {shown}",
-        path=run.path,
+        f" before {places}",
+        path=path,
         line=lines[0],
-        basis=Basis.BOTH if official else Basis.RULES,
+        basis=Basis.BOTH if is_official else Basis.RULES,
         found=len(lines) + 1,
         expected=1,
         source=codes()["LOG111"].source,
     )
-    findings = in_order([*kept, cause])
-    verdicts = known_verdicts(verdicts_of(findings), run.usage, run.round)
-    return replace(run, findings=findings, verdicts=verdicts)
 
 
 def _first_lines(source: Source) -> list[int]:
     """Return the first lines of all runs but the first."""
     with source.open() as stream:
         reader = LogReader(stream, source.label, lambda _: None)
-        return list(map(reader.line_of, list(_first_records(reader))[1:]))
+        first_records = list(_first_records(reader))
+        return [reader.line_of(number) for number in first_records[1:]]
 
 
 def _first_records(reader: LogReader) -> Iterator[int]:
@@ -376,13 +416,15 @@ def _first_records(reader: LogReader) -> Iterator[int]:
         if key == "run_stop":
             first = None
         if key == "run_start" and may_begin:
-            yield number if first is None else first
+            if first is None:
+                first = number
+            yield first
             may_begin = False
             first = None
         may_begin = may_begin or key == "init_start"
 
 
-def _parts(source: Source, lines: list[int]) -> Iterator[bytes]:
+def _texts_of_runs(source: Source, lines: list[int]) -> Iterator[bytes]:
     """Yield the text of each run."""
     with source.open() as stream:
         for start, end in pairwise([1, *lines]):

@@ -124,7 +124,7 @@ PER_NODE = 8
 """The most accelerators of a node, by default."""
 
 
-class Outcome(Struct, frozen=True, kw_only=True):
+class RunOutcome(Struct, frozen=True, kw_only=True):
     """How a run ends, and the ``status`` that it then logs, where it logs its end at all.
 
     ``length`` is the number of evaluations, as a multiple of those that a converging run has.
@@ -145,14 +145,14 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
 _LARGEST = 1e12  # of numbers that are asked for: a time is still a time then
 
-SUCCESS = Outcome(status="success")
-FAILURES: Mapping[str, Outcome] = {
-    "diverged": Outcome(status="aborted", length=1.25, gap=0.2),
-    "aborted": Outcome(status="aborted", length=0.0, interrupted=True),
-    "missing_key": Outcome(status="success", flaw="missing"),
-    "wrong_value": Outcome(status="success", flaw="wrong"),
-    "no_run_stop": Outcome(status=None),
-    "truncated": Outcome(status="success", written=0.8),
+SUCCESS = RunOutcome(status="success")
+FAILURES: Mapping[str, RunOutcome] = {
+    "diverged": RunOutcome(status="aborted", length=1.25, gap=0.2),
+    "aborted": RunOutcome(status="aborted", length=0.0, interrupted=True),
+    "missing_key": RunOutcome(status="success", flaw="missing"),
+    "wrong_value": RunOutcome(status="success", flaw="wrong"),
+    "no_run_stop": RunOutcome(status=None),
+    "truncated": RunOutcome(status="success", written=0.8),
 }
 """``diverged``: the metric stalls short of the target, and the run is stopped a quarter later than
 it should have converged. ``aborted``: it is stopped before its first evaluation. ``missing_key``
@@ -231,12 +231,13 @@ def optimizers(usage: str, round_name: str, benchmark: str) -> tuple[str, ...]:
     _, recipe = find_benchmark(usage, round_name, benchmark)
     rules = rule_table(usage, round_name, "closed", benchmark, frozenset()).keys.get("opt_name")
     constraints = rules.rules[0].rule.constraints if rules else {}
-    only = [constraints["equals"]] if "equals" in constraints else []
-    allowed = constraints.get("one_of") or only
-    if allowed:
-        preferred = [name for name in recipe.optimizers if name in allowed]
-        return tuple(dict.fromkeys([*preferred, *allowed]))
-    return recipe.optimizers
+    allowed = constraints.get("one_of")
+    if not allowed and "equals" in constraints:
+        allowed = [constraints["equals"]]
+    if not allowed:
+        return recipe.optimizers
+    preferred = [name for name in recipe.optimizers if name in allowed]
+    return tuple(dict.fromkeys([*preferred, *allowed]))
 
 
 def find_benchmark(usage: str, round_name: str, benchmark: str) -> tuple[Benchmark, Recipe]:
@@ -312,9 +313,11 @@ def _schedule(
             number = setting.number(names) if isinstance(setting, Computed) else setting
         except ValueError as error:
             raise recipe.error(f"{name}: {error}", name) from error
-        number = default if number is None else number
-        is_whole = benchmark.counted_by != "samples_count"
-        return number if is_whole else ceil(number / batch_size) * batch_size
+        if number is None:
+            number = default
+        if benchmark.counted_by == "samples_count":
+            return ceil(number / batch_size) * batch_size
+        return number
 
     default = 1 if benchmark.unit == "epochs" else ceil(point.mean / _EVALUATIONS)
     every = position("every", next(_intervals(benchmark, names), default))
@@ -322,7 +325,9 @@ def _schedule(
         raise recipe.error(f"every is {every}; expected a positive number", "every")
     names["every"] = every
     first = position("first", every)
-    return (ceil(point.mean) - 1) % every + 1 if recipe.free_offset else first, every
+    if recipe.free_offset:
+        first = (ceil(point.mean) - 1) % every + 1
+    return first, every
 
 
 def _intervals(benchmark: Benchmark, names: Mapping[str, Number]) -> Iterator[Number]:
@@ -371,9 +376,11 @@ def _untrained(target: Mapping[str, Any]) -> Number | None:
     if upper is None and lower is None:
         upper = target.get("below")
         lower = target.get("above")
+    if lower is None and upper is not None:
+        return upper * _UNTRAINED_EXCESS  # type: ignore[no-any-return]
     if upper is None and lower is not None:
         return 0.0
-    return upper * _UNTRAINED_EXCESS if lower is None and upper is not None else None
+    return None
 
 
 # ---- reference points ----------------------------------------------------------------------
@@ -415,10 +422,12 @@ def _references(
     names = rounds(plan.usage)
     index = names.index(plan.round)
     for name in (*names[index:], *reversed(names[:index])):
-        of = (plan.usage, load_round(plan.usage, name).ruleset, benchmark.name)
-        points = rcp.prune(rcp.reference_points(*of, runs=runs, drop=drop))
+        ruleset = load_round(plan.usage, name).ruleset
+        points = rcp.prune(
+            rcp.reference_points(plan.usage, ruleset, benchmark.name, runs=runs, drop=drop)
+        )
         if points:
-            return points, rcp.reference_hyperparameters(*of)
+            return points, rcp.reference_hyperparameters(plan.usage, ruleset, benchmark.name)
     length = _EPOCHS if benchmark.unit == "epochs" else _STEPS * batch_size
     typical = recipe.typical or Typical(batch_size, (length,))
     size = typical.batch_size
@@ -448,7 +457,7 @@ _EQUATION = re.compile(r"value == ([^=<>?&|]+)|math\.abs\(value - ([^=<>?&|]+)\)
 """A formula that allows one value, exactly or nearly: the value, as a formula."""
 
 
-class Sources(Struct, frozen=True):
+class ValueSources(Struct, frozen=True):
     """Where values come from.
 
     A key of ``fixed`` takes its value from there alone. Others prefer the values of the ``recipe``,
@@ -465,15 +474,14 @@ class Sources(Struct, frozen=True):
         Raises:
             RulebookError: a formula of the recipe is wrong.
         """
-        tables = (self.fixed,) if key in self.fixed else (self.recipe.values, self.reference)
+        is_fixed = key in self.fixed
         try:
-            for setting in (table[key] for table in tables if key in table):
-                is_choice = isinstance(setting, dict) and "candidates" in setting
-                for option in setting["candidates"] if is_choice else [setting]:
+            for table in (self.fixed,) if is_fixed else (self.recipe.values, self.reference):
+                for option in _options(table[key]) if key in table else ():
                     yield _value(option, assigned)
         except ValueError as error:
             raise self.recipe.error(f"{key}: {error}", "values", key) from error
-        if key in self.fixed:
+        if is_fixed:
             return
         for compiled in key_rules.rules if key_rules else ():
             yield from _suggested(compiled.rule.constraints, assigned)
@@ -481,7 +489,15 @@ class Sources(Struct, frozen=True):
         yield 1
 
 
-def _solved(rules: KeyedRules, keys: Iterable[str], sources: Sources) -> dict[str, Value]:
+def _options(setting: Setting) -> Sequence[Setting]:
+    """Return the candidates of a setting, or the setting where it has none."""
+    if isinstance(setting, dict) and "candidates" in setting:
+        candidates: Sequence[Setting] = setting["candidates"]
+        return candidates
+    return [setting]
+
+
+def _solved(rules: KeyedRules, keys: Iterable[str], sources: ValueSources) -> dict[str, Value]:
     """Return a value for each of ``keys``, in an order in which the rules can be checked.
 
     That is the first candidate that the rules of the key allow.
@@ -508,7 +524,7 @@ def _solved(rules: KeyedRules, keys: Iterable[str], sources: Sources) -> dict[st
     return assigned
 
 
-def _in_order(wanted: Sequence[str], rules: KeyedRules, sources: Sources) -> list[str]:
+def _in_order(wanted: Sequence[str], rules: KeyedRules, sources: ValueSources) -> list[str]:
     """Return the keys, each after those that its rules and its formula name."""
     ordered: dict[str, None] = {}
 
@@ -565,7 +581,8 @@ def _solutions(formula: str, assigned: Assigned) -> Iterator[Value]:
         with suppress(ValueError):  # another key is absent
             number = evaluate(equation[1] or equation[2], assigned)
             if isfinite(number):
-                yield from ([int(number)] if number == int(number) else [])
+                if number == int(number):
+                    yield int(number)
                 yield number
 
 
@@ -576,20 +593,26 @@ def _broken(
 
     With ``official``, only rules that the official checker has are checked.
     """
+    key_rules = rules.get(key)
+    if key_rules is None:
+        return None
     seen = {
         name: first_logged(Record(name, 0.0, setting, None)) for name, setting in assigned.items()
     }
-    key_rules = rules.get(key)
-    for compiled in key_rules.rules if key_rules else ():
-        record = Record(key, 0.0, value, metadata_of(key_rules))
-        if (not official or compiled.rule.official) and not _holds(compiled, record, seen):
+    record = Record(key, 0.0, value, metadata_of(key_rules))
+    for compiled in key_rules.rules:
+        if official and not compiled.rule.official:
+            continue
+        if not _holds(compiled, record, seen):
             return compiled.rule
     return None
 
 
 def _holds(compiled: CompiledRule, record: Record, seen: Seen) -> bool:
+    tests = [check.test for check in compiled.checks]
     formula = compiled.in_passing or compiled.at_the_end
-    tests = [*(check.test for check in compiled.checks), *([formula.holds] if formula else [])]
+    if formula:
+        tests.append(formula.holds)
     try:
         return all(test(record, seen) for test in tests)
     except (TypeError, ValueError, LookupError, ArithmeticError, NoAnswerError):
@@ -656,7 +679,7 @@ class Setup(Struct, frozen=True):
     plan: RunPlan
     benchmark: Benchmark
     recipe: Recipe
-    outcome: Outcome
+    outcome: RunOutcome
     demanded: KeyedRules
     rules: KeyedRules
     metrics: tuple[str, ...]
@@ -678,20 +701,14 @@ def resolve(plan: RunPlan) -> Setup:
     """
     benchmark, recipe = find_benchmark(plan.usage, plan.round, plan.benchmark)
     require_positive("minutes", plan.minutes)
-    reason = recipe.impossible.get(plan.division)
-    if reason:
-        raise UserError(
-            f"the official checker accepts no {plan.division} run of {plan.benchmark}"
-            f" in round {plan.round}: {reason}"
-        )
+    _require_possible(plan, recipe)
     point, batch_size, hyperparameters = _followed(plan, benchmark, recipe)
-    sources = Sources({**_fixed(plan, batch_size), **recipe.always}, hyperparameters, recipe)
+    sources = ValueSources({**_fixed(plan, batch_size), **recipe.always}, hyperparameters, recipe)
     demanded, rules = _rules(plan, benchmark, sources)
     outcome = FAILURES[plan.failure] if plan.failure is not None else SUCCESS
-    keys = (*sources.fixed, *(key for key in _required(rules) if _is_setting(key, rules, recipe)))
-    settings = _solved(rules, dict.fromkeys(keys), sources)
-    day = load_round(plan.usage, plan.round).submission_date - _BEFORE_SUBMISSION
-    start_s = int(datetime.combine(day, time(), UTC).timestamp())
+    settings: Assigned = _solved(rules, _settings(rules, sources), sources)
+    if outcome.flaw:
+        settings = _flawed(settings, demanded, outcome.flaw)
     return Setup(
         plan=plan,
         benchmark=benchmark,
@@ -703,10 +720,31 @@ def resolve(plan: RunPlan) -> Setup:
         schedule=_schedule(recipe, benchmark, point, batch_size),
         tracks=_tracks(recipe, benchmark),
         point=point,
-        settings=_flawed(settings, demanded, outcome.flaw) if outcome.flaw else settings,
+        settings=settings,
         minutes=plan.minutes or recipe.accelerator_minutes / plan.accelerators**_SCALING,
-        start_ms=start_s * 1000 if plan.start_ms is None else plan.start_ms,
+        start_ms=_start_ms(plan) if plan.start_ms is None else plan.start_ms,
     )
+
+
+def _require_possible(plan: RunPlan, recipe: Recipe) -> None:
+    reason = recipe.impossible.get(plan.division)
+    if reason:
+        raise UserError(
+            f"the official checker accepts no {plan.division} run of {plan.benchmark}"
+            f" in round {plan.round}: {reason}"
+        )
+
+
+def _settings(rules: KeyedRules, sources: ValueSources) -> list[str]:
+    """Return the keys of the hyperparameters that a run logs."""
+    required = [key for key in _required(rules) if _is_setting(key, rules, sources.recipe)]
+    return list(dict.fromkeys([*sources.fixed, *required]))
+
+
+def _start_ms(plan: RunPlan) -> int:
+    """Return the midnight of a day in the submission period of the round."""
+    day = load_round(plan.usage, plan.round).submission_date - _BEFORE_SUBMISSION
+    return int(datetime.combine(day, time(), UTC).timestamp()) * 1000
 
 
 def _fixed(plan: RunPlan, batch_size: int) -> dict[str, Setting]:
@@ -727,7 +765,9 @@ def _fixed(plan: RunPlan, batch_size: int) -> dict[str, Setting]:
     return fixed
 
 
-def _rules(plan: RunPlan, benchmark: Benchmark, sources: Sources) -> tuple[KeyedRules, KeyedRules]:
+def _rules(
+    plan: RunPlan, benchmark: Benchmark, sources: ValueSources
+) -> tuple[KeyedRules, KeyedRules]:
     """Return the rules of the division, and the Closed division's with those laid over."""
 
     def table(division: str, chosen: Iterable[tuple[str, Any]]) -> KeyedRules:

@@ -6,9 +6,8 @@ alone, so that any number of processes writes the same bytes.
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from functools import partial
-from itertools import chain, cycle, islice
+from itertools import cycle, islice, repeat
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -42,7 +41,6 @@ _MEASURED_NODES = 4
 """The nodes up to which power is measured; the meters of more would fill the disk."""
 
 _PAUSE_MS = 3_600_000
-_SCALINGS = ("strong", "weak")
 
 _FIRST_WITH_REFERENCE = (1, 0)
 
@@ -108,41 +106,84 @@ def deal(plan: RoundPlan) -> list[SystemPlan]:
             that the checker accepts.
     """
     _require_sound(plan)
-    decks = {name: deck for name in plan.divisions if (deck := _deck(plan, name))}
+    dealer = _Dealer(plan)
+    return [dealer.system(number) for number in range(plan.systems)]
+
+
+class _Dealer:
+    """Deals out the benchmarks of a round in turn, system by system."""
+
+    def __init__(self, plan: RoundPlan) -> None:
+        """Start before the first system; raise UserError as ``_decks``."""
+        self._plan = plan
+        self._decks = _decks(plan)
+        self._next = {division: cycle(deck) for division, deck in self._decks.items()}
+        self._failures = _failures(plan)
+        self._timed: set[tuple[str, str]] = set()  # the submitters and benchmarks of all sets
+
+    def system(self, number: int) -> SystemPlan:
+        """Return the next system, by its number from 0."""
+        plan = self._plan
+        divisions = list(self._decks)
+        is_open = len(divisions) > 1 and number % _OPEN_EVERY == 1
+        division = divisions[1] if is_open else divisions[0]
+        submitter = _submitter(plan, number)
+        accelerators = _ACCELERATORS[number % len(_ACCELERATORS)]
+        width = len(str(plan.systems))
+        return SystemPlan(
+            round=plan,
+            number=number,
+            submitter=submitter,
+            id=f"system{number + 1:0{width}}_{accelerators}x",
+            division=division,
+            accelerators=accelerators,
+            sets=tuple(self._sets(number, submitter, division)),
+        )
+
+    def _sets(
+        self, number: int, submitter: str, division: str
+    ) -> Iterator[tuple[str, str | None, str]]:
+        """Yield the result sets on a system; see ``SystemPlan``."""
+        wanted = self._plan.sets or 1 + number % 2
+        size = min(wanted, len(self._decks[division]))
+        for index, benchmark in enumerate(islice(self._next[division], size), number):
+            # Weak scaling only if the submitter also has strong scaling.
+            is_weak = (submitter, benchmark) in self._timed and index % 2 == 1
+            yield benchmark, next(self._failures), "weak" if is_weak else "strong"
+            self._timed.add((submitter, benchmark))
+
+
+def _decks(plan: RoundPlan) -> dict[str, list[str]]:
+    """Return the benchmarks of each division that can have any.
+
+    Raises:
+        UserError: no division has one.
+    """
+    decks = {}
+    for division in plan.divisions:
+        deck = _deck(plan, division)
+        if deck:
+            decks[division] = deck
     if not decks:
         raise UserError(
             f"the official checker accepts no {' or '.join(plan.divisions)} result of"
             f" {', '.join(plan.benchmarks)} in round {plan.round}"
         )
-    cards = {name: cycle(deck) for name, deck in decks.items()}
-    # How the last run of each set fails, or None.
-    others = [None] * (_FAILING_EVERY - 1)
-    failures = chain.from_iterable((name, *others) for name in cycle(plan.failures or (None,)))
-    timed: set[tuple[str, str]] = set()
-    dealt = []
-    for number in range(plan.systems):
-        division = [*decks][number % _OPEN_EVERY == 1 and len(decks) > 1]
-        size = min(plan.sets or 1 + number % 2, len(decks[division]))
-        accelerators = _ACCELERATORS[number % len(_ACCELERATORS)]
-        submission = number * plan.submitters // plan.systems + 1
-        submitter = f"Submitter{submission:0{len(str(plan.submitters))}}"
-        sets = []
-        for index, benchmark in enumerate(islice(cards[division], size), number):
-            # Weak scaling only if the submitter also has strong scaling.
-            may_be_weak = (submitter, benchmark) in timed
-            sets.append((benchmark, next(failures), _SCALINGS[may_be_weak and index % 2]))
-            timed.add((submitter, benchmark))
-        system = SystemPlan(
-            round=plan,
-            number=number,
-            submitter=submitter,
-            id=f"system{number + 1:0{len(str(plan.systems))}}_{accelerators}x",
-            division=division,
-            accelerators=accelerators,
-            sets=tuple(sets),
-        )
-        dealt.append(system)
-    return dealt
+    return decks
+
+
+def _failures(plan: RoundPlan) -> Iterator[str | None]:
+    """Yield how the last run of each result set fails, or None; without end."""
+    for failure in cycle(plan.failures or (None,)):
+        yield failure
+        yield from repeat(None, _FAILING_EVERY - 1)
+
+
+def _submitter(plan: RoundPlan, number: int) -> str:
+    """Return the submitter of the system with this number, from 0."""
+    submission = number * plan.submitters // plan.systems + 1
+    width = len(str(plan.submitters))
+    return f"Submitter{submission:0{width}}"
 
 
 def common_files(plan: RoundPlan, systems: Sequence[SystemPlan]) -> Iterator[File]:
@@ -154,11 +195,15 @@ def common_files(plan: RoundPlan, systems: Sequence[SystemPlan]) -> Iterator[Fil
     yield NOTICE, notice.encode()  # which allows another round to replace the tree
     if not plan.code:
         return
-    config = simulation_of(plan.usage, plan.round, "round").get("values", {}).get(CONFIG_KEY)
-    for submitter, benchmark in sorted({(s.submitter, b) for s in systems for b, *_ in s.sets}):
+    recipe_values = simulation_of(plan.usage, plan.round, "round").get("values", {})
+    config = recipe_values.get(CONFIG_KEY)
+    trained: set[tuple[str, str]] = set()
+    for system in systems:
+        trained.update((system.submitter, benchmark) for benchmark, *_ in system.sets)
+    for submitter, benchmark in sorted(trained):
         folder = f"{submitter}/benchmarks/{benchmark}/implementations/simulated"
-        for name, text in code(benchmark, config).items():
-            yield f"{folder}/{name}", text.encode()
+        stubs = code(benchmark, config)
+        yield from _within(folder, {name: text.encode() for name, text in stubs.items()})
 
 
 def system_files(system: SystemPlan) -> Iterator[File]:
@@ -167,30 +212,45 @@ def system_files(system: SystemPlan) -> Iterator[File]:
     Raises:
         UserError: as ``plan.resolve``.
     """
-    plan = system.round
+    yield f"{system.submitter}/systems/{system.id}.json", _description_of(system).encode()
     start_ms = None
-    name = f"Simulated system {system.number + 1}, {system.accelerators} accelerators"
-    described = {
-        "submitter": system.submitter,
-        "division": system.division,
-        "system_name": name,
-        "number_of_nodes": str(system.nodes),
-    }
-    yield f"{system.submitter}/systems/{system.id}.json", description(described).encode()
-    for benchmark, failure, set_scaling in system.sets:
-        dice = Random(f"{plan.seed}/{system.number}/{benchmark}")  # noqa: S311 - a simulation
+    for benchmark, failure, scaling in system.sets:
+        dice = Random(f"{system.round.seed}/{system.number}/{benchmark}")  # noqa: S311 - a simulation
         run_plan = replace(_run_plan(system, benchmark, dice), start_ms=start_ms)
         seed = dice.randrange(2**31)
         runs = simulate_runs(run_plan, seed, failures=(failure,) if failure else ())
-        scaling = f"{set_scaling}/" if plan.usage == "hpc" else ""
-        folder = f"{system.submitter}/results/{system.id}/{scaling}{benchmark}"
+        folder = _set_folder(system, benchmark, scaling)
         for number, run in enumerate(runs):
             yield f"{folder}/result_{number}.txt", run.log
             if system.is_measured:
                 power = simulate_power(run_plan, seed + number, run.start_ms, run.stop_ms)
-                for meter, log in power.items():
-                    yield f"{folder}/power/result_{number}/{meter}", log
+                yield from _within(f"{folder}/power/result_{number}", power)
         start_ms = runs[-1].stop_ms + _PAUSE_MS
+
+
+def _within(folder: str, files: Mapping[str, bytes]) -> Iterator[File]:
+    """Yield the files of a folder."""
+    for name, content in files.items():
+        yield f"{folder}/{name}", content
+
+
+def _description_of(system: SystemPlan) -> str:
+    name = f"Simulated system {system.number + 1}, {system.accelerators} accelerators"
+    return description(
+        {
+            "submitter": system.submitter,
+            "division": system.division,
+            "system_name": name,
+            "number_of_nodes": str(system.nodes),
+        }
+    )
+
+
+def _set_folder(system: SystemPlan, benchmark: str, scaling: str) -> str:
+    folder = f"{system.submitter}/results/{system.id}"
+    if system.round.usage == "hpc":
+        return f"{folder}/{scaling}/{benchmark}"
+    return f"{folder}/{benchmark}"
 
 
 def _require_sound(plan: RoundPlan) -> None:
@@ -205,14 +265,15 @@ def _require_sound(plan: RoundPlan) -> None:
 
 def _deck(plan: RoundPlan, division: str) -> list[str]:
     """Return the benchmarks that a division can have."""
-    names = load_round(plan.usage, plan.round).benchmarks
-    return [
-        name
-        for name in names
-        if name in (plan.benchmarks or names)
-        and not (division == "closed" and _crashes_the_rcp_checker(plan, name))
-        and not planning.refusal(plan.usage, plan.round, name, division)
-    ]
+    deck = []
+    for name in load_round(plan.usage, plan.round).benchmarks:
+        if plan.benchmarks and name not in plan.benchmarks:
+            continue
+        if division == "closed" and _crashes_the_rcp_checker(plan, name):
+            continue
+        if not planning.refusal(plan.usage, plan.round, name, division):
+            deck.append(name)
+    return deck
 
 
 def _crashes_the_rcp_checker(plan: RoundPlan, benchmark: str) -> bool:
@@ -300,12 +361,13 @@ def description(values: Mapping[str, str], system: Mapping[str, Any] = SYSTEM) -
 
 def code(benchmark: str, config: str | None) -> dict[str, str]:
     """Return stubs of a benchmark's code by file name; ``config`` names the one that logs name."""
+    readme = f"# {benchmark}\n\nSimulated: there is no code. `bash run_and_time.sh` says so.\n"
+    script = f"#!/bin/bash\necho 'simulated: {benchmark} is not trained' >&2\nexit 1\n"
     return {
-        "README.md": f"# {benchmark}\n\n"
-        "Simulated: there is no code. `bash run_and_time.sh` says so.\n",
-        "run_and_time.sh": "#!/bin/bash\n"
-        f"echo 'simulated: {benchmark} is not trained' >&2\nexit 1\n",
-        **dict.fromkeys(("setup.sh", "init_datasets.sh"), _NOTHING_TO_DO),
+        "README.md": readme,
+        "run_and_time.sh": script,
+        "setup.sh": _NOTHING_TO_DO,
+        "init_datasets.sh": _NOTHING_TO_DO,
         config or _CONFIG: "# Simulated: nothing is configured.\n",
     }
 
@@ -335,13 +397,13 @@ def write_round(
     try:
         with new_folder(target, lambda there: force and _is_ours(there)) as folder:
             counts = [_write(folder, common_files(plan, systems))]
-            write = partial(_write_system, folder)
-            with pool(jobs) if (jobs := min(jobs, len(systems))) > 1 else nullcontext() as workers:
-                counts += (workers.map if workers else map)(write, systems)
+            counts += _write_systems(folder, systems, min(jobs, len(systems)))
     except OSError as error:
         raise UserError(f"{target}: cannot be written: {reason_of(error)}") from error
-    logs, sizes = zip(*counts, strict=True)
-    return sum(len(system.sets) for system in systems), sum(logs), sum(sizes)
+    sets = sum(len(system.sets) for system in systems)
+    logs = sum(written for written, _ in counts)
+    size = sum(written for _, written in counts)
+    return sets, logs, size
 
 
 def _is_ours(target: Path) -> bool:
@@ -353,17 +415,28 @@ def _is_ours(target: Path) -> bool:
     return beginning == NOTICE_BEGINS.encode() and not target.is_symlink()
 
 
+def _write_systems(folder: Path, systems: Sequence[SystemPlan], jobs: int) -> list[tuple[int, int]]:
+    """Write the files of systems with ``jobs`` processes; return what ``_write`` does of each."""
+    write = partial(_write_system, folder)
+    if jobs <= 1:
+        return list(map(write, systems))
+    with pool(jobs) as workers:
+        return list(workers.map(write, systems))
+
+
 def _write_system(folder: Path, system: SystemPlan) -> tuple[int, int]:
     return _write(folder, system_files(system))
 
 
 def _write(folder: Path, files: Iterable[File]) -> tuple[int, int]:
     """Write the files; return the number of logs among them, and the bytes of all."""
-    logs = size = 0
+    logs = 0
+    size = 0
     for name, content in files:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-        logs += path.name.startswith("result_")
+        if path.name.startswith("result_"):
+            logs += 1
         size += len(content)
     return logs, size

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import accumulate
 from math import ceil, exp
 from operator import itemgetter
@@ -29,7 +28,7 @@ _EARLY = 1e-6
 """The part of an interval by which an evaluation may come early: arithmetic is not exact."""
 
 
-class Course(Struct, frozen=True):
+class RunCourse(Struct, frozen=True):
     """How far a run trains, and its evaluations.
 
     ``evaluations`` holds the position of each and its metrics by name, ``upcoming`` the position
@@ -49,21 +48,26 @@ def epochs_between(setup: Setup, after: float, until: float) -> Sequence[float]:
     records = setup.recipe.epoch_records or default
     if records == "each":
         return range(int(after) + 1, int(until) + 1)
-    return (until,) if records == "whole" else ()
+    if records == "whole":
+        return (until,)
+    return ()
 
 
-def draw_course(setup: Setup, rng: Random) -> Course:
+def draw_course(setup: Setup, rng: Random) -> RunCourse:
     """Return the course of a run; the first number drawn is that of ``_evaluations``."""
     due = _evaluations(setup, rng)
     goal = _grid(setup, due)
     count = ceil(due * setup.outcome.length)
     positions = [_grid(setup, number) for number in range(1, count + 1)]
-    evaluations = tuple((at, _metrics(setup, at / goal, rng)) for at in positions)
+    evaluations = [(position, _metrics(setup, position / goal, rng)) for position in positions]
     last = positions[-1] if positions else 0
     upcoming = _grid(setup, count + 1)
-    epoch = (upcoming - last) / max(1, len(epochs_between(setup, last, upcoming)))
-    overrun = epoch / 2 if setup.outcome.interrupted else 0.0
-    return Course(evaluations, upcoming, overrun, share=(last + overrun) / goal)
+    overrun = 0.0
+    if setup.outcome.interrupted:
+        epochs = epochs_between(setup, last, upcoming)
+        overrun = (upcoming - last) / max(1, len(epochs)) / 2
+    share = (last + overrun) / goal
+    return RunCourse(tuple(evaluations), upcoming, overrun, share)
 
 
 def _evaluations(setup: Setup, rng: Random) -> int:
@@ -90,12 +94,14 @@ def _metrics(setup: Setup, progress: float, rng: Random) -> dict[str, float]:
     """Return each metric at ``progress``: 1 is where the target is due."""
     metrics = {}
     least = setup.outcome.gap
-    saturation = (exp(-_STEEPNESS * progress) - exp(-_STEEPNESS)) / (1 - exp(-_STEEPNESS))
+    end = exp(-_STEEPNESS)
+    saturation = (exp(-_STEEPNESS * progress) - end) / (1 - end)
     for name, (untrained, target) in setup.tracks.items():
         if progress >= 1 and not least:
             gap = -rng.uniform(*_OVERSHOOT)
         else:  # the part of the way to the target that remains
-            gap = max(saturation, least, _LEAST_GAP) * rng.uniform(1 - _NOISE, 1 + _NOISE)
+            gap = max(saturation, least, _LEAST_GAP)
+            gap *= rng.uniform(1 - _NOISE, 1 + _NOISE)
         metrics[name] = round(target + gap * (untrained - target), _DECIMALS)
     return metrics
 
@@ -111,7 +117,7 @@ _STAGING = 0.01
 _JITTER = 0.02
 
 
-class Event(Struct, frozen=True):
+class LogEvent(Struct, frozen=True):
     """One record to log, and the time since the one before it, in any unit of its phase."""
 
     key: str
@@ -120,44 +126,54 @@ class Event(Struct, frozen=True):
     after: float = 0.0
 
 
-def initialisation(setup: Setup, seed: int, rng: Random) -> Iterator[Event]:
+def initialisation(setup: Setup, seed: int, rng: Random) -> Iterator[LogEvent]:
     """Yield everything before the clock starts: who submits what, then up to ``init_stop``."""
-    yield Event("submission_benchmark", setup.benchmark.name)
-    yield Event("submission_division", setup.plan.division)
-    yield Event("submission_org", setup.plan.organization)
-    yield Event("submission_platform", setup.plan.system)
+    yield LogEvent("submission_benchmark", setup.benchmark.name)
+    yield LogEvent("submission_division", setup.plan.division)
+    yield LogEvent("submission_org", setup.plan.organization)
+    yield LogEvent("submission_platform", setup.plan.system)
     if "submission_status" in setup.demanded:
-        yield Event("submission_status", "onprem")
-    yield Event("init_start")
+        yield LogEvent("submission_status", "onprem")
+    yield LogEvent("init_start")
     for key, value in setup.settings.items():
-        yield Event(key, value, metadata_of(setup.rules.get(key)), after=rng.random())
-    yield Event("seed", seed, after=rng.random())
+        metadata = metadata_of(setup.rules.get(key))
+        yield LogEvent(key, value, metadata, after=rng.random())
+    yield LogEvent("seed", seed, after=rng.random())
+    for tensor in _tensors(setup):
+        yield LogEvent("weights_initialization", metadata={"tensor": tensor}, after=rng.random())
+    yield LogEvent("cache_clear", True, after=rng.random())
+    yield LogEvent("init_stop", after=rng.random())
+
+
+def _tensors(setup: Setup) -> tuple[str, ...]:
+    """Return the tensors that a run must list as it initialises them."""
     weights = setup.rules.get("weights_initialization")
-    for tensor in (weights.rules[0].rule.tensors or ()) if weights else ():
-        yield Event("weights_initialization", metadata={"tensor": tensor}, after=rng.random())
-    yield Event("cache_clear", True, after=rng.random())
-    yield Event("init_stop", after=rng.random())
+    if weights is None:
+        return ()
+    return weights.rules[0].rule.tensors or ()
 
 
-def training(setup: Setup, course: Course, rng: Random) -> Iterator[Event]:
+def training(setup: Setup, course: RunCourse, rng: Random) -> Iterator[LogEvent]:
     """Yield the timed part, from ``run_start`` to ``run_stop``."""
-    yield Event("run_start")
+    yield LogEvent("run_start")
     if "staging_start" in setup.demanded:
-        yield Event("staging_start")
-        yield Event("staging_stop", after=_STAGING * course.upcoming)
+        yield LogEvent("staging_start")
+        yield LogEvent("staging_stop", after=_STAGING * course.upcoming)
     last: float = 0
     for position, metrics in course.evaluations:
         yield from _block(setup, last, position, metrics, rng)
         last = position
     if course.overrun:  # the beginning of training that does not end
-        yield Event("block_start", metadata=_block_start(setup, last, course.upcoming))
+        yield LogEvent("block_start", metadata=_block_start(setup, last, course.upcoming))
         for epoch in epochs_between(setup, last, course.upcoming)[:1]:
-            yield Event("epoch_start", metadata={"epoch_num": epoch})
+            yield LogEvent("epoch_start", metadata={"epoch_num": epoch})
     if setup.outcome.status:
-        yield Event("run_stop", metadata={"status": setup.outcome.status}, after=course.overrun)
+        yield LogEvent("run_stop", metadata={"status": setup.outcome.status}, after=course.overrun)
 
 
-def spread(events: Iterable[Event], start_ms: int, duration_ms: int) -> list[tuple[int, Event]]:
+def spread(
+    events: Iterable[LogEvent], start_ms: int, duration_ms: int
+) -> list[tuple[int, LogEvent]]:
     """Return the events of a phase with their times, over exactly ``duration_ms``."""
     phase = list(events)
     elapsed = list(accumulate(event.after for event in phase))
@@ -167,8 +183,8 @@ def spread(events: Iterable[Event], start_ms: int, duration_ms: int) -> list[tup
 
 
 def with_statistics(
-    timed: list[tuple[int, Event]], count: int, rng: Random
-) -> list[tuple[int, Event]]:
+    timed: list[tuple[int, LogEvent]], count: int, rng: Random
+) -> list[tuple[int, LogEvent]]:
     """Return the training with ``count`` records of its statistics in between.
 
     No rule asks for them. They make logs as large as real ones, which consist mostly of them.
@@ -180,29 +196,31 @@ def with_statistics(
         throughput = 1000 * _jitter(rng)
         loss = 10 / step**0.5 * _jitter(rng)
         value = {"throughput": round(throughput, 3), "train_loss": round(loss, 6)}
+        event = LogEvent("tracked_stats", value, {"step": step})
         time_ms = start + (stop - start) * step // (count + 1)
-        statistics.append((time_ms, Event("tracked_stats", value, {"step": step})))
+        statistics.append((time_ms, event))
     return sorted([*timed, *statistics], key=itemgetter(0))
 
 
 def _block(
     setup: Setup, last: float, position: float, metrics: Mapping[str, float], rng: Random
-) -> Iterator[Event]:
+) -> Iterator[LogEvent]:
     """Yield the training between two evaluations, then the second of them."""
     epochs = epochs_between(setup, last, position)
     units = position - last
     durations = [units * _jitter(rng) / len(epochs) for _ in epochs]
-    yield Event("block_start", metadata=_block_start(setup, last, position))
+    yield LogEvent("block_start", metadata=_block_start(setup, last, position))
     for epoch, duration in zip(epochs, durations, strict=True):
-        yield Event("epoch_start", metadata={"epoch_num": epoch})
+        yield LogEvent("epoch_start", metadata={"epoch_num": epoch})
         for key, value in setup.recipe.in_each_epoch.items():
-            yield Event(key, value, {"epoch_num": epoch})
-        yield Event("epoch_stop", metadata={"epoch_num": epoch}, after=duration)
+            yield LogEvent(key, value, {"epoch_num": epoch})
+        yield LogEvent("epoch_stop", metadata={"epoch_num": epoch}, after=duration)
     metadata = {setup.benchmark.counted_by: position}
-    yield Event("eval_start", metadata=metadata, after=0 if durations else units * _jitter(rng))
+    untimed = 0 if epochs else units * _jitter(rng)
+    yield LogEvent("eval_start", metadata=metadata, after=untimed)
     yield from _results(setup, position, metrics, after=units * _EVALUATION)
-    yield Event("eval_stop", metadata=metadata)
-    yield Event("block_stop", metadata=_block_stop(setup, last, position))
+    yield LogEvent("eval_stop", metadata=metadata)
+    yield LogEvent("block_stop", metadata=_block_stop(setup, last, position))
 
 
 def _jitter(rng: Random) -> float:
@@ -211,30 +229,35 @@ def _jitter(rng: Random) -> float:
 
 def _results(
     setup: Setup, position: float, metrics: Mapping[str, float], after: float
-) -> Iterator[Event]:
+) -> Iterator[LogEvent]:
     """Yield the records of an evaluation: one of each metric that is joined later, else of all."""
     joined = setup.benchmark.joined
     for key in setup.metrics:
-        names = (setup.benchmark.counted_by, *metadata_of(setup.demanded.get(key)))
-        metadata = dict.fromkeys(names, position)
-        if joined:
-            for name, value in metrics.items():
-                yield Event(key, value, {**metadata, joined.name: name}, after / len(metrics))
-        else:
-            yield Event(key, metrics.get("", metrics), metadata, after / len(setup.metrics))
+        needed = metadata_of(setup.demanded.get(key))
+        metadata = dict.fromkeys([setup.benchmark.counted_by, *needed], position)
+        if joined is None:
+            all_metrics = metrics.get("", metrics)
+            yield LogEvent(key, all_metrics, metadata, after / len(setup.metrics))
+            continue
+        for name, value in metrics.items():
+            named = {**metadata, joined.name: name}
+            yield LogEvent(key, value, named, after / len(metrics))
 
 
 def _block_start(setup: Setup, last: float, position: float) -> dict[str, Value]:
     if setup.benchmark.counted_by != "epoch_num":
         return {setup.benchmark.counted_by: last}
-    count = len(epochs_between(setup, last, position)) or max(1, round(position - last))
+    count = len(epochs_between(setup, last, position))
+    if not count:
+        count = max(1, round(position - last))
     return {**_block_stop(setup, last, position), "epoch_count": count}
 
 
 def _block_stop(setup: Setup, last: float, position: float) -> dict[str, Value]:
     if setup.benchmark.counted_by != "epoch_num":
         return {setup.benchmark.counted_by: position}
-    return {"first_epoch_num": next(iter(epochs_between(setup, last, position)), last)}
+    epochs = epochs_between(setup, last, position)
+    return {"first_epoch_num": epochs[0] if epochs else last}
 
 
 _MS_PER_MINUTE = 60_000
@@ -286,22 +309,32 @@ def simulate_runs(
     """
     require_positive("runs", runs)
     setup = resolve(plan)
-    rng = _dice(seed)
-    seeds = rng.sample(range(1, 2**31), runs or setup.benchmark.runs.required)
+    dice = _dice(seed)
+    count = runs or setup.benchmark.runs.required
+    seeds = dice.sample(range(1, 2**31), count)
     if len(failures) > len(seeds):
         raise UserError(f"{len(failures)} failures; expected at most {len(seeds)}, one per run")
-    goals = [_grid(setup, _evaluations(setup, _dice(run_seed))) for run_seed in seeds]
-    lengths = [goal * rng.uniform(*_PACE) for goal in goals]
-    failing = [resolve(replace(plan, failure=name)) for name in failures]
-    setups = [setup] * (len(seeds) - len(failing)) + failing
-    simulated = list[SimulatedRun]()
+    lengths = [_length(setup, run_seed) * dice.uniform(*_PACE) for run_seed in seeds]
+    mean = fmean(lengths)
+    simulated: list[SimulatedRun] = []
     start_ms = setup.start_ms
-    for run_setup, run_seed, length in zip(setups, seeds, lengths, strict=True):
-        minutes = setup.minutes * length / fmean(lengths)
-        run = _simulated(replace(run_setup, minutes=minutes, start_ms=start_ms), run_seed)
+    for index, run_setup in enumerate(_setups(setup, count, failures)):
+        minutes = setup.minutes * lengths[index] / mean
+        run = _simulated(replace(run_setup, minutes=minutes, start_ms=start_ms), seeds[index])
         simulated.append(run)
-        start_ms = run.stop_ms + rng.randint(*_PAUSE_MS)
+        start_ms = run.stop_ms + dice.randint(*_PAUSE_MS)
     return simulated
+
+
+def _setups(setup: Setup, count: int, failures: Sequence[str]) -> list[Setup]:
+    """Return the setup of each run of a set, of which the last ones fail."""
+    failing = [resolve(replace(setup.plan, failure=name)) for name in failures]
+    return [setup] * (count - len(failing)) + failing
+
+
+def _length(setup: Setup, seed: int) -> float:
+    """Return how far the run with a seed trains until it reaches the target."""
+    return _grid(setup, _evaluations(setup, _dice(seed)))
 
 
 def _simulated(setup: Setup, seed: int) -> SimulatedRun:
@@ -310,12 +343,11 @@ def _simulated(setup: Setup, seed: int) -> SimulatedRun:
     init_ms = rng.randint(*_INIT_MS)
     start_ms = setup.start_ms + init_ms
     run_ms = round(setup.minutes * _MS_PER_MINUTE * course.share)
-    timed = spread(training(setup, course, rng), start_ms, run_ms)
-    timeline = [
-        *spread(initialisation(setup, seed, rng), setup.start_ms, init_ms),
-        *with_statistics(timed, setup.plan.statistics, rng),
-    ]
-    return SimulatedRun(write(timeline, setup.outcome.written), start_ms, timeline[-1][0])
+    trained = spread(training(setup, course, rng), start_ms, run_ms)
+    initialised = spread(initialisation(setup, seed, rng), setup.start_ms, init_ms)
+    timeline = [*initialised, *with_statistics(trained, setup.plan.statistics, rng)]
+    stop_ms, _ = timeline[-1]
+    return SimulatedRun(write(timeline, setup.outcome.written), start_ms, stop_ms)
 
 
 def _dice(seed: int | str) -> Random:
@@ -333,7 +365,7 @@ _MARK = TOKEN.decode()
 _ENCODE = json.JSONEncoder().encode
 
 
-def write(timeline: Iterable[tuple[int, Event]], written: float = 1.0) -> bytes:
+def write(timeline: Iterable[tuple[int, LogEvent]], written: float = 1.0) -> bytes:
     """Return the log of these events at these times, in milliseconds since the epoch.
 
     Not through the official logger: for every record it walks the stack to look up its caller and
@@ -346,11 +378,13 @@ def write(timeline: Iterable[tuple[int, Event]], written: float = 1.0) -> bytes:
     """
     lines = [_line(time_ms, event) for time_ms, event in timeline]
     whole = int(len(lines) * written)
-    cut = "".join(line[: len(line) // 2] for line in lines[whole : whole + 1])
-    return ("".join(lines[:whole]) + cut).encode("ascii")
+    if whole < len(lines):
+        cut = lines[whole]
+        lines[whole:] = [cut[: len(cut) // 2]]
+    return "".join(lines).encode("ascii")
 
 
-def _line(time_ms: int, event: Event) -> str:
+def _line(time_ms: int, event: LogEvent) -> str:
     from mlperf_logging.mllog import constants
 
     suffix = event.key[event.key.rfind("_") :]
@@ -383,23 +417,35 @@ def simulate_power(plan: RunPlan, seed: int, start_ms: int, stop_ms: int) -> dic
     start and stop in milliseconds since the epoch. A node logs its power in watts at least once a
     second and 60 times; the switch between several nodes logs an estimate.
     """
-    watts = _HOST_WATTS + _ACCELERATOR_WATTS * plan.accelerators_per_node
     length = stop_ms - start_ms
     count = max(_LEAST_SAMPLES, ceil(length / _SAMPLE_MS))
-    readings = [start_ms + length * number // count for number in range(1, count + 1)]
-    names = [f"node_{number}" for number in range(plan.nodes)]
-    meters = dict.fromkeys(names, ("power_reading", watts, readings))
-    if plan.nodes > 1:
-        meters["sw_0"] = ("interconnect_power_est", _SWITCH_WATTS, [start_ms])
+    times = [start_ms + length * number // count for number in range(1, count + 1)]
+    watts = _HOST_WATTS + _ACCELERATOR_WATTS * plan.accelerators_per_node
     logs = {}
-    for name, (key, mean, times) in meters.items():
-        noise = partial(_dice(f"{seed}/{name}").uniform, *_POWER_NOISE)
-        measured = [(time_ms, Event(key, round(mean * noise(), 1))) for time_ms in times]
-        timeline = [
-            (start_ms, Event("power_measurement_start")),
-            (start_ms, Event("conversion_eff", _EFFICIENCY, {"measurement_type": "AC"})),
-            *measured,
-            (stop_ms, Event("power_measurement_stop")),
-        ]
-        logs[f"{name}.txt"] = write(timeline)
+    for number in range(plan.nodes):
+        name = f"node_{number}"
+        samples = _samples(f"{seed}/{name}", "power_reading", watts, times)
+        logs[f"{name}.txt"] = _power_log(samples, start_ms, stop_ms)
+    if plan.nodes > 1:
+        samples = _samples(f"{seed}/sw_0", "interconnect_power_est", _SWITCH_WATTS, [start_ms])
+        logs["sw_0.txt"] = _power_log(samples, start_ms, stop_ms)
     return logs
+
+
+def _samples(seed: str, key: str, watts: float, times: Sequence[int]) -> list[tuple[int, LogEvent]]:
+    """Return measurements at some times, around a number of watts."""
+    dice = _dice(seed)
+    return [
+        (time_ms, LogEvent(key, round(watts * dice.uniform(*_POWER_NOISE), 1))) for time_ms in times
+    ]
+
+
+def _power_log(samples: list[tuple[int, LogEvent]], start_ms: int, stop_ms: int) -> bytes:
+    efficiency = LogEvent("conversion_eff", _EFFICIENCY, {"measurement_type": "AC"})
+    timeline = [
+        (start_ms, LogEvent("power_measurement_start")),
+        (start_ms, efficiency),
+        *samples,
+        (stop_ms, LogEvent("power_measurement_stop")),
+    ]
+    return write(timeline)

@@ -9,7 +9,7 @@ from mlperf_logging.result_summarizer import result_summarizer as summarizer
 from msgspec.structs import replace
 
 from mlperf_pkg.results import scoring
-from mlperf_pkg.results.scoring import Choice, RunTime, Score, choose, select
+from mlperf_pkg.results.scoring import RunChoice, RunTime, Score, choose, select
 from mlperf_pkg.rulebook.model import Runs
 from tests.helpers.logs import good_log, run_of
 
@@ -86,7 +86,7 @@ def runs(*minutes: float | None) -> list[RunTime]:
     return [RunTime(f"{at:03}", m, converged=m is not None) for at, m in enumerate(minutes)]
 
 
-def chosen(minutes: list[float | None], required: int = 3, drop: int = 1) -> Choice:
+def chosen(minutes: list[float | None], required: int = 3, drop: int = 1) -> RunChoice:
     return choose(runs(*minutes), required, drop)
 
 

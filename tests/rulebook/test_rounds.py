@@ -2,6 +2,8 @@
 
 from datetime import UTC, date, datetime
 
+import pytest
+
 from mlperf_pkg.rulebook.documents import rounds
 from mlperf_pkg.rulebook.rounds import (
     Sureness,
@@ -43,6 +45,17 @@ def test_round_of_run() -> None:
         ("hpc", "2022-09-01", "deepcam", "2.0"),
     ]:
         assert round_of_run(usage, milliseconds(day), benchmark).name == expected
+
+
+@pytest.mark.parametrize(
+    ("day", "expected"),
+    [
+        pytest.param("2021-11-12", "1.1", id="the last day"),
+        pytest.param("2021-11-13", "2.0", id="a day later"),
+    ],
+)
+def test_the_last_day_of_the_review(day: str, expected: str) -> None:
+    assert round_of_run("training", milliseconds(day), "resnet").name == expected
 
 
 def test_times_out_of_this_world() -> None:

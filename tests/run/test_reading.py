@@ -1,6 +1,7 @@
 """One log, both verdicts: what breaks which rule, on which line."""
 
 import gc
+from datetime import UTC, datetime
 
 import pytest
 
@@ -300,3 +301,16 @@ def test_a_passing_log_needs_few_line_numbers(monkeypatch: pytest.MonkeyPatch) -
     run = run_of(good_log())
     assert run.findings == ()
     assert 0 < max(numbers) < run.records // 2
+
+
+@pytest.mark.parametrize(
+    ("day", "codes"),
+    [
+        pytest.param("2022-07-04", [], id="the last day"),
+        pytest.param("2022-07-05", ["RUN158"], id="a day later"),
+    ],
+)
+def test_the_last_day_of_a_round(day: str, codes: list[str]) -> None:
+    start = datetime.fromisoformat(day).replace(hour=1, tzinfo=UTC)
+    run = run_of(good_log(start_ms=int(start.timestamp()) * 1000))
+    assert [finding.code for finding in run.findings if finding.code == "RUN158"] == codes

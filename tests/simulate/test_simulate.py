@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.simulate import RunPlan, simulate_power, simulate_run, simulate_set
-from mlperf_pkg.simulate.runs import Event, write
+from mlperf_pkg.simulate.runs import LogEvent, write
 from tests.helpers.examples import examples
 from tests.helpers.logs import records
 from tests.helpers.official import official_rcp
@@ -225,18 +225,18 @@ def test_samples_are_many_and_a_second_apart_at_most() -> None:
 # ---- lines as the official logger writes them ---------------------------------------------
 
 EVENTS = [
-    Event("submission_org", 'Örg "quoted" \\ \n\x1b \ud83d\ude00'),
-    Event("init_start"),
-    Event("init_stop", metadata={"status": "success"}),
-    Event("opt_learning_rate", 1e-7),
-    Event("eval_accuracy", {"BBOX": 0.377, "SEGM": 1e22}, {"epoch_num": 12}),
-    Event("d_adam_betas", [0.9, 0.999, None, True, [], {}]),
-    Event("start", -1, {"step": 2**63}),
-    Event("epoch_stopped", ""),
+    LogEvent("submission_org", 'Örg "quoted" \\ \n\x1b \ud83d\ude00'),
+    LogEvent("init_start"),
+    LogEvent("init_stop", metadata={"status": "success"}),
+    LogEvent("opt_learning_rate", 1e-7),
+    LogEvent("eval_accuracy", {"BBOX": 0.377, "SEGM": 1e22}, {"epoch_num": 12}),
+    LogEvent("d_adam_betas", [0.9, 0.999, None, True, [], {}]),
+    LogEvent("start", -1, {"step": 2**63}),
+    LogEvent("epoch_stopped", ""),
 ]
 
 
-def officially(event: Event, time_ms: int) -> str:
+def officially(event: LogEvent, time_ms: int) -> str:
     kept = Mock(spec=logging.Logger)
     logger, (_, underscore, end) = MLLogger(kept), event.key.rpartition("_")
     log = {"_start": logger.start, "_stop": logger.end}.get(underscore + end, logger.event)

@@ -45,7 +45,7 @@ from mlperf_pkg.results.report import RcpRow, ResultSetRow, RunRow
 from mlperf_pkg.results.scoring import NO_TIME, NOT_CONVERGED
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Benchmark
-from mlperf_pkg.run.evaluations import Curve, Evaluation, Phase, Span, goals
+from mlperf_pkg.run.evaluations import Curve, Evaluation, Phase, PhaseSpan, goals
 
 COUNTS = "counts"
 DROPPED = "dropped"
@@ -81,7 +81,7 @@ class DrawnRun(Struct, frozen=True):
         """Return the evaluations of a metric."""
         return [evaluation for evaluation in self.curve.evaluations if metric in evaluation.values]
 
-    def spans(self, *phases: Phase) -> list[Span]:
+    def spans(self, *phases: Phase) -> list[PhaseSpan]:
         """Return the spans of these phases."""
         return [span for span in self.curve.spans if span.phase in phases]
 

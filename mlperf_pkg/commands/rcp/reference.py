@@ -87,7 +87,7 @@ class Reference(Struct, frozen=True):
                 " smallest acceptable mean; the rules do so only in round 5.0."
             )
 
-    def at(self, batch_size: float) -> rcp.Comparison:
+    def at(self, batch_size: float) -> rcp.RcpComparison:
         """Return the comparison that the test makes for sets of this batch size."""
         return rcp.comparison_at(self.used, batch_size, runs=self.runs.required)
 

@@ -28,7 +28,7 @@ from mlperf_pkg.render.table import (
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, name
-from mlperf_pkg.results.scoring import Choice, Window, select
+from mlperf_pkg.results.scoring import RunChoice, Window, select
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.run.model import Run
 
@@ -64,7 +64,7 @@ class SelectedSet(Struct, frozen=True):
     state: State
     reason: str
     chosen: tuple[Run, ...] = ()
-    choice: Choice | None = None
+    choice: RunChoice | None = None
 
 
 class Selections(Struct, frozen=True):
@@ -157,7 +157,7 @@ SELECT_FORMATS = {"text": text, "json": json, "markdown": markdown, "csv": csv}
 
 
 def _as_json(selected: SelectedSet) -> dict[str, Any]:
-    choice = selected.choice or Choice((), None, None)
+    choice = selected.choice or RunChoice((), None, None)
     content: dict[str, Any] = {}
     for field in ("path", *_SET_NAMES, *_RUNS):
         content[field] = getattr(selected.row, field)

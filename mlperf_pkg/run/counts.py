@@ -1,0 +1,108 @@
+"""How often the keys of a log are logged."""
+
+from collections.abc import Mapping, Set
+from typing import Any
+
+from msgspec.structs import replace
+
+from mlperf_pkg.findings import Basis, Finding, Pending, Severity
+from mlperf_pkg.log.record import shown
+from mlperf_pkg.rulebook.constraints import holds as meets
+from mlperf_pkg.rulebook.constraints import needed_in_words
+from mlperf_pkg.rulebook.formula import LoggedKey, Seen
+from mlperf_pkg.rulebook.model import Rule
+from mlperf_pkg.run.rule_findings import RuleFindings
+
+# Keys that a truncated log lacks. By the rules its run did not converge, which is forgiven once.
+_AT_THE_END = frozenset(
+    {"block_stop", "epoch_stop", "eval_accuracy", "eval_start", "eval_stop", "run_stop"}
+)
+
+
+class RecordCounts:
+    """Compares the number of records of each key with the rules, at the end of a log.
+
+    ``seen`` are the records by key; ``hidden`` are the keys of records that the log holds but that
+    the official parser does not read.
+    """
+
+    def __init__(self, seen: Seen, hidden: Set[str], findings: RuleFindings) -> None:
+        """Take all records of a log."""
+        self._seen = seen
+        self._hidden = hidden
+        self._findings = findings
+
+    def check(self, rule: Rule) -> None:
+        """Check how often the key of a rule is logged."""
+        occurs = rule.occurs
+        logged = self._seen.get(rule.key)
+        if isinstance(occurs, dict) and "or" in occurs:
+            keys = {rule.key, occurs["or"]}
+            if not keys & self._seen.keys():
+                self._report_missing(rule, keys)
+        elif isinstance(occurs, dict):
+            self._check_limits(rule, logged, occurs)
+        elif logged is None:
+            self._report_missing(rule, {rule.key})
+        elif occurs == "once" and logged.count > 1:
+            self._report_repeated(rule, logged)
+
+    def _report_missing(self, rule: Rule, keys: Set[str]) -> None:
+        times = "once" if rule.occurs == "once" else "at least once"
+        is_hidden = bool(keys & self._hidden)
+        is_cut_off = rule.key in _AT_THE_END and "run_stop" not in self._seen
+        if rule.basis is Basis.BOTH and (is_hidden or is_cut_off):
+            rule = replace(rule, basis=Basis.OFFICIAL)
+        problem = "is not logged"
+        if is_hidden:
+            problem = "appears only on lines the official checker ignores"
+        message = f"{' or '.join(sorted(keys))} {problem}; expected {times}"
+        self._findings.add(rule, None, expected=f"logged {times}", message=message)
+
+    def _check_limits(
+        self, rule: Rule, logged: LoggedKey | None, limits: Mapping[str, Any]
+    ) -> None:
+        """Check ``at_least`` and ``at_most`` of the number of records, equal or not."""
+        count = logged.count if logged else 0
+        if meets(count, limits):
+            return
+        number = None
+        kind: type[Finding] = Pending
+        if logged and count > limits.get("at_most", count):
+            number = logged.last_number
+            kind = Finding
+        words = needed_in_words(limits)
+        self._findings.add(
+            rule,
+            number,
+            value=count,
+            expected=f"logged {words} times",
+            message=f"{_times_logged(rule, count)}; expected {words}",
+            kind=kind,
+        )
+
+    def _report_repeated(self, rule: Rule, logged: LoggedKey) -> None:
+        if logged.same:
+            kind: type[Finding] = Pending
+            rule = replace(rule, severity=Severity.NOTE, basis=Basis.ADVICE)
+            values = "always with the same value"
+        else:
+            kind = Finding
+            line = self._findings.line_of(logged.first_number)
+            first = shown(logged.first)
+            last = shown(logged.last)
+            rule = replace(rule, hint=rule.hint or f"{first} on line {line}, {last} in the end")
+            values = "with different values"
+        self._findings.add(
+            rule,
+            logged.last_number,
+            value=logged.count,
+            expected="logged once",
+            message=f"{_times_logged(rule, logged.count)}, {values}; expected once",
+            kind=kind,
+        )
+
+
+def _times_logged(rule: Rule, count: int) -> str:
+    times = "time" if count == 1 else "times"
+    return f"{rule.key} is logged {{found:,}} {times}"

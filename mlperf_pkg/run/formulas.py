@@ -1,0 +1,178 @@
+"""The formulas of rules: evaluated at each record, in the order of training, or at the end."""
+
+import math
+from operator import attrgetter
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mlperf_pkg.findings import Basis, Finding, Pending, Unordered
+from mlperf_pkg.infra.json_values import to_float
+from mlperf_pkg.log.record import Record
+from mlperf_pkg.rulebook.formula import Formula, Operands, Seen, first_logged, read_number
+from mlperf_pkg.rulebook.model import Rule
+from mlperf_pkg.rulebook.table import CompiledRule, RuleTable
+from mlperf_pkg.run.rule_findings import RuleFindings
+
+_MOST_REFUSALS = 1000  # of one log; more do not change the verdict
+
+
+class _Refusal(Struct, frozen=True):
+    """A formula that does not hold at a record with a ``value``, by its ``number`` in the log."""
+
+    compiled: CompiledRule
+    formula: Formula
+    operands: Operands
+    value: Any
+    number: int
+
+
+class _Evaluand(Struct, frozen=True):
+    """A record that a formula is evaluated at, and how far the run had trained by then."""
+
+    compiled: CompiledRule
+    formula: Formula
+    record: Record
+    number: int
+    position: float
+
+
+class PassingFormulas:
+    """Evaluates the formulas that are evaluated ``in_passing``, and reports those that are false.
+
+    Findings wait for the end of the log, which shows whether only the order of the records is
+    wrong. Formulas ``by_position`` wait, too, for the records of earlier positions: evaluations may
+    end in any order.
+    """
+
+    def __init__(self, table: RuleTable, findings: RuleFindings) -> None:
+        """Start at the head of a log with the rules of a ``table``."""
+        self._joint_key = table.joined.key if table.joined else None
+        self._findings = findings
+        self._refusals: list[_Refusal] = []
+        self._waiting: dict[str, list[_Evaluand]] = {}  # by the codes of their rules
+        # By the codes of rules: how often ``nth_since`` was logged, and their key since then.
+        self._series: dict[str, tuple[int, int]] = {}
+
+    def take(
+        self, compiled: CompiledRule, formula: Formula, record: Record, number: int, seen: Seen
+    ) -> None:
+        """Evaluate the formula of a rule at a record, or let it wait for the end."""
+        if compiled.by_position and self._waits(compiled, formula, record, number):
+            return
+        self._evaluate(compiled, formula, record, number, seen)
+
+    def _waits(self, compiled: CompiledRule, formula: Formula, record: Record, number: int) -> bool:
+        """Keep a record for the end, unless too many wait; of a ``first`` rule only one does."""
+        rule = compiled.rule
+        waiting = self._waiting.setdefault(rule.code, [])
+        if len(waiting) >= _MOST_REFUSALS:
+            return False
+        position = _position(record, formula.members[0])
+        waiting.append(_Evaluand(compiled, formula, record, number, position))
+        if rule.first:
+            self._waiting[rule.code] = [min(waiting, key=attrgetter("position"))]
+        return True
+
+    def _evaluate(
+        self, compiled: CompiledRule, formula: Formula, record: Record, number: int, seen: Seen
+    ) -> None:
+        rule = compiled.rule
+        nth = None
+        if rule.nth_since and not compiled.by_position:
+            nth = self._nth(rule, rule.nth_since, seen)
+        holds = formula.answer(record, seen, nth)
+        if holds is None:  # it lacks a value
+            holds = not rule.official
+        if not holds and len(self._refusals) < _MOST_REFUSALS:
+            operands = formula.operands(record, seen, nth)
+            self._refusals.append(_Refusal(compiled, formula, operands, record.value, number))
+
+    def _nth(self, rule: Rule, since: str, seen: Seen) -> int:
+        """Count the records of the rule's key since the last record of the key ``since``."""
+        anchor = seen.get(since)
+        restarts = anchor.count if anchor else 0
+        last_restarts, count = self._series.get(rule.code, (restarts, 0))
+        if last_restarts != restarts:
+            count = 0
+        self._series[rule.code] = (restarts, count + 1)
+        return count
+
+    def conclude(self, seen: Seen) -> None:
+        """Evaluate the formulas that waited, and report those that do not hold."""
+        for waiting in self._waiting.values():
+            self._evaluate_by_position(waiting, seen)
+        for refusal in self._refusals:
+            self._findings.add_formula(
+                _softened(refusal, seen),
+                refusal.number,
+                refusal.operands,
+                refusal.value,
+                self._kind(refusal.compiled),
+            )
+
+    def _evaluate_by_position(self, waiting: list[_Evaluand], seen: Seen) -> None:
+        """Evaluate a formula at records in the order of training; each sees the one before it."""
+        waiting.sort(key=attrgetter("position"))
+        seen_by_position = dict(seen)
+        del seen_by_position[waiting[0].record.key]
+        for evaluand in waiting:
+            record = evaluand.record
+            number = evaluand.number
+            compiled = evaluand.compiled
+            self._evaluate(compiled, evaluand.formula, record, number, seen_by_position)
+            seen_by_position[record.key] = first_logged(record, number)
+
+    def _kind(self, compiled: CompiledRule) -> type[Finding]:
+        if compiled.rule.key == self._joint_key:
+            return Pending
+        if compiled.by_position:
+            return Unordered
+        return Finding
+
+
+def _softened(refusal: _Refusal, seen: Seen) -> Rule:
+    """Return the rule, as the official checker alone has it if the final values keep it.
+
+    Then only the order of the records is wrong, or that a number is text.
+    """
+    rule = refusal.compiled.rule
+    if rule.basis is not Basis.BOTH:
+        return rule
+    formula = refusal.formula
+    logged = refusal.operands.values
+    final = {key: seen[key].last for key in seen.keys() & formula.names}
+    numbers = {key: read_number(value) for key, value in {**logged, **final}.items()}
+    as_final = replace(refusal.operands, values=numbers)
+    if as_final == refusal.operands or not formula.evaluate(as_final):
+        return rule
+    hint = None
+    if str not in map(type, logged.values()):
+        keys = " and ".join(sorted(final))
+        hint = f"log {keys} before it: the official checker reads in order"
+    return replace(rule, basis=Basis.OFFICIAL, hint=rule.hint or hint)
+
+
+def broken_at_the_end(rule: Rule, formula: Formula, last: Record, seen: Seen) -> Operands | None:
+    """Return the operands of a formula that the final values of a run break, else None.
+
+    ``last`` is the last record of the rule's key. Other rules report missing keys.
+    """
+    if not formula.names - {"value"} <= seen.keys():
+        return None
+    if formula.answer(last, seen):
+        return None
+    operands = formula.operands(last, seen)
+    if rule.last and None in operands.metadata.values():
+        return None
+    return operands
+
+
+def _position(record: Record, name: str) -> float:
+    """Return how far a run had trained at a record; records that do not say so come first."""
+    metadata = record.metadata if isinstance(record.metadata, dict) else {}
+    number = to_float(read_number(metadata.get(name)))
+    if number is None or math.isnan(number):
+        return -math.inf
+    return number

@@ -1,0 +1,56 @@
+"""Records that are logged later, or earlier, than the rules allow."""
+
+from msgspec import Struct
+
+from mlperf_pkg.rulebook.formula import LoggedKey, Seen
+from mlperf_pkg.rulebook.model import Rule
+from mlperf_pkg.run.targets import Targets
+
+_CLOCKS_MS = 1000.0  # by which the clocks of the processes of a run may differ
+_MOST_MS = 3e10  # a year; times farther apart are of different units, or have a digit too many
+
+
+class Shift(Struct, frozen=True):
+    """By how much a record is logged ``after`` or ``before`` an event, which is the wrong side.
+
+    ``milliseconds`` is None where one of the times is impossible, so that only the order of the
+    records says so.
+    """
+
+    side: str
+    event: str
+    milliseconds: float | None
+
+
+def late_start(rule: Rule, logged: LoggedKey, seen: Seen) -> Shift | None:
+    """Return how much later a key starts than the first of the keys ``no_later_than``.
+
+    If only one of the times is possible, the order of the records decides.
+    """
+    others = {key: seen[key] for key in rule.no_later_than if key in seen}
+    if not others:
+        return None
+    late_ms = {key: logged.earliest_ms - other.earliest_ms for key, other in others.items()}
+    possible = [key for key in late_ms if abs(late_ms[key]) < _MOST_MS]
+    earliest = max(possible or late_ms, key=late_ms.__getitem__)
+    if possible and late_ms[earliest] > _CLOCKS_MS:
+        return Shift("after", earliest, late_ms[earliest])
+    if not possible and logged.first_number > others[earliest].first_number:
+        return Shift("after", earliest, None)
+    return None
+
+
+def early_stop(logged: LoggedKey, targets: Targets, seen: Seen) -> Shift | None:
+    """Return how much earlier a key is logged than the first evaluation that reached the target.
+
+    There is no tolerance for clocks if the evaluation is logged after the stop, too.
+    """
+    if targets.reached_ms is None:
+        return None
+    early_ms = targets.reached_ms - logged.earliest_ms
+    allowed_ms = 0.0 if targets.reached_late else _CLOCKS_MS
+    start = seen.get("run_start")
+    is_backwards = start is not None and logged.earliest_ms < start.earliest_ms  # RUN155
+    if early_ms > allowed_ms and not is_backwards:
+        return Shift("before", "the evaluation that reached the target", early_ms)
+    return None
