@@ -73,7 +73,7 @@ class Column(Struct, frozen=True):
         return f"{self.title} ({self.unit})" if self.unit else self.title or ""
 
 
-class Group(Struct, frozen=True):
+class RowGroup(Struct, frozen=True):
     """Rows of a table, indented below their title if any, and paragraphs (remarks) below."""
 
     title: str
@@ -88,7 +88,7 @@ class Table(Struct, frozen=True):
     """
 
     columns: Sequence[Column]
-    groups: Sequence[Group] = ()
+    groups: Sequence[RowGroup] = ()
     title: str = ""
     note: str = ""
     marked: frozenset[tuple[int, int]] = frozenset()
@@ -119,7 +119,7 @@ class Table(Struct, frozen=True):
 
 def table_of(columns: Sequence[Column], rows: Iterable[Any], **more: Any) -> Table:
     """Return a table whose rows are one group without a title."""
-    return Table(columns, (Group("", list(rows)),), **more)
+    return Table(columns, (RowGroup("", list(rows)),), **more)
 
 
 def by_key(pairs: Iterable[tuple[_Key, _Item]]) -> dict[_Key, list[_Item]]:
@@ -164,7 +164,7 @@ def document(*paragraphs: str) -> str:
     return "\n\n".join(filter(None, paragraphs)) + "\n"
 
 
-def _markdown_body(table: Table, group: Group, first: int) -> str:
+def _markdown_body(table: Table, group: RowGroup, first: int) -> str:
     if not group.rows:
         return ""
     titled = table.titled

@@ -27,7 +27,7 @@ from mlperf_pkg.render import findings as words
 from mlperf_pkg.render import table as rendered
 from mlperf_pkg.render import tables
 from mlperf_pkg.render.findings import Show, View
-from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, by_key, shown
+from mlperf_pkg.render.table import HEADING, PLAIN, Column, RowGroup, Table, by_key, shown
 from mlperf_pkg.render.terminal import RCP_MARGIN, STYLES, Terminal
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, RunRow, folder, name
@@ -110,9 +110,9 @@ def warnings_text(report: Report, view: View) -> str:
     return terminal.text()
 
 
-def _grouped(rows: Iterable[_Row], title: Callable[[_Row], str]) -> list[Group]:
+def _grouped(rows: Iterable[_Row], title: Callable[[_Row], str]) -> list[RowGroup]:
     """Return rows below their titles, in the order of the report."""
-    return [Group(*group) for group in by_key((title(row), row) for row in rows).items()]
+    return [RowGroup(*group) for group in by_key((title(row), row) for row in rows).items()]
 
 
 def _tables(report: Report, view: View) -> Iterator[Table]:
@@ -166,7 +166,7 @@ def _in_full(group: CodeGroup, view: View) -> bool:
     return view.show is Show.ALL or len(group.subjects) == 1
 
 
-def _titled(groups: Iterable[CodeGroup]) -> list[Group]:
+def _titled(groups: Iterable[CodeGroup]) -> list[RowGroup]:
     """Return the groups of each severity below its heading, and those that are waived."""
     return _grouped(
         groups,
@@ -332,7 +332,9 @@ class Submitters:
         number = len(self._report.submitters)
         submissions = wording.counted(self.number, "submission")
         joint = f"{number} submitters in {submissions}: each company of a joint one counts"
-        return Table(SUBMITTERS, [Group("", list(self.rows()), [joint] * (number != self.number))])
+        return Table(
+            SUBMITTERS, [RowGroup("", list(self.rows()), [joint] * (number != self.number))]
+        )
 
     def _row(
         self, name: str, rows: Sequence[ResultSetRow], findings: Sequence[Finding]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mlperf_pkg.commands.system.machine import Sources
+from mlperf_pkg.commands.system.machine import MachineSources
 
 HOST = "secret-host-17"
 _CPU = "sys/devices/system/cpu"
@@ -17,12 +17,12 @@ class Machine:
     nvidia_smi: Mapping[tuple[str, ...], str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
 
-    def sources(self, root: Path) -> Sources:
+    def sources(self, root: Path) -> MachineSources:
         for name, text in self.files.items():
             path = root / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-        return Sources(
+        return MachineSources(
             root,
             lambda *arguments: self.nvidia_smi.get(arguments[:1], ""),
             lambda name: self.versions.get(name, ""),

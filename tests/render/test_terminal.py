@@ -6,7 +6,7 @@ from rich.cells import cell_len
 
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render.findings import View
-from mlperf_pkg.render.table import Column, Group, Table
+from mlperf_pkg.render.table import Column, RowGroup, Table
 from mlperf_pkg.render.terminal import Terminal
 
 COLUMNS = (Column("Name"), Column("Minutes", 7, numbers=True), Column("Status", 10))
@@ -15,7 +15,7 @@ COLUMNS = (Column("Name"), Column("Minutes", 7, numbers=True), Column("Status", 
 def table(width: int, *names: str, **more: bool) -> list[str]:
     terminal = Terminal(View(width))
     rows = [[(name, ""), ("1.000", ""), ("success", "")] for name in names]
-    terminal.table(Table(COLUMNS, [Group("a set", rows, ["a remark"])]), **more)
+    terminal.table(Table(COLUMNS, [RowGroup("a set", rows, ["a remark"])]), **more)
     return terminal.text().split("\n")
 
 

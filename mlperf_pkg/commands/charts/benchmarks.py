@@ -11,7 +11,7 @@ from mlperf_pkg.checks.names import plain_name
 from mlperf_pkg.commands.charts import chart as vega
 from mlperf_pkg.commands.charts.chart import Chart, Look, Rows, Spec
 from mlperf_pkg.commands.charts.sets import COUNTS, DrawnRun, DrawnSet
-from mlperf_pkg.commands.compare.ratios import Row
+from mlperf_pkg.commands.compare.ratios import ComparisonRow
 from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import ResultSetRow
@@ -222,7 +222,7 @@ _MEASURES = {  # by name in the legend: the field of a row, and the colour
 }
 
 
-def comparison(rows: Iterable[Row]) -> Chart | None:
+def comparison(rows: Iterable[ComparisonRow]) -> Chart | None:
     """Return a chart of the ratios of all results to their baselines; None if there are none."""
     compared = [row for row in rows if not row.baseline]
     rounds = {row.result.round for row in compared}
@@ -235,7 +235,7 @@ def comparison(rows: Iterable[Row]) -> Chart | None:
     return Chart("comparison", title, text, _comparison_spec(ratios), {"ratios": ratios}, subject)
 
 
-def _ratios(row: Row, *, named: bool) -> Iterator[Mapping[str, Any]]:
+def _ratios(row: ComparisonRow, *, named: bool) -> Iterator[Mapping[str, Any]]:
     """Yield the ratios of a row, which is in two lines; its round is named if ``named``."""
     result = row.result
     owner = f"{result.submitter}: " if result.submitter else ""

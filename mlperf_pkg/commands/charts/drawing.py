@@ -19,7 +19,7 @@ from mlperf_pkg.checker.values import Checked, scores
 from mlperf_pkg.commands.charts.benchmarks import comparison, scoreboard
 from mlperf_pkg.commands.charts.chart import Chart, prepared
 from mlperf_pkg.commands.charts.sets import DrawnRun, DrawnSet, curves, rcp, timeline, times
-from mlperf_pkg.commands.compare.ratios import Row
+from mlperf_pkg.commands.compare.ratios import ComparisonRow
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import cached
 from mlperf_pkg.infra.parallel import WorkerLostError, pool
@@ -153,7 +153,7 @@ def picture_of(chart: Chart, format_: str, file: Path) -> bytes:
     return picture
 
 
-def ratio_picture(file: Path) -> Callable[[Sequence[Row]], bytes]:
+def ratio_picture(file: Path) -> Callable[[Sequence[ComparisonRow]], bytes]:
     """Return a function that draws rows in the format of ``file``.
 
     Raises:
@@ -162,7 +162,7 @@ def ratio_picture(file: Path) -> Callable[[Sequence[Row]], bytes]:
     """
     format_ = file_format(file, ".svg", ".png")
 
-    def picture(rows: Sequence[Row]) -> bytes:
+    def picture(rows: Sequence[ComparisonRow]) -> bytes:
         charts = prepared("comparison", str(file), lambda: [comparison(rows)])
         if not charts:
             raise UserError(f"{file}: no ratio to draw")

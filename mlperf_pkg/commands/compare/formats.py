@@ -11,12 +11,21 @@ from typing import Any
 
 from msgspec.structs import fields, replace
 
-from mlperf_pkg.commands.compare.ratios import Result, Row
+from mlperf_pkg.commands.compare.ratios import ComparisonRow, Result
 from mlperf_pkg.findings import Verdict
 from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import table
 from mlperf_pkg.render.findings import View
-from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, by_key, records, table_of
+from mlperf_pkg.render.table import (
+    HEADING,
+    PLAIN,
+    Column,
+    RowGroup,
+    Table,
+    by_key,
+    records,
+    table_of,
+)
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.wording import NOTHING, counted
@@ -64,7 +73,7 @@ def _of(
     return Column(title, width, numbers, of=attrgetter(name), show=show, style=_style)
 
 
-def _style(row: Row) -> str:
+def _style(row: ComparisonRow) -> str:
     return HEADING if row.baseline else PLAIN
 
 
@@ -108,14 +117,14 @@ _SUMMARY = (
 _HIDDEN = ("result", "argument", "hardware", "framework", "hyperparameters")
 _DATA = tuple(
     Column(key=field.name, of=attrgetter(f"{path}{field.name}"))
-    for path, record in (("result.", Result), ("", Row))
+    for path, record in (("result.", Result), ("", ComparisonRow))
     for field in fields(record)
     if field.name not in _HIDDEN
 )
 _DATA_OF_JSON = (*_DATA, Column(key="hyperparameters", of=attrgetter("result.hyperparameters")))
 
 
-def _used(columns: Sequence[Column], rows: Sequence[Row]) -> list[Column]:
+def _used(columns: Sequence[Column], rows: Sequence[ComparisonRow]) -> list[Column]:
     """Return the columns that are not empty; the ratios of baselines are always 1."""
     used = []
     for column in columns:
@@ -129,7 +138,7 @@ def _used(columns: Sequence[Column], rows: Sequence[Row]) -> list[Column]:
 # ---- text and Markdown --------------------------------------------------------------------
 
 
-def text(rows: Sequence[Row], view: View) -> str:
+def text(rows: Sequence[ComparisonRow], view: View) -> str:
     """Return the comparison for a terminal or a pipe."""
     terminal = Terminal(view)
     shown = shown_rows(rows, view)
@@ -155,7 +164,7 @@ def text(rows: Sequence[Row], view: View) -> str:
     return terminal.text()
 
 
-def markdown(rows: Sequence[Row], view: View) -> str:
+def markdown(rows: Sequence[ComparisonRow], view: View) -> str:
     """Return Markdown with a section per benchmark, for a report."""
     shown = shown_rows(rows, view)
     used = _used((*_SPEED, *_RATIOS, *_RATES), shown)
@@ -173,8 +182,11 @@ def markdown(rows: Sequence[Row], view: View) -> str:
 
 
 def _titled(
-    rows: Sequence[Row], all_rows: Sequence[Row], name: _Naming, columns: Sequence[Column] = ()
-) -> list[Group]:
+    rows: Sequence[ComparisonRow],
+    all_rows: Sequence[ComparisonRow],
+    name: _Naming,
+    columns: Sequence[Column] = (),
+) -> list[RowGroup]:
     """Return the groups with their remarks, and the units of their rates.
 
     Remarks are below the ``columns`` of scores, units below those of rates; both if no
@@ -186,11 +198,11 @@ def _titled(
         units = sorted({row.result.unit for row in members if row.result.unit})
         if units and columns in ((), _RATES):
             remarks.append(f"{' or '.join(units)} per second")
-        groups.append(Group(members[0].result.group.title, members, remarks))
+        groups.append(RowGroup(members[0].result.group.title, members, remarks))
     return groups
 
 
-def shown_rows(rows: Sequence[Row], view: View) -> list[Row]:
+def shown_rows(rows: Sequence[ComparisonRow], view: View) -> list[ComparisonRow]:
     """Leave out published results on other numbers of accelerators than the user's own results.
 
     A group keeps all rows in a ``verbose`` view, without own results, or if no other rows remain.
@@ -199,11 +211,11 @@ def shown_rows(rows: Sequence[Row], view: View) -> list[Row]:
     return [row for members in groups for row in (members if view.verbose else _near(members))]
 
 
-def _in_groups(rows: Sequence[Row]) -> list[list[Row]]:
+def _in_groups(rows: Sequence[ComparisonRow]) -> list[list[ComparisonRow]]:
     return [list(members) for _, members in groupby(rows, key=lambda row: row.result.group)]
 
 
-def _near(rows: Sequence[Row]) -> Sequence[Row]:
+def _near(rows: Sequence[ComparisonRow]) -> Sequence[ComparisonRow]:
     own = [row for row in rows if not row.result.published]
     numbers = {row.result.accelerators for row in own}
     near = [r for r in rows if r in own or r.baseline or r.result.accelerators in numbers]
@@ -216,7 +228,7 @@ def _named(title: str, name: _Naming) -> Column:
     return Column(title, of=marked, style=_style)
 
 
-def _naming(rows: Sequence[Row], *, owned: bool) -> _Naming:
+def _naming(rows: Sequence[ComparisonRow], *, owned: bool) -> _Naming:
     """Return a function that names a system, with its round or, ``owned``, submitter if needed."""
     rounds = {row.result.round for row in rows if not row.result.published}
     owners = {(row.result.system, row.result.submitter) for row in rows}
@@ -235,20 +247,20 @@ def _naming(rows: Sequence[Row], *, owned: bool) -> _Naming:
 # ---- hyperparameters ----------------------------------------------------------------------
 
 
-def hyperparameters(rows: Sequence[Row], view: View) -> list[Group]:
+def hyperparameters(rows: Sequence[ComparisonRow], view: View) -> list[RowGroup]:
     """Return the hyperparameters of the groups that have published results.
 
     Values that all results share appear only in a ``verbose`` view.
     """
     groups = (
-        Group(members[0].result.group.title, list(_settings(members, verbose=view.verbose)))
+        RowGroup(members[0].result.group.title, list(_settings(members, verbose=view.verbose)))
         for members in _in_groups(rows)
         if any(row.result.published for row in members)
     )
     return [group for group in groups if group.rows]
 
 
-def _settings(rows: Sequence[Row], *, verbose: bool) -> Iterator[Sequence[str]]:
+def _settings(rows: Sequence[ComparisonRow], *, verbose: bool) -> Iterator[Sequence[str]]:
     baseline = next((row.result.hyperparameters for row in rows if row.baseline), {})
     published = [row.result.hyperparameters for row in rows if row.result.published]
     for key in sorted({*baseline, *(key for values in published for key in values)}):
@@ -274,7 +286,9 @@ def _plain(value: str) -> str:
 # ---- remarks ------------------------------------------------------------------------------
 
 
-def _remarks(rows: Sequence[Row], all_rows: Sequence[Row], name: _Naming) -> Iterator[str]:
+def _remarks(
+    rows: Sequence[ComparisonRow], all_rows: Sequence[ComparisonRow], name: _Naming
+) -> Iterator[str]:
     """Yield remarks on the comparability of a group, and the changes between rounds."""
     hidden = sum(row.result.group == rows[0].result.group for row in all_rows) - len(rows)
     if hidden:
@@ -289,7 +303,7 @@ def _remarks(rows: Sequence[Row], all_rows: Sequence[Row], name: _Naming) -> Ite
         yield f"{', '.join(dict.fromkeys(names))}: {remark}"
 
 
-def _remarks_on(row: Row) -> Iterator[str]:
+def _remarks_on(row: ComparisonRow) -> Iterator[str]:
     """Yield the change since an earlier round, and what qualifies a result."""
     if row.improvement is not None and not row.result.published:
         system = "" if row.previous_system == row.result.system else f" ({row.previous_system})"
@@ -301,7 +315,7 @@ def _remarks_on(row: Row) -> Iterator[str]:
         yield "violates the written rules, see mlperf-pkg check"
 
 
-def _ending(rows: Sequence[Row]) -> Iterator[str]:
+def _ending(rows: Sequence[ComparisonRow]) -> Iterator[str]:
     """Yield each price once, with its systems and its source, and what the columns mean.
 
     There is no price if no column depends on it.
@@ -315,7 +329,7 @@ def _ending(rows: Sequence[Row]) -> Iterator[str]:
         yield _PUBLISHED
 
 
-def _price(row: Row) -> str:
+def _price(row: ComparisonRow) -> str:
     date = f", {row.price_date}" if row.price_date else ""
     return f"${row.price_usd:,.0f} ({row.price_source}{date})"
 
@@ -323,12 +337,12 @@ def _price(row: Row) -> str:
 # ---- JSON and CSV -------------------------------------------------------------------------
 
 
-def json(rows: Sequence[Row], _: View) -> str:
+def json(rows: Sequence[ComparisonRow], _: View) -> str:
     """Return JSON: ``{"format": ..., "results": [...]}``, with the fields of result and row."""
     return table.json_text({"format": FORMAT, "results": records(table_of(_DATA_OF_JSON, rows))})
 
 
-def csv(rows: Sequence[Row], _: View) -> str:
+def csv(rows: Sequence[ComparisonRow], _: View) -> str:
     """Return CSV with a row per result."""
     return table.csv(table_of(_DATA, rows))
 

@@ -110,7 +110,7 @@ class Result(Struct, frozen=True):
         return any(name and fnmatchcase(name.casefold(), pattern.casefold()) for name in names)
 
 
-class Row(Struct, frozen=True):
+class ComparisonRow(Struct, frozen=True):
     """A result, its price, and how it compares with the baseline of its group.
 
     ``speed`` is the baseline's minutes over those of the result: above 1 is faster. The other
@@ -142,7 +142,7 @@ class Row(Struct, frozen=True):
 
 def compare(
     results: Sequence[Result], prices: Prices, is_baseline: Callable[[Result], bool]
-) -> tuple[Row, ...]:
+) -> tuple[ComparisonRow, ...]:
     """Return the rows of all results by group, in a group the fastest first.
 
     The baseline of a group is the first result with a score for which ``is_baseline`` holds, in
@@ -157,7 +157,9 @@ def compare(
     return tuple(rows)
 
 
-def _row(result: Result, baseline: Result | None, members: Sequence[Result], prices: Prices) -> Row:
+def _row(
+    result: Result, baseline: Result | None, members: Sequence[Result], prices: Prices
+) -> ComparisonRow:
     price = price_of(prices, result.system, result.system_name)
     other = price_of(prices, baseline.system, baseline.system_name) if baseline else None
     previous = _previous(result, members)
@@ -167,7 +169,7 @@ def _row(result: Result, baseline: Result | None, members: Sequence[Result], pri
 
     speed = to_baseline("minutes")
     cost = _ratio(other.usd, price.usd) if other and price else None
-    return Row(
+    return ComparisonRow(
         result=result,
         baseline=result is baseline,
         speed=speed,

@@ -8,7 +8,7 @@ from mlperf_pkg.commands.diff import changes
 from mlperf_pkg.commands.diff.runs import EditedRun
 from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render.findings import View, sentence
-from mlperf_pkg.render.table import PLAIN, Column, Group, Table, by_key, document, json_text
+from mlperf_pkg.render.table import PLAIN, Column, RowGroup, Table, by_key, document, json_text
 from mlperf_pkg.render.table import markdown as markdown_table
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results import wording
@@ -71,7 +71,7 @@ def _verdict_changes(comparison: changes.Comparison) -> Iterator[str]:
         yield "{}: {} -> {} of {}: {}".format(*kind, number, few)
 
 
-def _short(entries: Sequence[changes.EntryVerdict], view: View) -> Iterator[Group]:
+def _short(entries: Sequence[changes.EntryVerdict], view: View) -> Iterator[RowGroup]:
     """Yield the verdicts of each kind, a line each, as many as are shown on a screen."""
     groups = list(_of_kinds(entries))
     most = max(1, (_SCREEN - _OTHERS - len(groups)) // len(groups))
@@ -79,7 +79,7 @@ def _short(entries: Sequence[changes.EntryVerdict], view: View) -> Iterator[Grou
         number = f" ({most} of {len(lines)})" if len(lines) > most else ""
         names = (line.replace("/results/", "/") for line in lines[:most])
         shown = [_cut(line, view.width - _INDENT) for line in names]
-        yield Group(f"{title}{number}", [], shown)
+        yield RowGroup(f"{title}{number}", [], shown)
 
 
 def _removed_and_added(comparison: changes.Comparison) -> Iterator[str]:
@@ -102,7 +102,7 @@ def _name(result_set: changes.ResultSet) -> str:
     return f"{row.benchmark}: {row.system or 'no system'} ({division}{folder})"
 
 
-def _groups(comparison: changes.Comparison, view: View) -> Iterator[Group]:
+def _groups(comparison: changes.Comparison, view: View) -> Iterator[RowGroup]:
     rows = [*map(_result, comparison.verdicts), *map(_finding, comparison.findings)]
     between = [
         f"{finding.severity} {finding.code}: {finding.about}: {sentence(finding)}"
@@ -114,7 +114,7 @@ def _groups(comparison: changes.Comparison, view: View) -> Iterator[Group]:
         *_names("file", comparison.files, view),
     ]
     if rows or remarks:
-        yield Group("as a whole", rows, remarks)
+        yield RowGroup("as a whole", rows, remarks)
     for system in comparison.systems:
         yield _system_group(system)
     for change in comparison.sets:
@@ -122,10 +122,12 @@ def _groups(comparison: changes.Comparison, view: View) -> Iterator[Group]:
             yield _set_group(change, view)
 
 
-def _entry_groups(entries: Sequence[changes.EntryVerdict], view: View) -> Iterator[Group]:
+def _entry_groups(entries: Sequence[changes.EntryVerdict], view: View) -> Iterator[RowGroup]:
     """Yield the verdicts of each kind, below what the rules require."""
     for (title, rule, source), lines in _of_kinds(entries):
-        yield Group(title, [], [f"Rule: {rule} ({source})", *_first(lines, _ENTRIES, "more", view)])
+        yield RowGroup(
+            title, [], [f"Rule: {rule} ({source})", *_first(lines, _ENTRIES, "more", view)]
+        )
 
 
 def _of_kinds(
@@ -141,15 +143,15 @@ def _of_kinds(
     ).items()
 
 
-def _system_group(system: changes.SystemChange) -> Group:
+def _system_group(system: changes.SystemChange) -> RowGroup:
     renamed = system.old.digest == system.new.digest
     same = "renamed, identical bytes" if renamed else "the same fields, written differently"
     title = f"system {_to(system.old.path, system.new.path)}"
     rows = [[field.name, _plain(field.old), _plain(field.new)] for field in system.fields]
-    return Group(title, rows, [] if rows else [same])
+    return RowGroup(title, rows, [] if rows else [same])
 
 
-def _set_group(change: changes.SetChange, view: View) -> Group:
+def _set_group(change: changes.SetChange, view: View) -> RowGroup:
     rows = [
         *map(_result, change.results),
         *([setting.key, _values(setting.old), _values(setting.new)] for setting in change.settings),
@@ -164,7 +166,7 @@ def _set_group(change: changes.SetChange, view: View) -> Group:
     more = len(change.same.edited) - len(edited)
     if more:
         remarks.append(f"and {wording.counted(more, 'more edited log')}; -v shows them")
-    return Group(_to(_name(change.old), _name(change.new)), rows, remarks)
+    return RowGroup(_to(_name(change.old), _name(change.new)), rows, remarks)
 
 
 def _edits(run: EditedRun) -> str:

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, TypeVar
 from msgspec import Struct
 
 from mlperf_pkg.commands.export.rows import Row, Rows, accepted, iso, round_of
-from mlperf_pkg.commands.export.schema import LARGEST, MOST_ROWS, TABLES, VERSION, Table
+from mlperf_pkg.commands.export.schema import LARGEST, MOST_ROWS, TABLES, VERSION, ExportTable
 from mlperf_pkg.errors import UserError, reason_of
 from mlperf_pkg.infra.files import new_folder, private_folder, refuse_within
 from mlperf_pkg.infra.paths import open_file, refuse_larger
@@ -58,7 +58,7 @@ def _parquet() -> Any:
     return require("pyarrow.parquet", "data", "an export as Parquet")
 
 
-def _arrow_schema(table: Table) -> Any:
+def _arrow_schema(table: ExportTable) -> Any:
     """Return the schema of a table; units and meanings are metadata of its columns."""
     pa = _arrow()
     types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
@@ -70,7 +70,7 @@ def _arrow_schema(table: Table) -> Any:
     return pa.schema(fields, metadata={"description": table.meaning})
 
 
-def _arrow_table(table: Table, rows: Sequence[Row]) -> Any:
+def _arrow_table(table: ExportTable, rows: Sequence[Row]) -> Any:
     """Return rows as a table of pyarrow."""
     pa = _arrow()
     schema = _arrow_schema(table)
@@ -79,7 +79,7 @@ def _arrow_table(table: Table, rows: Sequence[Row]) -> Any:
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def _write_parquet(path: Path, table: Table, rows: Sequence[Row]) -> None:
+def _write_parquet(path: Path, table: ExportTable, rows: Sequence[Row]) -> None:
     """Write rows in the order of their rounds."""
     with _parquet().ParquetWriter(path, _arrow_schema(table), compression="zstd") as writer:
         for _, of_round in groupby(rows, round_of):
@@ -87,7 +87,7 @@ def _write_parquet(path: Path, table: Table, rows: Sequence[Row]) -> None:
             writer.write_table(part, row_group_size=part.num_rows)
 
 
-def _read_parquet(path: Path, table: Table) -> list[Row]:
+def _read_parquet(path: Path, table: ExportTable) -> list[Row]:
     texts = [column.name for column in table.columns if column.type is str]
     with open_file(path) as stream, _parquet().ParquetFile(stream) as file:
         is_ours = file.schema_arrow.equals(_arrow_schema(table))
@@ -148,14 +148,14 @@ _FROM_CSV: Mapping[type, Callable[[str], Any]] = {
 }
 
 
-def _write_csv(path: Path, table: Table, rows: Sequence[Row]) -> None:
+def _write_csv(path: Path, table: ExportTable, rows: Sequence[Row]) -> None:
     """Write a table; strings that a spreadsheet would run as formulas are escaped."""
     names = [column.name for column in table.columns]
     cells = ([_TO_CSV[type(v)](v) if type(v) in _TO_CSV else v for v in row] for row in rows)
     path.write_text(csv_text(names, cells), "utf-8")
 
 
-def _read_csv(path: Path, table: Table) -> list[Row]:
+def _read_csv(path: Path, table: ExportTable) -> list[Row]:
     with open_file(path) as stream:
         refuse_larger(stream, LARGEST)
         reader = csv.reader(_lines(stream), strict=True)
@@ -208,14 +208,14 @@ def _write_sqlite(path: Path, rows: Rows) -> None:
         database.execute("COMMIT")
 
 
-def _sqlite_table(table: Table) -> str:
+def _sqlite_table(table: ExportTable) -> str:
     definitions = zip(_definitions(table, _SQLITE_TYPES), table.columns, strict=True)
     lines = [f"  {definition}, -- {column.described}\n" for definition, column in definitions]
     keys = ",\n".join(f"  {key}" for key in table.keys)
     return f"CREATE TABLE {table.name} (\n{''.join(lines)}{keys}) STRICT"
 
 
-def _definitions(table: Table, types: Mapping[type, str]) -> list[str]:
+def _definitions(table: ExportTable, types: Mapping[type, str]) -> list[str]:
     """Return the columns of a table as in the statement that creates it."""
     null = {True: "", False: " NOT NULL"}
     return [
@@ -235,7 +235,7 @@ def _read_sqlite(path: Path) -> Rows:
             return {name: _sqlite_rows(database, table) for name, table in TABLES.items()}
 
 
-def _sqlite_rows(database: sqlite3.Connection, table: Table) -> list[Row]:
+def _sqlite_rows(database: sqlite3.Connection, table: ExportTable) -> list[Row]:
     named = "FROM sqlite_schema WHERE name = ? AND type IN ('table', 'view')"
     [(sql,)] = database.execute(f"SELECT sql {named}", [table.name]).fetchall() or [("",)]
     names = database.execute("SELECT name FROM pragma_table_info(?)", [table.name]).fetchall()
@@ -253,7 +253,7 @@ def _sqlite_rows(database: sqlite3.Connection, table: Table) -> list[Row]:
 
 
 def _refuse_others(
-    table: Table, names: Sequence[str], number: int = 0, *, is_ours: bool = True
+    table: ExportTable, names: Sequence[str], number: int = 0, *, is_ours: bool = True
 ) -> None:
     """Refuse a table of other columns, of too many rows, or that is not a table as we write it.
 

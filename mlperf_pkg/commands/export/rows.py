@@ -16,7 +16,7 @@ from mlperf_pkg.checker.values import Checked, scores
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.descriptions import SystemFile, batch_size_of, category, whole_number
 from mlperf_pkg.commands.export import schema
-from mlperf_pkg.commands.export.schema import LONGEST, MOST_ROWS, MOST_TEXT, TABLES, Table
+from mlperf_pkg.commands.export.schema import LONGEST, MOST_ROWS, MOST_TEXT, TABLES, ExportTable
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Finding, Verdicts
 from mlperf_pkg.infra.json_values import to_finite
@@ -69,7 +69,7 @@ def round_of(row: Row) -> Row:
     return row[:2]
 
 
-def accepted(table: Table, rows: Iterable[Row]) -> list[Row]:
+def accepted(table: ExportTable, rows: Iterable[Row]) -> list[Row]:
     """Return rows that were read from a file, if they are such as ``in_order`` returns.
 
     Raises:
@@ -84,7 +84,7 @@ def accepted(table: Table, rows: Iterable[Row]) -> list[Row]:
 
 
 def _rows_with(
-    value_of: Callable[[type, Any], Any], table: Table, rows: Iterable[Row]
+    value_of: Callable[[type, Any], Any], table: ExportTable, rows: Iterable[Row]
 ) -> list[Row]:
     """Return rows of other values; equal strings are one object."""
     made: list[Row] = []

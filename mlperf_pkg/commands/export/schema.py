@@ -189,7 +189,7 @@ def row(record: type[Struct], source: object, *first: Any, **others: Any) -> tup
     return astuple(record(*first, **same, **others))
 
 
-class Column(Struct, frozen=True):
+class ExportColumn(Struct, frozen=True):
     """A column: its type is one of ``str``, ``int``, ``float``, ``bool`` and ``datetime``.
 
     Times are in UTC, in milliseconds.
@@ -207,7 +207,7 @@ class Column(Struct, frozen=True):
         return f"{self.meaning} [{self.unit}]" if self.unit else self.meaning
 
 
-class Table(Struct, frozen=True):
+class ExportTable(Struct, frozen=True):
     """A table; ``meaning`` describes its rows.
 
     ``keys`` has constraints, and ``indexes`` the columns of other indexes, both as SQL.
@@ -215,7 +215,7 @@ class Table(Struct, frozen=True):
 
     name: str
     meaning: str
-    columns: tuple[Column, ...]
+    columns: tuple[ExportColumn, ...]
     keys: tuple[str, ...]
     indexes: tuple[str, ...]
 
@@ -228,21 +228,21 @@ class Table(Struct, frozen=True):
         ]
 
 
-def _table(name: str, record: type[Struct], keys: Sequence[str], *indexes: str) -> Table:
+def _table(name: str, record: type[Struct], keys: Sequence[str], *indexes: str) -> ExportTable:
     hints = get_type_hints(record, include_extras=True)
     columns = tuple(_column(field, hints[field]) for field in record.__struct_fields__)
-    return Table(name, inspect.cleandoc(record.__doc__ or ""), columns, tuple(keys), indexes)
+    return ExportTable(name, inspect.cleandoc(record.__doc__ or ""), columns, tuple(keys), indexes)
 
 
-def _column(name: str, hint: Any) -> Column:
+def _column(name: str, hint: Any) -> ExportColumn:
     of_values, meaning, *unit = get_args(hint)
     type_, *null = get_args(of_values) or (of_values,)
-    return Column(name, type_, bool(null), "".join(unit), meaning)
+    return ExportColumn(name, type_, bool(null), "".join(unit), meaning)
 
 
 _OF_SET = "FOREIGN KEY (usage, round, set_id) REFERENCES result_sets (usage, round, id)"
 
-TABLES: Mapping[str, Table] = {
+TABLES: Mapping[str, ExportTable] = {
     table.name: table
     for table in (
         _table("systems", SystemRecord, ["UNIQUE (usage, round, path)"], "submitter"),

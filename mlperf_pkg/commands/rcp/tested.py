@@ -20,7 +20,7 @@ from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import findings
 from mlperf_pkg.render import table as tables
 from mlperf_pkg.render.findings import View
-from mlperf_pkg.render.table import PLAIN, Column, Group, Table, by_key, json_text, table_of
+from mlperf_pkg.render.table import PLAIN, Column, RowGroup, Table, by_key, json_text, table_of
 from mlperf_pkg.render.terminal import STYLES, Terminal
 from mlperf_pkg.results.rcp import margin_in_words
 from mlperf_pkg.results.report import RcpRow, Report, ResultSetRow, as_json
@@ -209,7 +209,7 @@ def text(result: TestedSets, view: View) -> str:
             f"{titles[0] if len(titles) == 1 else f'{len(titles)} sets'}: {remark}"
             for remark, titles in of_remarks.items()
         ]
-        groups.append(Group(name, items, remarks))
+        groups.append(RowGroup(name, items, remarks))
     if groups:
         terminal.table(Table(_columns(title), groups), apart=True)
     hidden = "; --verbose shows those that pass" if hides_passing else ""

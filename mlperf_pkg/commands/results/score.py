@@ -15,7 +15,7 @@ from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import findings
 from mlperf_pkg.render import table as tables
 from mlperf_pkg.render.findings import View
-from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, by_key
+from mlperf_pkg.render.table import HEADING, PLAIN, Column, RowGroup, Table, by_key
 from mlperf_pkg.render.terminal import RCP_MARGIN, STYLES, Terminal
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, as_json, name
@@ -107,7 +107,7 @@ def _ending(report: Report) -> Iterator[str]:
 _RUNS = (Column("Scores"), Column("Minutes", 9, numbers=True), Column("Status, dropped", 30))
 
 
-def _group(scored: ScoredSet, system: str) -> Group:
+def _group(scored: ScoredSet, system: str) -> RowGroup:
     """Return the runs, the steps from the mean to the score, and the official score."""
     row = scored.row
     why = ""
@@ -120,7 +120,7 @@ def _group(scored: ScoredSet, system: str) -> Group:
         (("score", HEADING), (wording.minutes(row.score_minutes), HEADING), ""),
         ("official", wording.minutes(row.official_minutes), why),
     ]
-    return Group(f"{row.benchmark}: {system}", [*runs, *steps], list(_remarks(scored)))
+    return RowGroup(f"{row.benchmark}: {system}", [*runs, *steps], list(_remarks(scored)))
 
 
 def _remarks(scored: ScoredSet) -> Iterator[str]:
@@ -174,7 +174,7 @@ _SETS = (
 )
 
 
-def _in_groups(scores: Scores) -> list[Group]:
+def _in_groups(scores: Scores) -> list[RowGroup]:
     """Return the result sets in the order of the report, below their submitter and division.
 
     Remarks say what qualifies a score or why there is none, and how it ranks among published ones.
@@ -187,7 +187,7 @@ def _in_groups(scores: Scores) -> list[Group]:
         standings = [(about, s.published) for about, s in named if s.published]
         if len(scores.sets) <= _FEW:
             remarks += [f"{about}: published: {_standing_in_short(s)}" for about, s in standings]
-        groups.append(Group(title, [scored.row for scored in sets], remarks))
+        groups.append(RowGroup(title, [scored.row for scored in sets], remarks))
     return groups
 
 

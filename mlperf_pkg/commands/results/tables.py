@@ -37,7 +37,7 @@ from mlperf_pkg.infra.resources import MissingPackageError
 from mlperf_pkg.infra.text import letters, visible
 from mlperf_pkg.render import table as render
 from mlperf_pkg.render.findings import View
-from mlperf_pkg.render.table import PLAIN, Column, Group, Table, by_key, records, table_of
+from mlperf_pkg.render.table import PLAIN, Column, RowGroup, Table, by_key, records, table_of
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import as_json
@@ -227,7 +227,7 @@ def _score_column(
 def tables_csv(sections: Sequence[Section]) -> str:
     """Return tables of one kind as one; its first columns are division and category."""
     scores = sections[0].scores if sections else ()
-    groups = [Group("", section.rows) for section in sections]
+    groups = [RowGroup("", section.rows) for section in sections]
     return render.csv(Table((*_TABLE, *_HEAD, *scores, *_TAIL), groups))
 
 

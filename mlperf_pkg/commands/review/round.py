@@ -26,7 +26,16 @@ from mlperf_pkg.published.model import PublishedSet, comparable, digests_of, log
 from mlperf_pkg.published.results import PublishedResults, published_results, usable_results
 from mlperf_pkg.render import table as tables
 from mlperf_pkg.render.findings import View
-from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, by_key, records, table_of
+from mlperf_pkg.render.table import (
+    HEADING,
+    PLAIN,
+    Column,
+    RowGroup,
+    Table,
+    by_key,
+    records,
+    table_of,
+)
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, SystemRow, description_path
@@ -285,11 +294,11 @@ class Listing(Struct, frozen=True):
     brief: tuple[str, ...]
     legend: str = ""
 
-    def groups(self, *, are_open: bool) -> list[Group]:
+    def groups(self, *, are_open: bool) -> list[RowGroup]:
         """Return the rows that are open, or all others."""
         rows = (row for row in self.rows if self.is_open(row) is are_open)
         by_title = by_key((self.group_of(row), row) for row in rows)
-        return [Group(f"{title} ({len(rows)})", rows) for title, rows in by_title.items()]
+        return [RowGroup(f"{title} ({len(rows)})", rows) for title, rows in by_title.items()]
 
     def section(self, title: str) -> Section:
         """Return a section of a review, with the ``brief`` columns that are not empty."""

@@ -15,7 +15,16 @@ from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import findings
 from mlperf_pkg.render import table as tables
 from mlperf_pkg.render.findings import View
-from mlperf_pkg.render.table import HEAD, HEADING, PLAIN, Column, Group, Table, json_text, table_of
+from mlperf_pkg.render.table import (
+    HEAD,
+    HEADING,
+    PLAIN,
+    Column,
+    RowGroup,
+    Table,
+    json_text,
+    table_of,
+)
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, name
@@ -170,7 +179,7 @@ def _as_json(selected: SelectedSet) -> dict[str, Any]:
 def _table(selections: Selections) -> Table:
     title = findings.system_titles(selections.report)
     groups = [
-        Group(
+        RowGroup(
             f"{wording.benchmark(selected.row)}: {title(selected.row)}",
             [*_run_rows(selected), *_window_rows(selected)],
             list(_remarks(selected)),

@@ -16,7 +16,7 @@ from mlperf_pkg.checks.descriptions import SystemFile, check_system, unchecked_s
 from mlperf_pkg.checks.names import FIELDS as NAME_FIELDS
 from mlperf_pkg.checks.names import published_spelling
 from mlperf_pkg.checks.tree import not_read
-from mlperf_pkg.commands.system.machine import Sources, detected, frameworks
+from mlperf_pkg.commands.system.machine import MachineSources, detected, frameworks
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Verdicts, folded, in_order
 from mlperf_pkg.infra.json_values import MAX_BYTES, JsonSyntaxError, read_json
@@ -51,7 +51,7 @@ class UserValues(Struct, frozen=True):
     usage: str = TRAINING
 
 
-def describe(sources: Sources, user_values: UserValues) -> dict[str, Any]:
+def describe(sources: MachineSources, user_values: UserValues) -> dict[str, Any]:
     """Return the completed description of a machine, with names as published.
 
     Raises:

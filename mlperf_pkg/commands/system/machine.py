@@ -23,7 +23,7 @@ _PATIENCE_S = 30
 _TOOL = "nvidia-smi"
 
 
-class Sources(Struct, frozen=True):
+class MachineSources(Struct, frozen=True):
     """The sources of one machine.
 
     ``root`` is the folder with ``proc``, ``sys`` and ``etc``, or a path that does not exist.
@@ -58,13 +58,13 @@ class Sources(Struct, frozen=True):
             return []
 
 
-def this_machine() -> Sources:
+def this_machine() -> MachineSources:
     """Return the sources of this machine; only Linux has files."""
     root = Path("/" if sys.platform == "linux" else os.devnull)
-    return Sources(root, _nvidia_smi, _version_of)
+    return MachineSources(root, _nvidia_smi, _version_of)
 
 
-def detected(sources: Sources, installed: Sequence[str]) -> Mapping[str, Any]:
+def detected(sources: MachineSources, installed: Sequence[str]) -> Mapping[str, Any]:
     """Return the fields of a machine, empty where it gives no value; see ``frameworks``."""
     nodes = len(sources.paths("sys/devices/system/node/node[0-9]*"))
     about = [sources.text(f"sys/class/dmi/id/{name}") for name in ("sys_vendor", "product_name")]
@@ -120,7 +120,7 @@ _LINKS = {"AMD EPYC": "Infinity Fabric", "Intel Xeon Platinum": "UPI", "Intel Xe
 _KINDS = {"Data": "d", "Instruction": "i"}
 
 
-def _processors(sources: Sources) -> dict[str, str]:
+def _processors(sources: MachineSources) -> dict[str, str]:
     """Return the fields of the host's processors."""
     blocks = []
     for text in sources.text("proc/cpuinfo").split("\n\n"):
@@ -142,7 +142,7 @@ def _processors(sources: Sources) -> dict[str, str]:
     }
 
 
-def _memory(sources: Sources) -> dict[str, str]:
+def _memory(sources: MachineSources) -> dict[str, str]:
     """Return the fields of the host's memory.
 
     The memory blocks add up to the installed memory; the kernel's total, used where there are no
@@ -161,7 +161,7 @@ def _memory(sources: Sources) -> dict[str, str]:
     }
 
 
-def _storage(sources: Sources) -> dict[str, str]:
+def _storage(sources: MachineSources) -> dict[str, str]:
     """Return the fields of built-in disks, without virtual ones: loops, memory and arrays."""
     kinds = Counter[str]()
     sizes = Counter[str]()
@@ -192,7 +192,7 @@ def _model(block: dict[str, str]) -> str:
     return " ".join(plain.split())
 
 
-def _cores(sources: Sources, logical: Iterable[dict[str, str]]) -> set[tuple[str, str]]:
+def _cores(sources: MachineSources, logical: Iterable[dict[str, str]]) -> set[tuple[str, str]]:
     """Return the cores, as pairs of socket and core number."""
     pairs = [(block.get("physical id", ""), block.get("core id", "")) for block in logical]
     if not all(core for _, core in pairs):
@@ -203,7 +203,7 @@ def _cores(sources: Sources, logical: Iterable[dict[str, str]]) -> set[tuple[str
     return {(socket, core) for socket, core in pairs if core}
 
 
-def _frequency(sources: Sources) -> str:
+def _frequency(sources: MachineSources) -> str:
     """Return frequencies worded like published descriptions; the kernel counts in kHz."""
     files = {"base": "base_frequency", "boost": "cpuinfo_max_freq"}
     khz = {kind: sources.number(f"{_CPU}/cpu0/cpufreq/{name}") for kind, name in files.items()}
@@ -216,7 +216,7 @@ def _frequency(sources: Sources) -> str:
     return ", ".join(frequencies)
 
 
-def _caches(sources: Sources) -> str:
+def _caches(sources: MachineSources) -> str:
     """Return the caches of one processor: number, size, level and kind."""
     package = sources.text(f"{_CPU}/cpu0/topology/physical_package_id")
     sharers: dict[tuple[str, str], set[str]] = {}
@@ -233,7 +233,7 @@ def _caches(sources: Sources) -> str:
     return ", ".join(f"{_times(number)}{size} {name}" for name, size, number in caches)
 
 
-def _modules(sources: Sources) -> str:
+def _modules(sources: MachineSources) -> str:
     """Return the memory modules that the memory controllers report; sizes are in MiB."""
     modules = Counter[str]()
     for module in sources.paths("sys/devices/system/edac/mc/mc[0-9]*/dimm[0-9]*"):
@@ -244,7 +244,7 @@ def _modules(sources: Sources) -> str:
     return _counted(modules)
 
 
-def _kind(sources: Sources, disk: str) -> str:
+def _kind(sources: MachineSources, disk: str) -> str:
     """Return the kind of a disk, empty if it is not a physical disk or unknown, as in clouds."""
     name = disk.rpartition("/")[2]
     if re.fullmatch(r"nvme\d+n\d+", name):
@@ -267,7 +267,7 @@ def _binary(size: str) -> str:
 _ETHERNET = "1"  # ARPHRD_ETHER
 
 
-def _network(sources: Sources) -> str:
+def _network(sources: MachineSources) -> str:
     """Return adapters by kind and speed, without those whose link is down: they have no speed."""
     ports = Counter[str]()
     for port in sources.paths("sys/class/infiniband/*/ports/*"):
@@ -296,7 +296,7 @@ _QUERY = {
 _LINK = re.compile(r"^\s*Link \d+: ([\d.]+) GB/s", re.MULTILINE)
 
 
-def _accelerators(sources: Sources) -> dict[str, str]:
+def _accelerators(sources: MachineSources) -> dict[str, str]:
     """Return the fields of accelerators; no field where there is no NVIDIA accelerator.
 
     The number is never given as 0, as there may be accelerators of another vendor.
@@ -325,7 +325,7 @@ def _accelerators(sources: Sources) -> dict[str, str]:
     }
 
 
-def _cards(sources: Sources) -> list[dict[str, str]]:
+def _cards(sources: MachineSources) -> list[dict[str, str]]:
     query = f"--query-gpu={','.join(_QUERY.values())}"
     output = sources.nvidia_smi(query, "--format=csv,noheader,nounits")
     rows = ([cell.strip() for cell in line.split(",")] for line in output.splitlines())
@@ -380,13 +380,13 @@ _LIBRARIES = {
 }
 
 
-def frameworks(sources: Sources) -> list[str]:
+def frameworks(sources: MachineSources) -> list[str]:
     """Return each installed framework with its version."""
     versions = ((name, sources.version_of(package)) for package, name in _FRAMEWORKS.items())
     return [f"{name} {version}" for name, version in versions if version]
 
 
-def _libraries(sources: Sources) -> dict[str, str]:
+def _libraries(sources: MachineSources) -> dict[str, str]:
     """Return the versions of libraries and of the driver, by name."""
     versions = {
         name: next(filter(None, map(sources.version_of, packages)), "")

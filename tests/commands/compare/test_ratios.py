@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from mlperf_pkg.commands.compare.ratios import Result, Row, all_prices, compare, price_of
+from mlperf_pkg.commands.compare.ratios import ComparisonRow, Result, all_prices, compare, price_of
 from mlperf_pkg.config import Price, read_prices
 from mlperf_pkg.errors import UserError
 from tests.helpers.published import result
@@ -17,7 +17,7 @@ OTHER = {"argument": 1, "submitter": "Two", "system": "pod", "minutes": 25.0}
 B = replace(A, **OTHER, accelerators=16, nodes=2, energy_joules=2e6)
 
 
-def rows(*results: Result) -> dict[str, Row]:
+def rows(*results: Result) -> dict[str, ComparisonRow]:
     made = compare(results, PRICES, lambda result: result.argument == 0)
     return {row.result.name: row for row in made}
 

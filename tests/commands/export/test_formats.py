@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from mlperf_pkg.commands.export.formats import FORMATS, Destination
 from mlperf_pkg.commands.export.rows import Rows, in_order, merged
-from mlperf_pkg.commands.export.schema import TABLES, Column
+from mlperf_pkg.commands.export.schema import TABLES, ExportColumn
 from mlperf_pkg.errors import UserError
 from tests.helpers.examples import examples
 from tests.hostile.test_exports import TIME, row
@@ -42,7 +42,7 @@ KEYS = ("path", "id", "set_id", "run_path", "system_path")
 each_ending = pytest.mark.parametrize("ending", FORMATS)
 
 
-def values(column: Column) -> st.SearchStrategy[Any]:
+def values(column: ExportColumn) -> st.SearchStrategy[Any]:
     strategy = VALUES[column.type]
     return strategy | IN_NULLABLE.get(column.type, st.none()) if column.nullable else strategy
 

@@ -4,13 +4,13 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 
-from mlperf_pkg.commands.export.schema import TABLES, Column
+from mlperf_pkg.commands.export.schema import TABLES, ExportColumn
 from tests.helpers.console import DOCS
 
 NAMES = {str: "text", int: "integer", float: "number", bool: "boolean", datetime: "time"}
 
 
-def cells(column: Column) -> str:
+def cells(column: ExportColumn) -> str:
     kind = NAMES[column.type] + (", may be null" if column.nullable else "")
     return f"| `{column.name}` | {kind} | {column.unit} | {column.meaning} |"
 

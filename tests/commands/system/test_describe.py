@@ -12,14 +12,14 @@ from mlperf_logging.system_desc_checker import system_desc_checker
 from mlperf_pkg.checks.descriptions import FILL_IN, check_system, needing_answer, required_fields
 from mlperf_pkg.commands.system import machine
 from mlperf_pkg.commands.system.description import UserValues, describe
-from mlperf_pkg.commands.system.machine import Sources, this_machine
+from mlperf_pkg.commands.system.machine import MachineSources, this_machine
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import MAX_LINES, Severity, Verdict, verdicts_of
 from mlperf_pkg.rulebook.documents import rounds
 from tests.helpers.machines import ARM, BROKEN, CONTAINER, EPYC, HOST, Machine
 
 USER_VALUES = UserValues("5.1", "ACME", "closed", "onprem", "ACME X8", 4)
-NOWHERE = Sources(Path("/dev/null"), lambda *_: "", lambda _: "")
+NOWHERE = MachineSources(Path("/dev/null"), lambda *_: "", lambda _: "")
 
 
 def detected(machine: Machine, root: Path, user_values: UserValues = USER_VALUES) -> dict[str, Any]:
@@ -193,7 +193,7 @@ def test_files(tmp_path: Path) -> None:
     (tmp_path / "b").write_text(" 12\n")
     (tmp_path / "a").write_bytes(b"\xff\x00x")
     (tmp_path / "c").write_text("\u0663")
-    sources = Sources(tmp_path, lambda *_: "", lambda _: "")
+    sources = MachineSources(tmp_path, lambda *_: "", lambda _: "")
     assert [sources.text(name) for name in "abd"] == ["\ufffdx", "12", ""]
     assert [sources.number(name) for name in "abcd"] == [None, 12, None, None]
     assert sources.paths("[a-b]") == ["a", "b"]
