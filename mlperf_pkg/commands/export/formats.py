@@ -9,7 +9,7 @@ import csv
 import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from datetime import datetime
 from itertools import chain, groupby
 from pathlib import Path
@@ -38,20 +38,7 @@ _STATM = Path("/proc/self/statm")
 _Part = TypeVar("_Part")
 
 
-@contextmanager
-def _as_system_error(kind: type[Exception]) -> Iterator[None]:
-    """Turn the error of a library that cannot write, as a disk is full, into one of the system."""
-    try:
-        yield
-    except kind as error:
-        raise OSError(str(error).partition("\n")[0]) from error
-
-
 # ---- Parquet, with one row group for each round ---------------------------------------------
-
-
-def _arrow() -> Any:
-    return require("pyarrow", "data", "an export as Parquet")
 
 
 def _parquet() -> Any:
@@ -60,39 +47,45 @@ def _parquet() -> Any:
 
 def _arrow_schema(table: ExportTable) -> Any:
     """Return the schema of a table; units and meanings are metadata of its columns."""
-    pa = _arrow()
-    types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
-    types[datetime] = pa.timestamp("ms", "UTC")
-    fields = [
-        pa.field(c.name, types[c.type], c.nullable, {"description": c.meaning, "unit": c.unit})
-        for c in table.columns
-    ]
+    pa = require("pyarrow", "data", "an export as Parquet")
+    types = {
+        str: pa.string(),
+        int: pa.int64(),
+        float: pa.float64(),
+        bool: pa.bool_(),
+        datetime: pa.timestamp("ms", "UTC"),
+    }
+    fields = []
+    for column in table.columns:
+        metadata = {"description": column.meaning, "unit": column.unit}
+        fields.append(pa.field(column.name, types[column.type], column.nullable, metadata))
     return pa.schema(fields, metadata={"description": table.meaning})
 
 
-def _arrow_table(table: ExportTable, rows: Sequence[Row]) -> Any:
-    """Return rows as a table of pyarrow."""
-    pa = _arrow()
-    schema = _arrow_schema(table)
-    columns = zip(*rows, strict=True) if rows else ((),) * len(table.columns)
-    arrays = [pa.array(values, type=f.type) for values, f in zip(columns, schema, strict=True)]
+def _arrow_table(schema: Any, rows: Sequence[Row]) -> Any:
+    """Return rows, of which there are some, as a table of pyarrow."""
+    pa = require("pyarrow", "data", "an export as Parquet")
+    arrays = []
+    for values, field in zip(zip(*rows, strict=True), schema, strict=True):
+        arrays.append(pa.array(values, type=field.type))
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
 def _write_parquet(path: Path, table: ExportTable, rows: Sequence[Row]) -> None:
     """Write rows in the order of their rounds."""
-    with _parquet().ParquetWriter(path, _arrow_schema(table), compression="zstd") as writer:
-        for _, of_round in groupby(rows, round_of):
-            part = _arrow_table(table, list(of_round))
-            writer.write_table(part, row_group_size=part.num_rows)
+    schema = _arrow_schema(table)
+    with _parquet().ParquetWriter(path, schema, compression="zstd") as writer:
+        for _, rows_of_round in groupby(rows, round_of):
+            row_group = _arrow_table(schema, list(rows_of_round))
+            writer.write_table(row_group, row_group_size=row_group.num_rows)
 
 
 def _read_parquet(path: Path, table: ExportTable) -> list[Row]:
-    texts = [column.name for column in table.columns if column.type is str]
     with open_file(path) as stream, _parquet().ParquetFile(stream) as file:
         is_ours = file.schema_arrow.equals(_arrow_schema(table))
         _refuse_others(table, file.schema_arrow.names, file.metadata.num_rows, is_ours=is_ours)
     # A string of a dictionary takes memory once, however many rows have it.
+    texts = [column.name for column in table.columns if column.type is str]
     with open_file(path) as stream, _parquet().ParquetFile(stream, read_dictionary=texts) as file:
         batches = map(_rows_in, file.iter_batches(_BATCH, use_threads=False))
         return accepted(table, chain.from_iterable(_within_memory(batches)))
@@ -107,9 +100,13 @@ def _within_memory(parts: Iterator[_Part]) -> Iterator[_Part]:
         ValueError: a part needs more.
     """
     while _STATM.exists():
-        soft, hard = limits = resource.getrlimit(resource.RLIMIT_AS)
-        most = int(_STATM.read_text().split()[0]) * resource.getpagesize() + _MOST_MEMORY
-        resource.setrlimit(resource.RLIMIT_AS, (most if soft < 0 else min(most, soft), hard))
+        limits = resource.getrlimit(resource.RLIMIT_AS)
+        soft, hard = limits
+        used = int(_STATM.read_text().split()[0]) * resource.getpagesize()
+        most = used + _MOST_MEMORY
+        if soft >= 0:  # there is a limit already
+            most = min(most, soft)
+        resource.setrlimit(resource.RLIMIT_AS, (most, hard))
         try:
             part = next(parts, None)
         except MemoryError as error:
@@ -131,19 +128,21 @@ def _values(column: Any) -> list[Any]:
         return list(column.to_pylist())
     indices = column.indices.to_pylist()
     used = [index for index in set(indices) if index is not None]
-    texts = dict(zip(used, column.dictionary.take(used).to_pylist(), strict=True)) if used else {}
+    if not used:
+        return [None] * len(indices)
+    texts = dict(zip(used, column.dictionary.take(used).to_pylist(), strict=True))
     return list(map(texts.get, indices))
 
 
 # ---- CSV: a header, empty cells for null, ``true`` and ``false`` ------------------------------
 
 _LONGEST_LINE = 1 << 22  # characters
-_TO_CSV: Mapping[type, Callable[[Any], Any]] = {bool: ("false", "true").__getitem__, datetime: iso}
+_BOOLEANS = {"true": True, "false": False}
 _FROM_CSV: Mapping[type, Callable[[str], Any]] = {
     str: unescape_formula,
     int: int,
     float: float,
-    bool: lambda text: {"true": True, "false": False}.get(text, text),
+    bool: lambda text: _BOOLEANS.get(text, text),
     datetime: datetime.fromisoformat,
 }
 
@@ -151,8 +150,19 @@ _FROM_CSV: Mapping[type, Callable[[str], Any]] = {
 def _write_csv(path: Path, table: ExportTable, rows: Sequence[Row]) -> None:
     """Write a table; strings that a spreadsheet would run as formulas are escaped."""
     names = [column.name for column in table.columns]
-    cells = ([_TO_CSV[type(v)](v) if type(v) in _TO_CSV else v for v in row] for row in rows)
-    path.write_text(csv_text(names, cells), "utf-8")
+    path.write_text(csv_text(names, map(_csv_cells, rows)), "utf-8")
+
+
+def _csv_cells(row: Row) -> list[Any]:
+    cells = []
+    for value in row:
+        if isinstance(value, bool):
+            cells.append("true" if value else "false")
+        elif isinstance(value, datetime):
+            cells.append(iso(value))
+        else:
+            cells.append(value)
+    return cells
 
 
 def _read_csv(path: Path, table: ExportTable) -> list[Row]:
@@ -160,12 +170,15 @@ def _read_csv(path: Path, table: ExportTable) -> list[Row]:
         refuse_larger(stream, LARGEST)
         reader = csv.reader(_lines(stream), strict=True)
         _refuse_others(table, next(reader, []))
-        rows = (zip(cells, table.columns, strict=True) for cells in reader)
-        values = (
-            tuple([None if not v and c.nullable else _FROM_CSV[c.type](v) for v, c in row])
-            for row in rows
-        )
-        return accepted(table, values)
+        return accepted(table, (_row_of_csv(cells, table) for cells in reader))
+
+
+def _row_of_csv(cells: Sequence[str], table: ExportTable) -> Row:
+    values = []
+    for text, column in zip(cells, table.columns, strict=True):
+        is_null = not text and column.nullable
+        values.append(None if is_null else _FROM_CSV[column.type](text))
+    return tuple(values)
 
 
 def _lines(stream: BinaryIO) -> Iterator[str]:
@@ -178,49 +191,55 @@ def _lines(stream: BinaryIO) -> Iterator[str]:
 # ---- SQLite ---------------------------------------------------------------------------------
 
 _SQLITE_TYPES = {str: "TEXT", int: "INTEGER", float: "REAL", bool: "INTEGER", datetime: "TEXT"}
+_FLAGS = {0: False, 1: True}
 _FROM_SQLITE: Mapping[type, Callable[[Any], Any]] = {
-    bool: lambda value: {0: False, 1: True}.get(value, value),
+    bool: lambda value: _FLAGS.get(value, value),
     datetime: datetime.fromisoformat,
 }
 _COMMENT = re.compile("--.*")
 
 
 def _write_sqlite(path: Path, rows: Rows) -> None:
-    """Write a database; the statements that create its tables contain units and meanings."""
-    with (
-        _as_system_error(sqlite3.OperationalError),
-        closing(sqlite3.connect(path, isolation_level=None)) as database,
-    ):
-        database.execute("PRAGMA journal_mode = OFF")
-        database.execute(f"PRAGMA user_version = {VERSION}")
-        database.execute("BEGIN")
-        for name, table in TABLES.items():
-            database.execute(_sqlite_table(table))
-            marks = ", ".join("?" * len(table.columns))
-            texts = (
-                [iso(v) if isinstance(v, datetime) else v for v in row]
-                for row in rows.get(name, ())
-            )
-            database.executemany(f"INSERT INTO {name} VALUES ({marks})", texts)  # noqa: S608 - our names
-            for statement in table.create_indexes:
-                database.execute(statement)
-        database.execute("ANALYZE")  # so that joins use the indexes
-        database.execute("COMMIT")
+    """Write a database; the statements that create its tables contain units and meanings.
+
+    Raises:
+        OSError: it cannot be written, as a disk is full.
+    """
+    try:
+        with closing(sqlite3.connect(path, isolation_level=None)) as database:
+            _fill(database, rows)
+    except sqlite3.OperationalError as error:
+        raise OSError(str(error).partition("\n")[0]) from error
+
+
+def _fill(database: sqlite3.Connection, rows: Rows) -> None:
+    database.execute("PRAGMA journal_mode = OFF")
+    database.execute(f"PRAGMA user_version = {VERSION}")
+    database.execute("BEGIN")
+    for name, table in TABLES.items():
+        database.execute(_sqlite_table(table))
+        marks = ", ".join(["?"] * len(table.columns))
+        insert = f"INSERT INTO {name} VALUES ({marks})"  # noqa: S608 - our names
+        database.executemany(insert, map(_sqlite_values, rows.get(name, ())))
+        for statement in table.create_indexes:
+            database.execute(statement)
+    database.execute("ANALYZE")  # so that joins use the indexes
+    database.execute("COMMIT")
+
+
+def _sqlite_values(row: Row) -> list[Any]:
+    return [iso(value) if isinstance(value, datetime) else value for value in row]
 
 
 def _sqlite_table(table: ExportTable) -> str:
-    definitions = zip(_definitions(table, _SQLITE_TYPES), table.columns, strict=True)
-    lines = [f"  {definition}, -- {column.described}\n" for definition, column in definitions]
+    """Return the statement that creates a table."""
+    lines = []
+    for column in table.columns:
+        null = "" if column.nullable else " NOT NULL"
+        definition = f"{column.name} {_SQLITE_TYPES[column.type]}{null}"
+        lines.append(f"  {definition}, -- {column.described}\n")
     keys = ",\n".join(f"  {key}" for key in table.keys)
     return f"CREATE TABLE {table.name} (\n{''.join(lines)}{keys}) STRICT"
-
-
-def _definitions(table: ExportTable, types: Mapping[type, str]) -> list[str]:
-    """Return the columns of a table as in the statement that creates it."""
-    null = {True: "", False: " NOT NULL"}
-    return [
-        f"{column.name} {types[column.type]}{null[column.nullable]}" for column in table.columns
-    ]
 
 
 def _read_sqlite(path: Path) -> Rows:
@@ -236,17 +255,25 @@ def _read_sqlite(path: Path) -> Rows:
 
 
 def _sqlite_rows(database: sqlite3.Connection, table: ExportTable) -> list[Row]:
-    named = "FROM sqlite_schema WHERE name = ? AND type IN ('table', 'view')"
-    [(sql,)] = database.execute(f"SELECT sql {named}", [table.name]).fetchall() or [("",)]
-    names = database.execute("SELECT name FROM pragma_table_info(?)", [table.name]).fetchall()
+    stored = "SELECT sql FROM sqlite_schema WHERE name = ? AND type IN ('table', 'view')"
+    statements = database.execute(stored, [table.name]).fetchall()
+    [(sql,)] = statements or [("",)]
     is_ours = _COMMENT.sub("", sql) == _COMMENT.sub("", _sqlite_table(table))
-    _refuse_others(table, [name for (name,) in names], is_ours=is_ours)
-    convert = [_FROM_SQLITE.get(column.type) for column in table.columns]
+    columns = database.execute("SELECT name FROM pragma_table_info(?)", [table.name]).fetchall()
+    _refuse_others(table, [name for (name,) in columns], is_ours=is_ours)
     selected = database.execute(f"SELECT * FROM {table.name} ORDER BY rowid")  # noqa: S608 - our names
-    rows = (zip(row, convert, strict=True) for row in selected)
-    return accepted(
-        table, (tuple([f(v) if f and v is not None else v for v, f in row]) for row in rows)
-    )
+    return accepted(table, (_row_of_sqlite(values, table) for values in selected))
+
+
+def _row_of_sqlite(stored: Sequence[Any], table: ExportTable) -> Row:
+    values = []
+    for value, column in zip(stored, table.columns, strict=True):
+        convert = _FROM_SQLITE.get(column.type)
+        if convert and value is not None:
+            values.append(convert(value))
+        else:
+            values.append(value)
+    return tuple(values)
 
 
 # ---- all formats ----------------------------------------------------------------------------
@@ -262,8 +289,8 @@ def _refuse_others(
     """
     expected = [column.name for column in table.columns]
     if list(names) != expected:
-        missing = ", ".join(name for name in expected if name not in names)
-        lack = f"; missing: {missing}" if missing else ""
+        missing = [name for name in expected if name not in names]
+        lack = f"; missing: {', '.join(missing)}" if missing else ""
         raise ValueError(f"the columns of {table.name} are {', '.join(names)[:200]}{lack}")
     if not is_ours:
         raise ValueError(f"{table.name} has other types, keys or computed values")

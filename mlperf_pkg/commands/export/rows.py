@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, get_type_hints
 from msgspec.structs import asdict, astuple, replace
 
 from mlperf_pkg.checker.check import evaluations_of
-from mlperf_pkg.checker.values import Checked, scores
+from mlperf_pkg.checker.values import Checked, ScoredSet, scores
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.descriptions import SystemFile, batch_size_of, category, whole_number
 from mlperf_pkg.commands.export import schema
@@ -54,14 +54,18 @@ def in_order(tables: Mapping[str, Iterable[Row]]) -> Rows:
         UserError: a table has more rows or text than an export may have.
     """
 
-    def order(row: Row) -> tuple[str, tuple[int, ...]]:
-        usage, round_ = round_of(row)
-        return ("" if usage == "training" else usage or "~", version_of(round_) if round_ else ())
+    ordered = {}
+    for name, rows in tables.items():
+        ordered[name] = sorted(_rows_with(_plain, TABLES[name], rows), key=_order)
+    return ordered
 
-    return {
-        name: sorted(_rows_with(_plain, TABLES[name], rows), key=order)
-        for name, rows in tables.items()
-    }
+
+def _order(row: Row) -> tuple[str, tuple[int, ...]]:
+    usage, round_ = round_of(row)
+    version = version_of(round_) if round_ else ()
+    if usage == "training":
+        return "", version
+    return usage or "~", version
 
 
 def round_of(row: Row) -> Row:
@@ -140,19 +144,26 @@ _PLAIN: Mapping[type, Callable[[Any], Any]] = {
 def merged(old: Rows, new: Rows) -> Rows:
     """Return the sorted rows of both; rounds of ``new`` replace those of ``old``."""
     replaced = _rounds(new)
-    kept = {
-        name: [row for row in old.get(name, ()) if round_of(row) not in replaced] for name in TABLES
-    }
-    return in_order({name: [*rows, *new.get(name, ())] for name, rows in kept.items()})
+    both = {}
+    for name in TABLES:
+        kept = [row for row in old.get(name, ()) if round_of(row) not in replaced]
+        both[name] = [*kept, *new.get(name, ())]
+    return in_order(both)
 
 
 def common_rounds(old: Rows, new: Rows) -> str:
     """Return the common rounds as text, which may be empty."""
-    return ", ".join(" ".join(map(str, key)) for key in sorted(_rounds(old) & _rounds(new)))
+    common = sorted(_rounds(old) & _rounds(new))
+    return ", ".join(" ".join(map(str, usage_and_round)) for usage_and_round in common)
 
 
 def _rounds(rows: Rows) -> set[Row]:
-    return {round_of(row) for row in chain.from_iterable(rows.values()) if row[1] is not None}
+    rounds = set()
+    for row in chain.from_iterable(rows.values()):
+        usage, round_ = round_of(row)
+        if round_ is not None:
+            rounds.add((usage, round_))
+    return rounds
 
 
 def iso(time: datetime) -> str:
@@ -163,7 +174,8 @@ def iso(time: datetime) -> str:
 def _divisions(written: str | None) -> dict[str, str | None]:
     """Return a division as the rules spell it, None if they lack it; and as it is written."""
     division = known_division(written)
-    return {"division": division if division in DIVISIONS else None, "division_written": written}
+    known = division if division in DIVISIONS else None
+    return {"division": known, "division_written": written}
 
 
 def number_of(value: str) -> float | None:
@@ -179,45 +191,85 @@ def number_of(value: str) -> float | None:
 
 def rows_of(checked: Checked) -> Rows:
     """Return the rows of a check; ``evaluations`` requires its option ``curves``."""
-    rounds = _Rounds(checked)
-    keys = _keys(checked.contexts)
-    runs = {run.path: run for run in checked.runs}
-    paths = _texts(chain(runs, (system.path for system in checked.systems)))
-    in_sets = [
-        (row, runs[row.path], (*keys[scored.row.id], scored.row.path, paths[row.path]))
-        for scored in scores(checked).sets
-        for row in scored.runs
-    ]
-    systems = {  # a description may be read twice: for a submission and for its raw logs
-        (*rounds.of_system(system), paths[system.path]): _system(
-            system, row.verdict, rounds, paths[system.path]
-        )
-        for system, row in zip(checked.systems, checked.report.systems, strict=True)
-    }
+    check = _CheckRows(checked)
     return in_order(
         {
-            "systems": systems.values(),
-            "result_sets": [
-                _result_set(row, keys[row.id], context, paths)
-                for row, context in zip(checked.report.result_sets, checked.contexts, strict=True)
-            ],
-            "runs": [_run(*in_set) for in_set in in_sets],
-            "evaluations": chain.from_iterable(
-                _evaluations(run, (*round_of(first), first[-1])) for _, run, first in in_sets
-            ),
-            "settings": chain.from_iterable(_settings(c, keys[c.id]) for c in checked.contexts),
-            "findings": [_finding(finding, rounds, keys) for finding in checked.report.findings],
+            "systems": check.systems(),
+            "result_sets": check.result_sets(),
+            "runs": check.runs(),
+            "evaluations": check.evaluations(),
+            "settings": check.settings(),
+            "findings": check.findings(),
         }
     )
 
 
-def _keys(contexts: Sequence[SetContext]) -> dict[str, _SetKey]:
+class _CheckRows:
+    """The rows of a check, and what they have in common: keys of sets, rounds, texts of paths."""
+
+    def __init__(self, checked: Checked) -> None:
+        self._checked = checked
+        self._report = checked.report
+        self._rounds = _Rounds(checked)
+        self._set_keys = _set_keys(checked.contexts)
+        self._scored_sets = scores(checked).sets
+        run_paths = [run.path for run in checked.runs]
+        system_paths = [system.path for system in checked.systems]
+        self._texts = _texts([*run_paths, *system_paths])
+
+    def systems(self) -> Iterable[Row]:
+        """Return a row for each description, which may be read twice: for raw logs, too."""
+        rows: dict[Row, Row] = {}
+        for system, system_row in zip(self._checked.systems, self._report.systems, strict=True):
+            text = self._texts[system.path]
+            key = (*self._rounds.of_system(system), text)
+            rows[key] = _system(system, system_row.verdict, self._rounds, text)
+        return rows.values()
+
+    def result_sets(self) -> Iterator[Row]:
+        """Yield a row for each result set."""
+        contexts = self._checked.contexts
+        for set_row, context in zip(self._report.result_sets, contexts, strict=True):
+            yield _result_set(set_row, self._set_keys[set_row.id], context, self._texts)
+
+    def runs(self) -> Iterator[Row]:
+        """Yield a row for each run of a result set."""
+        for scored, run_row, run in self._runs_of_sets():
+            key = self._set_keys[scored.row.id]
+            yield _run(run_row, run, (*key, scored.row.path, self._texts[run.path]))
+
+    def evaluations(self) -> Iterator[Row]:
+        """Yield a row for each evaluation of a run of a result set."""
+        for scored, _, run in self._runs_of_sets():
+            usage, round_, _ = self._set_keys[scored.row.id]
+            yield from _evaluations(run, (usage, round_, self._texts[run.path]))
+
+    def settings(self) -> Iterator[Row]:
+        """Yield a row for each value of a hyperparameter of a result set."""
+        for context in self._checked.contexts:
+            yield from _settings(context, self._set_keys[context.id])
+
+    def findings(self) -> Iterator[Row]:
+        """Yield a row for each finding."""
+        for finding in self._report.findings:
+            yield _finding(finding, self._rounds, self._set_keys)
+
+    def _runs_of_sets(self) -> Iterator[tuple[ScoredSet, RunRow, Run]]:
+        runs = {run.path: run for run in self._checked.runs}
+        for scored in self._scored_sets:
+            for run_row in scored.runs:
+                yield scored, run_row, runs[run_row.path]
+
+
+def _set_keys(contexts: Sequence[SetContext]) -> dict[str, _SetKey]:
     """Return the key of each result set by its id in the report.
 
     That id may end with ``@<round>``; the key has the round as its own part.
     """
-    names = ((c.round.usage, c.round.name, name) for c in contexts for name in {c.identity, c.id})
-    times = Counter(names)
+    times = Counter[_SetKey]()
+    for context in contexts:
+        for name in {context.identity, context.id}:
+            times[context.round.usage, context.round.name, name] += 1
     keys = {}
     for context in contexts:
         usage = context.round.usage
@@ -242,20 +294,27 @@ class _Rounds:
     """
 
     def __init__(self, checked: Checked) -> None:
-        report = checked.report
-        self._by_folder: dict[str, _AnyRound] = {r.path: (r.usage, r.round) for r in checked.runs}
+        self._by_path: dict[str, _AnyRound] = {}
         self._by_system: dict[int, _AnyRound] = {}
         self.submitters: dict[str, str | None] = {}
+        for run in checked.runs:
+            self._by_path[run.path] = (run.usage, run.round)
         for context in checked.contexts:
-            round_ = (context.round.usage, context.round.name)
-            system = context.system
-            if system:
-                self._by_folder[system.path] = round_
-                self.submitters[system.path] = context.submitter
-            self._by_system.update((id(system), round_) for system in context.systems)
-            for folder in (context.path, *map(str, PurePosixPath(context.path).parents)):
-                self._by_folder.setdefault(folder, round_)
-        self._only = (report.usage, report.round) if report.round else (None, None)
+            self._add(context)
+        report = checked.report
+        self._only: _AnyRound = (None, None)
+        if report.round:
+            self._only = (report.usage, report.round)
+
+    def _add(self, context: SetContext) -> None:
+        round_ = (context.round.usage, context.round.name)
+        if context.system:
+            self._by_path[context.system.path] = round_
+            self.submitters[context.system.path] = context.submitter
+        for system in context.systems:
+            self._by_system[id(system)] = round_
+        for folder in _with_parents(context.path):
+            self._by_path.setdefault(folder, round_)
 
     def of_system(self, system: SystemFile) -> _AnyRound:
         """Return the usage and round that a system was checked for, or those of its folder."""
@@ -263,18 +322,30 @@ class _Rounds:
 
     def of(self, path: str) -> _AnyRound:
         """Return the usage and round of a file or folder, None where they are unknown."""
-        folders = (path, *map(str, PurePosixPath(path).parents))
-        return next((self._by_folder[f] for f in folders if f in self._by_folder), self._only)
+        for place in _with_parents(path):
+            if place in self._by_path:
+                return self._by_path[place]
+        return self._only
 
 
-def _system(system: SystemFile, verdict: Verdicts, rounds: _Rounds, text: str) -> Row:
+def _with_parents(path: str) -> list[str]:
+    """Return a path and the folders that it is in, the nearest first."""
+    return [path, *map(str, PurePosixPath(path).parents)]
+
+
+def _system(system: SystemFile, verdict: Verdicts, rounds: _Rounds, path: str) -> Row:
     fields = system.contents or {}
     folder = system.path.rpartition("/systems/")[0].rpartition("/")[2]
     submitter = rounds.submitters.get(system.path) or folder or system.submitter
+    usage, round_ = rounds.of_system(system)
     return schema.row(
         schema.SystemRecord,
         system,
-        *(*rounds.of_system(system), submitter, system.id, text),
+        usage=usage,
+        round=round_,
+        submitter=submitter,
+        system=system.id,
+        path=path,
         **_divisions(system.division),
         status=category(system.status or ""),
         status_written=system.status,
@@ -291,17 +362,19 @@ def _text(value: Any) -> str | None:
 
 
 def _result_set(
-    row: ResultSetRow, key: _SetKey, context: SetContext, paths: Mapping[str, str]
+    row: ResultSetRow, key: _SetKey, context: SetContext, texts: Mapping[str, str]
 ) -> Row:
+    system = context.system
+    rcp = row.rcp
     return schema.row(
         schema.ResultSetRecord,
         row,
         *key,
         **_divisions(row.division),
-        system_path=paths[context.system.path] if context.system else None,
+        system_path=texts[system.path] if system else None,
         runs=row.runs_found,
-        rcp_pass=row.rcp.official_pass if row.rcp else None,
-        rcp_margin=row.rcp.margin_percent if row.rcp else None,
+        rcp_pass=rcp.official_pass if rcp else None,
+        rcp_margin=rcp.margin_percent if rcp else None,
         global_batch_size=batch_size_of(context.runs),
         energy=row.energy_joules,
         models=row.number_of_models,
@@ -329,33 +402,42 @@ def _time(milliseconds: float | None) -> datetime | None:
         time = datetime.fromtimestamp(milliseconds / 1000, UTC)
     except (ValueError, OverflowError, OSError):
         return None
-    return time.replace(microsecond=time.microsecond // 1000 * 1000)
+    whole_milliseconds = time.microsecond // 1000
+    return time.replace(microsecond=whole_milliseconds * 1000)
 
 
 def _evaluations(run: Run, first: Row) -> Iterator[Row]:
     """Yield one row per line and metric; if names of metrics are equal, the last one counts."""
-    records = {(item.line, visible(item.metric)): item for item in evaluations_of(run)}
-    for (_, metric), evaluation in records.items():
-        yield (*first, *astuple(replace(evaluation, metric=metric)))
+    by_line_and_metric = {}
+    for evaluation in evaluations_of(run):
+        metric = visible(evaluation.metric)
+        by_line_and_metric[evaluation.line, metric] = replace(evaluation, metric=metric)
+    for evaluation in by_line_and_metric.values():
+        yield (*first, *astuple(evaluation))
 
 
 def _settings(context: SetContext, key: _SetKey) -> Iterator[Row]:
-    values = (pair for run in context.runs for pair in run.hyperparameters.items())
-    counts = Counter((visible(name), value) for name, value in values)
-    for (name, value), runs in sorted(counts.items()):
+    runs_with = Counter[tuple[str, str]]()
+    for run in context.runs:
+        for name, value in run.hyperparameters.items():
+            runs_with[visible(name), value] += 1
+    for (name, value), runs in sorted(runs_with.items()):
         of_set = (*key, context.path, context.files.benchmark)
         yield (*of_set, name, value, number_of(value), runs)
 
 
-def _finding(finding: Finding, rounds: _Rounds, keys: Mapping[str, _SetKey]) -> Row:
-    *round_, set_id = keys.get(finding.set or "") or (*rounds.of(finding.about), None)
-    is_raw = finding.subject is not None and finding.subject == finding.set
+def _finding(finding: Finding, rounds: _Rounds, set_keys: Mapping[str, _SetKey]) -> Row:
+    set_key = set_keys.get(finding.set or "")
+    usage, round_ = set_key[:2] if set_key else rounds.of(finding.about)
+    set_id = set_key[2] if set_key else None
+    is_of_raw_set = finding.subject is not None and finding.subject == finding.set
     return schema.row(
         schema.FindingRecord,
         finding,
-        *round_,
+        usage=usage,
+        round=round_,
         set_id=set_id,
-        subject=set_id if is_raw and set_id else finding.about,
+        subject=set_id if is_of_raw_set and set_id else finding.about,
         message=finding.text,
         found=_json(finding.found),
         expected=_json(finding.expected),
@@ -381,49 +463,60 @@ def rows_of_published(results: PublishedResults, names: Sequence[str] = (_ALL,))
         UserError: there is no such round.
     """
     existing = list(dict.fromkeys(round_.name for round_ in results.provenance.rounds))
-    unknown = next((name for name in names if name not in (_ALL, *existing)), None)
-    if unknown:
-        suggestion = did_you_mean(unknown, [*existing, _ALL])
-        raise UserError(
-            f"--published {unknown}: no such round{suggestion} (of {', '.join(existing)}, all)"
-        )
+    _refuse_unknown(names, existing)
     chosen = existing if _ALL in names else names
     sets = [published for published in results.sets if published.runs and published.round in chosen]
-    systems = {(of.usage, of.round, _system_path(of)): of for of in sets}
-    benchmarks = sorted({published.benchmark for published in sets})
+    # One set for each system: the last one.
+    by_system = {(row.usage, row.round, _system_path(row)): row for row in sets}
     return in_order(
         {
-            "systems": map(_published_system, systems.values()),
+            "systems": map(_published_system, by_system.values()),
             "result_sets": map(_published_set, sets),
-            "settings": [
-                _published_setting(setting, results.sets[setting.set])
-                for benchmark in benchmarks
-                for setting in results.settings(benchmark)
-                if results.sets[setting.set].round in chosen
-            ],
+            "settings": _published_settings(results, sets, chosen),
         }
     )
+
+
+def _refuse_unknown(names: Sequence[str], existing: Sequence[str]) -> None:
+    """Refuse a name that is not that of a round.
+
+    Raises:
+        UserError: it is one.
+    """
+    for name in names:
+        if name not in (_ALL, *existing):
+            suggestion = did_you_mean(name, [*existing, _ALL])
+            rounds = ", ".join(existing)
+            raise UserError(f"--published {name}: no such round{suggestion} (of {rounds}, all)")
 
 
 def _system_path(published: PublishedSet) -> str:
     return f"{published.path.partition('/results/')[0]}/systems/{published.system}.json"
 
 
-def _published_system(of_system: PublishedSet) -> Row:
-    texts = ("system_name", "accelerator_model", "host_processor", "framework")
+def _published_system(published: PublishedSet) -> Row:
     return schema.row(
         schema.SystemRecord,
-        of_system,
-        path=_system_path(of_system),
-        **_divisions(of_system.division or None),
-        status=category(of_system.status),
-        status_written=of_system.status or None,
-        **{name: getattr(of_system, name) or None for name in texts},
+        published,
+        path=_system_path(published),
+        **_divisions(published.division or None),
+        status=category(published.status),
+        status_written=published.status or None,
+        system_name=published.system_name or None,
+        accelerator_model=published.accelerator_model or None,
+        host_processor=published.host_processor or None,
+        framework=published.framework or None,
     )
 
 
-def _id(of: PublishedSet) -> str:
-    return set_id(of.submitter, of.system, of.benchmark, of.division, of.scaling)
+def _id(published: PublishedSet) -> str:
+    return set_id(
+        published.submitter,
+        published.system,
+        published.benchmark,
+        published.division,
+        published.scaling,
+    )
 
 
 def _published_set(published: PublishedSet) -> Row:
@@ -440,39 +533,69 @@ def _published_set(published: PublishedSet) -> Row:
     )
 
 
-def _published_setting(setting: Setting, of: PublishedSet) -> Row:
-    of_set = (of.usage, of.round, _id(of), of.path, of.benchmark)
+def _published_settings(
+    results: PublishedResults, sets: Sequence[PublishedSet], rounds: Sequence[str]
+) -> Iterator[Row]:
+    """Yield the hyperparameters of the result sets of rounds, benchmark by benchmark."""
+    for benchmark in sorted({published.benchmark for published in sets}):
+        for setting in results.settings(benchmark):
+            published = results.sets[setting.set]
+            if published.round in rounds:
+                yield _published_setting(setting, published)
+
+
+def _published_setting(setting: Setting, published: PublishedSet) -> Row:
+    of_set = (
+        published.usage,
+        published.round,
+        _id(published),
+        published.path,
+        published.benchmark,
+    )
     return (*of_set, setting.key, setting.value, number_of(setting.value), setting.runs)
 
 
 # ---- an export as published sets ----------------------------------------------------------
 
-_LACKING = {n: "" if hint is str else None for n, hint in get_type_hints(PublishedSet).items()}
+_HINTS = get_type_hints(PublishedSet)
+_LACKING = {name: "" if hint is str else None for name, hint in _HINTS.items()}
 """The fields of a published set, as they are if the description lacks them."""
 
 
 def exported_sets(rows: Rows) -> Iterator[PublishedSet]:
     """Yield the result sets of an export that have a round, with their systems."""
-    systems = {(s["usage"], s["round"], s["path"]): s for s in _named("systems", rows)}
-    for fields in _named("result_sets", rows):
-        if fields["usage"] and fields["round"]:
-            key = (fields["usage"], fields["round"], fields["system_path"])
-            yield _published(fields, systems.get(key, {}))
+    systems = {}
+    for system in _records("systems", rows):
+        systems[system["usage"], system["round"], system["path"]] = system
+    for result_set in _records("result_sets", rows):
+        usage = result_set["usage"]
+        round_ = result_set["round"]
+        if usage and round_:
+            system = systems.get((usage, round_, result_set["system_path"]), {})
+            yield _published(result_set, system)
 
 
-def _named(table: str, rows: Rows) -> Iterator[dict[str, Any]]:
+def _records(table: str, rows: Rows) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a table as values by the names of its columns."""
     names = [column.name for column in TABLES[table].columns]
-    return (dict(zip(names, row, strict=True)) for row in rows[table])
+    for row in rows[table]:
+        yield dict(zip(names, row, strict=True))
 
 
-def _published(fields: dict[str, Any], system: dict[str, Any]) -> PublishedSet:
+def _published(result_set: dict[str, Any], system: dict[str, Any]) -> PublishedSet:
+    path = result_set["path"]
+    is_of_raw_logs = not set_name(path)
     values = {
         **system,
-        **fields,
-        "division": fields["division_written"],
-        "path": fields["path"] if set_name(fields["path"]) else fields["id"],  # of raw logs
+        **result_set,
+        "division": result_set["division_written"],
+        "path": result_set["id"] if is_of_raw_logs else path,
         "status": system.get("status_written"),
-        "energy_joules": fields["energy"],
+        "energy_joules": result_set["energy"],
     }
-    present = {name: value for name, value in values.items() if value is not None}
-    return PublishedSet(*({**_LACKING, **present}[name] for name in _LACKING))
+    fields: dict[str, Any] = dict(_LACKING)
+    for name in _LACKING:
+        value = values.get(name)
+        if value is not None:
+            fields[name] = value
+    return PublishedSet(**fields)
