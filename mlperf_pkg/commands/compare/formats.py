@@ -9,6 +9,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import fields, replace
 
 from mlperf_pkg.commands.compare.ratios import ComparisonRow, Result
@@ -54,7 +55,9 @@ def _times(value: float | None) -> str:
         return NOTHING
     if value < 0.0005:  # noqa: PLR2004
         return f"{value:.0e}x"
-    return f"{value:.2f}x" if value >= 0.1 else f"{value:.3f}x"  # noqa: PLR2004
+    if value < 0.1:  # noqa: PLR2004
+        return f"{value:.3f}x"
+    return f"{value:.2f}x"
 
 
 def _rate(value: float | None) -> str:
@@ -63,7 +66,13 @@ def _rate(value: float | None) -> str:
         return NOTHING
     if value >= 1e6:  # noqa: PLR2004
         return f"{value / 1e6:,.1f}M"
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"  # noqa: PLR2004
+    if value >= 100:  # noqa: PLR2004
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def _megajoules(joules: float | None) -> str:
+    return NOTHING if joules is None else f"{joules / 1e6:.1f}"
 
 
 def _of(
@@ -99,7 +108,7 @@ _RATES = (
     _of("samples_per_second_per_accelerator", "/accelerator", 12, _rate),
     _of("samples_per_second_per_node", "/node", 8, _rate),
     _of("result.logged_throughput", "Logged", 11, _rate),
-    _of("result.energy_joules", "MJ", 7, lambda j: NOTHING if j is None else f"{j / 1e6:.1f}"),
+    _of("result.energy_joules", "MJ", 7, _megajoules),
     _of("result.precision", "Precision", 9, _text, numbers=False),
 )
 _TABLES = {"Time to train": _SPEED, "Speed per": _RATIOS, "Throughput": _RATES}
@@ -115,12 +124,14 @@ _SUMMARY = (
     Column("Speed", 8, numbers=True, of=lambda rows: rows[0].speed, show=_times),
 )
 _HIDDEN = ("result", "argument", "hardware", "framework", "hyperparameters")
-_DATA = tuple(
-    Column(key=field.name, of=attrgetter(f"{path}{field.name}"))
-    for path, record in (("result.", Result), ("", ComparisonRow))
-    for field in fields(record)
-    if field.name not in _HIDDEN
-)
+
+
+def _columns_of_data(record: type[Struct], path: str) -> list[Column]:
+    names = [field.name for field in fields(record) if field.name not in _HIDDEN]
+    return [Column(key=name, of=attrgetter(f"{path}{name}")) for name in names]
+
+
+_DATA = (*_columns_of_data(Result, "result."), *_columns_of_data(ComparisonRow, ""))
 _DATA_OF_JSON = (*_DATA, Column(key="hyperparameters", of=attrgetter("result.hyperparameters")))
 
 
@@ -128,11 +139,18 @@ def _used(columns: Sequence[Column], rows: Sequence[ComparisonRow]) -> list[Colu
     """Return the columns that are not empty; the ratios of baselines are always 1."""
     used = []
     for column in columns:
-        shown = [row for row in rows if not (row.baseline and column in _RATIOS)]
-        spans = (span for row in shown for span in Table((column,)).spans(row))
-        if any(text != NOTHING or column.title == "Minutes" for text, _ in spans):
+        shown = rows
+        if column in _RATIOS:
+            shown = [row for row in rows if not row.baseline]
+        is_needed = column.title == "Minutes" and bool(shown)
+        if is_needed or any(_cell(column, row) != NOTHING for row in shown):
             used.append(column)
     return used
+
+
+def _cell(column: Column, row: ComparisonRow) -> str:
+    [(text, _)] = Table((column,)).spans(row)
+    return text
 
 
 # ---- text and Markdown --------------------------------------------------------------------
@@ -142,26 +160,32 @@ def text(rows: Sequence[ComparisonRow], view: View) -> str:
     """Return the comparison for a terminal or a pipe."""
     terminal = Terminal(view)
     shown = shown_rows(rows, view)
-    own = [row for row in shown if not row.result.published]
-    members = _in_groups(shown)
-    if len(members) > 1:
-        named = _naming(shown, owned=True)
-        fastest = Column("Fastest", 40, of=lambda rows: named(rows[0].result))
-        terminal.table(table_of((*_SUMMARY, fastest), members))
-    for title, columns in _TABLES.items():
-        of_table = shown if columns is _SPEED or view.verbose else own
+    groups = _in_groups(shown)
+    if len(groups) > 1:
+        terminal.table(_summary(groups, shown))
+    for table_title, columns in _TABLES.items():
+        of_table = shown
+        if columns is not _SPEED and not view.verbose:
+            of_table = [row for row in shown if not row.result.published]
         used = _used(columns, of_table)
         if used:
             # The table of scores has a column for the submitter.
             name = _naming(of_table, owned=columns is not _SPEED)
-            groups = _titled(of_table, rows, name, columns)
-            terminal.table(Table((_named(title, name), *used), groups), apart=True)
+            titled = _titled(of_table, rows, name, columns)
+            terminal.table(Table((_named(table_title, name), *used), titled), apart=True)
     settings = hyperparameters(shown, view)
     if settings:
         terminal.table(Table(_SETTINGS, settings), apart=True)
     for remark in _ending(shown):
         terminal.paragraph((remark, PLAIN))
     return terminal.text()
+
+
+def _summary(groups: Sequence[Sequence[ComparisonRow]], shown: Sequence[ComparisonRow]) -> Table:
+    """Return a line for each group, with its fastest system."""
+    name = _naming(shown, owned=True)
+    fastest = Column("Fastest", 40, of=lambda group: name(group[0].result))
+    return table_of((*_SUMMARY, fastest), groups)
 
 
 def markdown(rows: Sequence[ComparisonRow], view: View) -> str:
@@ -171,8 +195,11 @@ def markdown(rows: Sequence[ComparisonRow], view: View) -> str:
     name = _naming(shown, owned=False)
     columns = [_named("System", name)]
     for column in used:  # of all tables
-        title = f"Speed per {column.title}" if column in _RATIOS else column.title or ""
-        title = f"Per second {title}" if title.startswith("/") else title
+        title = column.title or ""
+        if column in _RATIOS:
+            title = f"Speed per {title}"
+        elif title.startswith("/"):
+            title = f"Per second {title}"
         columns.append(replace(column, title=title))
     groups = _titled(shown, rows, name)
     settings = table.markdown(Table(_SETTINGS, hyperparameters(shown, view)))
@@ -194,7 +221,9 @@ def _titled(
     """
     groups = []
     for members in _in_groups(rows):
-        remarks = list(_remarks(members, all_rows, name)) if columns in ((), _SPEED) else []
+        remarks: list[str] = []
+        if columns in ((), _SPEED):
+            remarks += _remarks(members, all_rows, name)
         units = sorted({row.result.unit for row in members if row.result.unit})
         if units and columns in ((), _RATES):
             remarks.append(f"{' or '.join(units)} per second")
@@ -207,8 +236,12 @@ def shown_rows(rows: Sequence[ComparisonRow], view: View) -> list[ComparisonRow]
 
     A group keeps all rows in a ``verbose`` view, without own results, or if no other rows remain.
     """
-    groups = _in_groups(rows)
-    return [row for members in groups for row in (members if view.verbose else _near(members))]
+    if view.verbose:
+        return list(rows)
+    shown: list[ComparisonRow] = []
+    for members in _in_groups(rows):
+        shown += _near(members)
+    return shown
 
 
 def _in_groups(rows: Sequence[ComparisonRow]) -> list[list[ComparisonRow]]:
@@ -218,13 +251,17 @@ def _in_groups(rows: Sequence[ComparisonRow]) -> list[list[ComparisonRow]]:
 def _near(rows: Sequence[ComparisonRow]) -> Sequence[ComparisonRow]:
     own = [row for row in rows if not row.result.published]
     numbers = {row.result.accelerators for row in own}
-    near = [r for r in rows if r in own or r.baseline or r.result.accelerators in numbers]
+    near = [row for row in rows if row.baseline or row.result.accelerators in numbers]
     return near if own and len(near) > len(own) else rows
 
 
 def _named(title: str, name: _Naming) -> Column:
     """Return the column of the names; a baseline is marked."""
-    marked = lambda row: f"{name(row.result)}{' *' if row.baseline else ''}"  # noqa: E731
+
+    def marked(row: ComparisonRow) -> str:
+        mark = " *" if row.baseline else ""
+        return f"{name(row.result)}{mark}"
+
     return Column(title, of=marked, style=_style)
 
 
@@ -235,11 +272,15 @@ def _naming(rows: Sequence[ComparisonRow], *, owned: bool) -> _Naming:
     shared = Counter(system for system, _ in owners)
 
     def name(result: Result) -> str:
-        round_ = f"{result.round} " if len(rounds) > 1 and result.round else ""
-        round_ = f"[{result.round}] " if result.published else round_
-        ambiguous = owned and shared[result.system] > 1
-        owner = f"{result.submitter}/" if ambiguous and result.submitter else ""
-        return f"{round_}{owner}{result.system}"
+        text = result.system
+        is_ambiguous = owned and shared[result.system] > 1
+        if is_ambiguous and result.submitter:
+            text = f"{result.submitter}/{text}"
+        if result.published:
+            return f"[{result.round}] {text}"
+        if len(rounds) > 1 and result.round:
+            return f"{result.round} {text}"
+        return text
 
     return name
 
@@ -252,31 +293,35 @@ def hyperparameters(rows: Sequence[ComparisonRow], view: View) -> list[RowGroup]
 
     Values that all results share appear only in a ``verbose`` view.
     """
-    groups = (
-        RowGroup(members[0].result.group.title, list(_settings(members, verbose=view.verbose)))
-        for members in _in_groups(rows)
-        if any(row.result.published for row in members)
-    )
-    return [group for group in groups if group.rows]
+    groups = []
+    for members in _in_groups(rows):
+        settings = list(_settings(members, verbose=view.verbose))
+        if settings and any(row.result.published for row in members):
+            groups.append(RowGroup(members[0].result.group.title, settings))
+    return groups
 
 
 def _settings(rows: Sequence[ComparisonRow], *, verbose: bool) -> Iterator[Sequence[str]]:
     baseline = next((row.result.hyperparameters for row in rows if row.baseline), {})
     published = [row.result.hyperparameters for row in rows if row.result.published]
-    for key in sorted({*baseline, *(key for values in published for key in values)}):
+    keys = set(baseline).union(*published)
+    for key in sorted(keys):
         numbers = Counter(values[key] for values in published if key in values)
-        values = {*numbers, *filter(None, [baseline.get(key)])}
-        if verbose or len(values) > 1:
+        different = set(numbers)
+        if baseline.get(key):
+            different.add(baseline[key])
+        if verbose or len(different) > 1:
             yield key, _plain(baseline.get(key, NOTHING)), _in_words(numbers)
 
 
 def _in_words(numbers: Counter[str]) -> str:
     """Return ``448 (4), 480 (2), 3 other values``."""
-    values = [f"{_plain(value)} ({number})" for value, number in numbers.most_common()]
-    others = len(values[_MOST_VALUES:])
+    frequent = numbers.most_common(_MOST_VALUES)
+    parts = [f"{_plain(value)} ({number})" for value, number in frequent]
+    others = len(numbers) - len(frequent)
     if others:
-        values[_MOST_VALUES:] = [counted(others, "other value")]
-    return ", ".join(values) or NOTHING
+        parts.append(counted(others, "other value"))
+    return ", ".join(parts) or NOTHING
 
 
 def _plain(value: str) -> str:
@@ -290,25 +335,33 @@ def _remarks(
     rows: Sequence[ComparisonRow], all_rows: Sequence[ComparisonRow], name: _Naming
 ) -> Iterator[str]:
     """Yield remarks on the comparability of a group, and the changes between rounds."""
-    hidden = sum(row.result.group == rows[0].result.group for row in all_rows) - len(rows)
+    group = rows[0].result.group
+    of_group = [row for row in all_rows if row.result.group == group]
+    hidden = len(of_group) - len(rows)
     if hidden:
         results = counted(hidden, "published result")
         yield f"{results} on other numbers of accelerators: --verbose shows them"
     if not any(row.baseline for row in rows):
         yield "the baseline has no result here"
-    if len({row.result.target for row in rows if row.result.target}) > 1:
+    targets = {row.result.target for row in rows if row.result.target}
+    if len(targets) > 1:
         yield "the rounds require different quality: compare times with care"
-    remarks = ((remark, name(row.result)) for row in rows for remark in _remarks_on(row))
-    for remark, names in by_key(remarks).items():
-        yield f"{', '.join(dict.fromkeys(names))}: {remark}"
+    names_by_remark: dict[str, dict[str, None]] = {}
+    for row in rows:
+        for remark in _remarks_on(row):
+            names_by_remark.setdefault(remark, {})[name(row.result)] = None
+    for remark, names in names_by_remark.items():
+        yield f"{', '.join(names)}: {remark}"
 
 
 def _remarks_on(row: ComparisonRow) -> Iterator[str]:
     """Yield the change since an earlier round, and what qualifies a result."""
     if row.improvement is not None and not row.result.published:
-        system = "" if row.previous_system == row.result.system else f" ({row.previous_system})"
         change = wording.change(row.improvement, 1)
-        yield f"{change} since round {row.previous_round}{system}"
+        since = f"since round {row.previous_round}"
+        if row.previous_system != row.result.system:
+            since += f" ({row.previous_system})"
+        yield f"{change} {since}"
     if row.result.note:
         yield row.result.note
     if row.result.rules is Verdict.FAIL:
@@ -320,10 +373,10 @@ def _ending(rows: Sequence[ComparisonRow]) -> Iterator[str]:
 
     There is no price if no column depends on it.
     """
-    is_priced = any(row.performance_per_dollar for row in rows if not row.baseline)
-    prices = ((_price(row), row.result.system) for row in rows if is_priced and row.price_usd)
-    for price, systems in by_key(prices).items():
-        yield f"{', '.join(dict.fromkeys(systems))}: {price}"
+    if any(row.performance_per_dollar for row in rows if not row.baseline):
+        prices = ((_price(row), row.result.system) for row in rows if row.price_usd)
+        for price, systems in by_key(prices).items():
+            yield f"{', '.join(dict.fromkeys(systems))}: {price}"
     yield _LEGEND
     if any(row.result.published for row in rows):
         yield _PUBLISHED

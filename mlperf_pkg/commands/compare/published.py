@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from mlperf_pkg.checker.values import Checked, Rank, Scores, Standing
+from mlperf_pkg.checker.values import Checked, Rank, ScoredSet, Scores, Standing
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.descriptions import SystemFile, check_system
 from mlperf_pkg.checks.names import plain_name
@@ -24,11 +24,13 @@ from mlperf_pkg.results.report import ResultSetRow
 from mlperf_pkg.rulebook.documents import model_of, rounds
 from mlperf_pkg.rulebook.load import benchmarks_of, load_benchmark
 from mlperf_pkg.rulebook.model import is_round_name, version_of
+from mlperf_pkg.submission.model import Place
 
 ALL = "all"
 _DEPTH = 3  # folders from results/ to a log: system, perhaps strong or weak, benchmark
 
-_Sets = Mapping[int, PublishedSet]  # by their index
+_Sets = Mapping[int, PublishedSet]
+"""Published sets by their index."""
 
 
 def read_rounds(
@@ -43,65 +45,109 @@ def read_rounds(
         UserError: no such round or result exists; the message lists those that do.
     """
     published = published_results()
-    scored = {i: row for i, row in enumerate(published.sets) if row.score_minutes is not None}
+    scored = {
+        index: row for index, row in enumerate(published.sets) if row.score_minutes is not None
+    }
     sets = _of_rounds(published, scored, names, usage)
     _refuse_unknown(result_filter.benchmarks, sets.values(), scored.values())
     groups = {result.group for result in own}
-    chosen = {i: row for i, row in sets.items() if not own or _group(row) in groups}
-    if not chosen:
-        names = ", ".join(sorted(f"{name} ({division})" for name, division, _ in groups))
-        there = _rounds_in_words(row for row in scored.values() if _group(row) in groups)
-        raise UserError(f"--published: no result of {names} in these rounds{there}")
-    settings = _settings(published, chosen)
+    if own:
+        sets = {index: row for index, row in sets.items() if _group(row) in groups}
+    if not sets:
+        elsewhere = _rounds_in_words(row for row in scored.values() if _group(row) in groups)
+        names_of_groups = ", ".join(sorted(f"{g.benchmark} ({g.division})" for g in groups))
+        raise UserError(f"--published: no result of {names_of_groups} in these rounds{elsewhere}")
     argument = max((result.argument + 1 for result in own), default=0)
-    results = [_result(row, settings[index], argument) for index, row in chosen.items()]
-    accepted = list(filter(result_filter.accepts, results))
-    if not accepted:
-        named = {result.submitter or "" for result in results} | {r.system for r in results}
-        hints = (did_you_mean(pattern, sorted(named)) for pattern in result_filter.systems)
-        message = "no published result matches --system, --division and --accelerators"
-        raise UserError(f"{message}{next(filter(None, hints), '')}")
+    settings = _settings(published, sets)
+    results = [_result(row, settings[index], argument) for index, row in sets.items()]
     identities = {_identity(result) for result in own}
-    others = (result for result in accepted if _identity(result) not in identities)
+    others = [
+        result
+        for result in _accepted(result_filter, results)
+        if _identity(result) not in identities
+    ]
     return sorted(others, key=lambda result: result.minutes or 0)
 
 
 def _of_rounds(
     published: PublishedResults, sets: _Sets, names: Sequence[str], usage: str | None
 ) -> _Sets:
-    rounds = [r.name for r in published.provenance.rounds if usage in (None, r.usage)]
+    """Return the sets of the rounds with these names.
+
+    Raises:
+        UserError: there is no such round.
+    """
+    existing = [
+        round_.name for round_ in published.provenance.rounds if usage in (None, round_.usage)
+    ]
     for name in names:
-        if name not in (ALL, *rounds):
-            existing = ", ".join(dict.fromkeys(rounds))
-            problem = "no such round" + did_you_mean(name, [*rounds, ALL])
-            if is_round_name(name) and version_of(name) > max(map(version_of, rounds)):
-                problem = "newer than the published results of this package"
-            raise UserError(f"--published {name}: {problem} (of {existing}, all)")
+        if name not in (ALL, *existing):
+            raise UserError(f"--published {name}: {_unknown_round(name, existing)}")
+    chosen = existing if ALL in names else names
     return {
         index: row
         for index, row in sets.items()
-        if (ALL in names or row.round in names) and usage in (None, row.usage)
+        if row.round in chosen and usage in (None, row.usage)
     }
 
 
+def _unknown_round(name: str, existing: Sequence[str]) -> str:
+    problem = f"no such round{did_you_mean(name, [*existing, ALL])}"
+    newest = max(map(version_of, existing))
+    if is_round_name(name) and version_of(name) > newest:
+        problem = "newer than the published results of this package"
+    return f"{problem} (of {', '.join(dict.fromkeys(existing))}, all)"
+
+
 def _refuse_unknown(
-    patterns: Sequence[str], sets: Iterable[PublishedSet], of_all_rounds: Iterable[PublishedSet]
+    patterns: Sequence[str],
+    sets: Iterable[PublishedSet],
+    sets_of_all_rounds: Iterable[PublishedSet],
 ) -> None:
-    existing = sorted({row.benchmark for row in sets})
-    of_all_rounds = list(of_all_rounds)
-    benchmarks = sorted({row.benchmark for row in of_all_rounds})
+    """Refuse a pattern that is not of a benchmark of these sets.
+
+    Raises:
+        UserError: it is one.
+    """
+    benchmarks = sorted({row.benchmark for row in sets})
     for pattern in patterns:
-        if not any(fnmatchcase(name, pattern) for name in existing):
-            others = [row for row in of_all_rounds if fnmatchcase(row.benchmark, pattern)]
-            there = _rounds_in_words(others) if others else did_you_mean(pattern, benchmarks)
+        if not any(fnmatchcase(name, pattern) for name in benchmarks):
+            elsewhere = _elsewhere(pattern, list(sets_of_all_rounds))
             raise UserError(
-                f"--benchmark {pattern}: no published result in these rounds{there}"
-                f" (they have {', '.join(existing)})"
+                f"--benchmark {pattern}: no published result in these rounds{elsewhere}"
+                f" (they have {', '.join(benchmarks)})"
             )
 
 
+def _elsewhere(pattern: str, sets: Sequence[PublishedSet]) -> str:
+    """Return the rounds that have a benchmark, or the benchmark that is like it."""
+    matching = [row for row in sets if fnmatchcase(row.benchmark, pattern)]
+    if matching:
+        return _rounds_in_words(matching)
+    return did_you_mean(pattern, sorted({row.benchmark for row in sets}))
+
+
+def _accepted(result_filter: Filter, results: Sequence[Result]) -> list[Result]:
+    """Return the results that the filter accepts.
+
+    Raises:
+        UserError: there is none.
+    """
+    accepted = [result for result in results if result_filter.accepts(result)]
+    if not accepted:
+        names = {result.submitter or "" for result in results}
+        names |= {result.system for result in results}
+        hints = [did_you_mean(pattern, sorted(names)) for pattern in result_filter.systems]
+        hint = next(filter(None, hints), "")
+        raise UserError(
+            f"no published result matches --system, --division and --accelerators{hint}"
+        )
+    return accepted
+
+
 def _rounds_in_words(sets: Iterable[PublishedSet]) -> str:
-    return f"; published in {', '.join(dict.fromkeys(row.round for row in sets)) or 'none'}"
+    names = ", ".join(dict.fromkeys(row.round for row in sets))
+    return f"; published in {names or 'none'}"
 
 
 def _settings(published: PublishedResults, sets: _Sets) -> Mapping[int, Mapping[str, str]]:
@@ -126,13 +172,20 @@ def _identity(result: Result) -> tuple[ResultGroup, float | None]:
 
 
 def _result(row: PublishedSet, hyperparameters: Mapping[str, str], argument: int) -> Result:
-    names = ("round", "submitter", "system", "benchmark", "path", "scaling", "accelerators")
     return Result(
-        **{name: getattr(row, name) for name in (*names, "nodes", "energy_joules")},
         argument=argument,
+        round=row.round,
+        submitter=row.submitter,
+        system=row.system,
         system_name=row.system_name or None,
+        benchmark=row.benchmark,
         division=known_division(row.division) or None,
         minutes=row.score_minutes,
+        path=row.path,
+        scaling=row.scaling,
+        accelerators=row.accelerators,
+        nodes=row.nodes,
+        energy_joules=row.energy_joules,
         hardware=hardware_of(row.accelerator_model),
         framework=framework_of(row.framework),
         target=target_of(load_benchmark(row.usage, row.round, row.benchmark)),
@@ -152,28 +205,37 @@ def with_standings(scores: Scores, checked: Checked) -> Scores:
         PublishedResultsError: the published results cannot be read.
     """
     published = published_results()
-    rounds = {(round_.usage, round_.name) for round_ in published.provenance.rounds}
+    published_rounds = {(round_.usage, round_.name) for round_ in published.provenance.rounds}
     rated = (row for row in published.sets if row.score_minutes is not None)
-    peers = by_key((_peers(row, row.accelerators), row) for row in rated)
+    peers = by_key((_peer_key(row, row.accelerators), row) for row in rated)
     contexts = {context.id: context for context in checked.contexts}
     ranked = []
     for scored in scores.sets:
         row = scored.row
-        context = contexts[scored.row.id]
+        context = contexts[row.id]
+        system = _system_of(scored, context, checked.places)
         standing = None
-        has_score = row.score_minutes is not None
-        round_ = context.round
-        system = context.system if has_score else None
-        if has_score and system is None and scored.runs:
-            system = _description_of(checked.places[scored.runs[0].path].path, context)
-        if system and system.accelerators:
-            rows = peers.get(_peers(row, system.accelerators), [])
-            is_new = (round_.usage, round_.name) not in rounds
-            name = _latest(context, row.benchmark, rows) if is_new else round_.name
-            others = [other for other in rows if other.round == name]
-            standing = _standing(row, system, name, others)
+        if row.score_minutes is not None and system and system.accelerators:
+            rows = peers.get(_peer_key(row, system.accelerators), [])
+            round_ = context.round.name
+            if (context.round.usage, round_) not in published_rounds:
+                round_ = _latest(context, row.benchmark, rows)
+            of_round = [other for other in rows if other.round == round_]
+            standing = _standing(row, system, round_, of_round)
         ranked.append(replace(scored, published=standing))
     return replace(scores, sets=tuple(ranked))
+
+
+def _system_of(
+    scored: ScoredSet, context: SetContext, places: Mapping[str, Place]
+) -> SystemFile | None:
+    """Return the system description of a set, if it has a score and a description."""
+    if scored.row.score_minutes is None:
+        return None
+    if context.system is None and scored.runs:
+        first = places[scored.runs[0].path]
+        return _description_of(first.path, context)
+    return context.system
 
 
 def _description_of(log: object, context: SetContext) -> SystemFile | None:
@@ -203,21 +265,22 @@ def _standing(
     """Return the standing among other results of a round, without the set itself."""
     minutes = _minutes(row)
     itself = next((other for other in others if _minutes(other) == minutes), None)
-    others = [other for other in others if other is not itself]
-    if not others:
+    rivals = [other for other in others if other is not itself]
+    if not rivals:
         return None
     model = str((system.contents or {}).get("accelerator_model_name") or "")
-    alike = [o for o in others if plain_name(o.accelerator_model) == plain_name(model)]
+    plain_model = plain_name(model)
+    alike = [rival for rival in rivals if plain_name(rival.accelerator_model) == plain_model]
     return Standing(
         round=round_,
         accelerators=system.accelerators or 0,
-        overall=_rank(minutes, others),
+        overall=_rank(minutes, rivals),
         accelerator_model=model,
         of_model=_rank(minutes, alike) if alike else None,
     )
 
 
-def _peers(row: ResultSetRow | PublishedSet, accelerators: int | None) -> Hashable:
+def _peer_key(row: ResultSetRow | PublishedSet, accelerators: int | None) -> Hashable:
     """Return what results that rank together have in common."""
     return row.benchmark, known_division(row.division), row.scaling, accelerators or 0
 
@@ -227,8 +290,8 @@ def _minutes(row: ResultSetRow | PublishedSet) -> float:
 
 
 def _rank(minutes: float, others: Sequence[PublishedSet]) -> Rank:
-    faster = [_minutes(row) < minutes for row in others]
-    return Rank(sum(faster) + 1, len(faster) + 1)
+    faster = [row for row in others if _minutes(row) < minutes]
+    return Rank(len(faster) + 1, len(others) + 1)
 
 
 def comparable_rounds(usage: str, round_: str, benchmark: str) -> Iterator[tuple[str, str]]:

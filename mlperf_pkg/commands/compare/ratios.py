@@ -7,7 +7,6 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from itertools import product
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -40,8 +39,10 @@ class ResultGroup(NamedTuple):
     @property
     def title(self) -> str:
         """The group as a heading."""
-        scaling = [f"{self.scaling} scaling"] if self.scaling else []
-        return f"{self.benchmark} ({', '.join([self.division or 'no division', *scaling])})"
+        kind = self.division or "no division"
+        if self.scaling:
+            kind = f"{kind}, {self.scaling} scaling"
+        return f"{self.benchmark} ({kind})"
 
 
 class Result(Struct, frozen=True):
@@ -161,23 +162,16 @@ def _row(
     result: Result, baseline: Result | None, members: Sequence[Result], prices: Prices
 ) -> ComparisonRow:
     price = price_of(prices, result.system, result.system_name)
-    other = price_of(prices, baseline.system, baseline.system_name) if baseline else None
     previous = _previous(result, members)
-
-    def to_baseline(name: str) -> float | None:
-        return _ratio(getattr(baseline, name, None), getattr(result, name))
-
-    speed = to_baseline("minutes")
-    cost = _ratio(other.usd, price.usd) if other and price else None
+    ratios = _ratios(result, baseline, price, prices) if baseline else _Ratios()
     return ComparisonRow(
         result=result,
         baseline=result is baseline,
-        speed=speed,
-        speed_per_accelerator=_product(speed, to_baseline("accelerators")),
-        speed_per_node=_product(speed, to_baseline("nodes")),
-        performance_per_dollar=_product(speed, cost),
-        # Energy is that of the whole training, so it includes the time.
-        performance_per_joule=to_baseline("energy_joules"),
+        speed=ratios.speed,
+        speed_per_accelerator=ratios.per_accelerator,
+        speed_per_node=ratios.per_node,
+        performance_per_dollar=ratios.per_dollar,
+        performance_per_joule=ratios.per_joule,
         samples_per_second_per_accelerator=_ratio(result.samples_per_second, result.accelerators),
         samples_per_second_per_node=_ratio(result.samples_per_second, result.nodes),
         price_usd=price.usd if price else None,
@@ -190,12 +184,36 @@ def _row(
     )
 
 
-def _ratio(one: float | None, other: float | None) -> float | None:
-    return one / other if one and other else None
+class _Ratios(Struct, frozen=True):
+    """The speed of a result relative to a baseline, as it is and per part or unit."""
+
+    speed: float | None = None
+    per_accelerator: float | None = None
+    per_node: float | None = None
+    per_dollar: float | None = None
+    per_joule: float | None = None
 
 
-def _product(one: float | None, other: float | None) -> float | None:
-    return one * other if one and other else None
+def _ratios(result: Result, baseline: Result, price: Price | None, prices: Prices) -> _Ratios:
+    baseline_price = price_of(prices, baseline.system, baseline.system_name)
+    cost = _ratio(baseline_price.usd, price.usd) if baseline_price and price else None
+    speed = _ratio(baseline.minutes, result.minutes)
+    return _Ratios(
+        speed=speed,
+        per_accelerator=_product(speed, _ratio(baseline.accelerators, result.accelerators)),
+        per_node=_product(speed, _ratio(baseline.nodes, result.nodes)),
+        per_dollar=_product(speed, cost),
+        # Energy is that of the whole training, so it includes the time.
+        per_joule=_ratio(baseline.energy_joules, result.energy_joules),
+    )
+
+
+def _ratio(dividend: float | None, divisor: float | None) -> float | None:
+    return dividend / divisor if dividend and divisor else None
+
+
+def _product(speed: float | None, factor: float | None) -> float | None:
+    return speed * factor if speed and factor else None
 
 
 def baseline_test(name: str | None, results: Sequence[Result]) -> Callable[[Result], bool]:
@@ -207,7 +225,8 @@ def baseline_test(name: str | None, results: Sequence[Result]) -> Callable[[Resu
     if name is None:
         return lambda result: result.argument == 0
     if not any(result.matches(name) for result in results):
-        names = {name or "" for result in results for name in (result.system, result.submitter)}
+        names = {result.system for result in results}
+        names |= {result.submitter or "" for result in results}
         suggestion = did_you_mean(name, sorted(names))
         raise UserError(
             f"--baseline {name}: no such system or submitter among the results{suggestion}"
@@ -223,17 +242,24 @@ def _previous(result: Result, members: Sequence[Result]) -> Result | None:
 
     If there are several: one of the same name, else of the same framework, else the fastest.
     """
-    scored = [o for o in members if o.minutes and _same_system(result, o)]
-    earlier = [other for other in scored if _version(other.round) < _version(result.round)]
-    if result.minutes is None or not earlier:
+    if result.minutes is None:
+        return None
+    version = _version(result.round)
+    earlier = []
+    for other in members:
+        if other.minutes and _same_system(result, other) and _version(other.round) < version:
+            earlier.append(other)
+    if not earlier:
         return None
     latest = max(_version(other.round) for other in earlier)
+    candidates = [other for other in earlier if _version(other.round) == latest]
 
     def rank(other: Result) -> tuple[Any, ...]:
-        is_other = plain(result.system) != plain(other.system)
-        return is_other, result.framework != other.framework, other.minutes, other.path
+        has_other_name = plain(result.system) != plain(other.system)
+        has_other_framework = result.framework != other.framework
+        return has_other_name, has_other_framework, other.minutes, other.path
 
-    return min((o for o in earlier if _version(o.round) == latest), key=rank)
+    return min(candidates, key=rank)
 
 
 def _same_system(one: Result, other: Result) -> bool:
@@ -261,9 +287,13 @@ def all_prices(file: Path | None, configured: Prices, workspace: Path) -> Prices
     Raises:
         UserError: a file cannot be read or is not a file of prices; the message names each line.
     """
-    own = workspace / PRICES_NAME
-    default = own if own.is_file() else data_folder("systems") / PRICES_NAME.name
-    return {**read_prices(default), **configured, **(read_prices(file) if file else {})}
+    default = workspace / PRICES_NAME
+    if not default.is_file():
+        default = data_folder("systems") / PRICES_NAME.name
+    prices = {**read_prices(default), **configured}
+    if file:
+        prices.update(read_prices(file))
+    return prices
 
 
 def price_of(prices: Prices, *names: str | None) -> Price | None:
@@ -272,12 +302,15 @@ def price_of(prices: Prices, *names: str | None) -> Price | None:
     Case and punctuation do not matter. The name of an entry comes before those under ``also``.
     """
     searched = [plain(name) for name in names if name and plain(name)]
-    own = [(plain(system), price) for system, price in prices.items()]
-    also = [(plain(name), price) for price in prices.values() for name in price.also]
-    for patterns, name in product((own, also), searched):
-        for pattern, price in patterns:
-            if fnmatchcase(name, pattern):
-                return price
+    named = [(plain(system), price) for system, price in prices.items()]
+    also_named = []
+    for price in prices.values():
+        also_named += [(plain(name), price) for name in price.also]
+    for patterns in (named, also_named):
+        for name in searched:
+            for pattern, price in patterns:
+                if fnmatchcase(name, pattern):
+                    return price
     return None
 
 

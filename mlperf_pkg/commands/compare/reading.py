@@ -17,7 +17,7 @@ from typing import Any
 from msgspec import Struct
 
 from mlperf_pkg.checker.check import check_inputs
-from mlperf_pkg.checker.values import Checked, Options, scores
+from mlperf_pkg.checker.values import Checked, Options, ScoredSet, scores
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.commands.compare.ratios import Result, plain
 from mlperf_pkg.errors import UserError
@@ -59,12 +59,12 @@ class Filter(Struct, frozen=True):
 
     def accepts(self, result: Result) -> bool:
         """Return whether this result is compared."""
-        return (
-            (not self.systems or any(result.matches(pattern) for pattern in self.systems))
-            and self.accepts_benchmark(result.benchmark)
-            and _any_matches(result.division, self.divisions)
-            and (not self.accelerators or result.accelerators in self.accelerators)
-        )
+        if self.systems and not any(result.matches(pattern) for pattern in self.systems):
+            return False
+        if self.accelerators and result.accelerators not in self.accelerators:
+            return False
+        is_of_division = _any_matches(result.division, self.divisions)
+        return is_of_division and self.accepts_benchmark(result.benchmark)
 
 
 def _any_matches(name: str | None, patterns: Sequence[str]) -> bool:
@@ -83,17 +83,17 @@ def read_results(
     """
     results: dict[_Key, Result] = {}
     new: dict[_Key, Result]
-    accepts = wanted.accepts_benchmark
-    for index, (argument, prefix) in enumerate(zip(arguments, labels(arguments), strict=True)):
+    prefixes = labels(arguments)
+    for index, (argument, prefix) in enumerate(zip(arguments, prefixes, strict=True)):
         path = Path(argument)
         if path.suffix.lower() == _SUFFIX and path.is_file():
-            published = read_published(path, index)
-            new = {(path.resolve(), score.path, 1): score for score in published}
+            new = {(path.resolve(), s.path, 1): s for s in read_published(path, index)}
         else:
-            part = find_part(argument, prefix, lambda files: accepts(files.benchmark))
-            checked = noted(check_inputs((part,), options))
-            new = dict(_results_of(checked, index, wanted))
-        results = {**new, **results}
+            part = find_part(
+                argument, prefix, lambda files: wanted.accepts_benchmark(files.benchmark)
+            )
+            new = _results_of(noted(check_inputs((part,), options)), index, wanted)
+        results = {**new, **results}  # of equal keys, the result of the first argument counts
     ordered = sorted(results.values(), key=lambda result: result.argument)
     return [result for result in ordered if wanted.accepts(result)]
 
@@ -101,55 +101,85 @@ def read_results(
 # ---- reading ------------------------------------------------------------------------------
 
 
-def _results_of(checked: Checked, argument: int, wanted: Filter) -> Iterator[tuple[_Key, Result]]:
+def _results_of(checked: Checked, argument: int, wanted: Filter) -> dict[_Key, Result]:
     runs = {run.path: run for run in checked.runs}
     places = checked.places
     numbers: Counter[tuple[AnyPath, str]] = Counter()
+    results = {}
     for scored, context in zip(scores(checked).sets, checked.contexts, strict=True):
-        row = scored.row
-        if wanted.accepts_benchmark(row.benchmark) and scored.runs:
-            first = runs[scored.runs[0].path]
-            named = (places[first.path].path.resolve().parent, context.identity)
-            numbers[named] += 1
-            # What the logs of the runs that count in the score say of their speed.
-            counting = [run.path for run in scored.runs if run.dropped is None]
-            counting = [] if row.scaling == "weak" else counting
-            trainings = [read_training(places[path].source, runs[path]) for path in counting]
-            result = _result(row, first, context, trainings, argument)
-            yield (*named, numbers[named]), result
+        if not scored.runs or not wanted.accepts_benchmark(scored.row.benchmark):
+            continue
+        first = runs[scored.runs[0].path]
+        folder = places[first.path].path.resolve().parent
+        numbers[folder, context.identity] += 1
+        key = (folder, context.identity, numbers[folder, context.identity])
+        trainings = [read_training(places[path].source, runs[path]) for path in _timed_runs(scored)]
+        results[key] = _result(scored.row, first, context, trainings, argument)
+    return results
+
+
+def _timed_runs(scored: ScoredSet) -> list[str]:
+    """Return the runs whose logs say how fast a set trained: those that count in its score."""
+    if scored.row.scaling == "weak":
+        return []
+    return [run.path for run in scored.runs if run.dropped is None]
 
 
 def _result(
     row: ResultSetRow, first: Run, context: SetContext, trainings: Sequence[Training], argument: int
 ) -> Result:
-    names = ("round", "benchmark", "division", "path", "scaling", "energy_joules")
     rules = load_benchmark(first.usage, row.round, row.benchmark)
     system = context.system
     description = (system.contents if system else None) or {}
-    precisions = [name for training in trainings for name in training.precision]
-    batch_size = [("global_batch_size", size) for size in first.batch_sizes[:1]]
-    status = description.get("status")
     return Result(
-        **{name: getattr(row, name) for name in names},
         argument=argument,
+        round=row.round,
         submitter=row.submitter or first.text("org") or None,
         system=row.system or "unnamed system",
         system_name=system.system_name if system else None,
+        benchmark=row.benchmark,
+        division=row.division,
         minutes=row.score_minutes,
+        path=row.path,
+        scaling=row.scaling,
         note=row.score_note,
         rules=row.verdict.rules,
         accelerators=system.accelerators if system else None,
         nodes=_count(description.get("number_of_nodes")),
         hardware=hardware_of(description.get("accelerator_model_name")),
         framework=framework_of(description.get("framework")),
-        unit=("tokens" if rules.unit == "tokens" else "samples") if rules else None,
+        unit=_unit(rules),
         samples_per_second=mean(training.samples_per_second for training in trainings),
         logged_throughput=mean(training.logged_throughput for training in trainings),
-        precision=", ".join(dict.fromkeys(precisions)) or None,
+        energy_joules=row.energy_joules,
+        precision=_precisions(trainings),
         target=target_of(rules),
-        availability=status.strip() or None if isinstance(status, str) else None,
-        hyperparameters={**dict(batch_size), **first.hyperparameters},
+        availability=_availability(description.get("status")),
+        hyperparameters=_hyperparameters(first),
     )
+
+
+def _unit(rules: Benchmark | None) -> str | None:
+    if rules is None:
+        return None
+    return "tokens" if rules.unit == "tokens" else "samples"
+
+
+def _precisions(trainings: Sequence[Training]) -> str | None:
+    names: dict[str, None] = {}
+    for training in trainings:
+        names.update(dict.fromkeys(training.precision))
+    return ", ".join(names) or None
+
+
+def _availability(status: Any) -> str | None:
+    return status.strip() or None if isinstance(status, str) else None
+
+
+def _hyperparameters(run: Run) -> Mapping[str, str]:
+    if not run.batch_sizes:
+        return run.hyperparameters
+    return {"global_batch_size": run.batch_sizes[0], **run.hyperparameters}
 
 
 def _count(value: Any) -> int | None:
@@ -159,12 +189,16 @@ def _count(value: Any) -> int | None:
 
 def hardware_of(value: Any) -> str | None:
     """Return the accelerator without remarks: ``A100 (400W)`` is ``A100``."""
-    return plain(_IN_BRACKETS.sub("", value)) or None if isinstance(value, str) else None
+    if not isinstance(value, str):
+        return None
+    return plain(_IN_BRACKETS.sub("", value)) or None
 
 
 def framework_of(value: Any) -> str | None:
     """Return the first word, without version and commit."""
-    return plain(value.split()[0]) or None if isinstance(value, str) and value.split() else None
+    if not isinstance(value, str) or not value.split():
+        return None
+    return plain(value.split()[0]) or None
 
 
 def target_of(rules: Benchmark | None) -> str | None:
@@ -192,26 +226,33 @@ def read_published(path: Path, argument: int) -> list[Result]:
         reason = error.strerror if isinstance(error, OSError) else "not text in UTF-8"
         raise UserError(f"{path}: cannot be read: {reason}") from error
     reader = csv.DictReader(io.StringIO(text, newline=""))
-    results = []
     try:
-        names = reader.fieldnames or ()
-        minutes = next((name for name in _MINUTES if name in names), _MINUTES[0])
-        required = ("system", "benchmark", minutes)
-        missing = [name for name in required if name not in names]
-        if missing:
-            raise UserError(
-                f"{path}:1: no column {' or '.join(missing)}; expected {', '.join(required)}"
-            )
-        for row in reader:
-            cells = {name: (row[name] or "").strip() for name in names}
-            if cells[minutes]:
-                results.append(_of_line(f"{path}:{reader.line_num}", cells, minutes, argument))
+        return list(_scores_in(reader, path, argument))
     except csv.Error as error:
         raise UserError(f"{path}:{reader.line_num}: {error}") from error
-    return results
 
 
-def _of_line(where: str, cells: Mapping[str, str], minutes: str, argument: int) -> Result:
+def _scores_in(reader: csv.DictReader[str], path: Path, argument: int) -> Iterator[Result]:
+    """Yield the score of each line that has one.
+
+    Raises:
+        UserError: a column is missing, or a cell is not as it should be.
+    """
+    names = reader.fieldnames or ()
+    minutes = next((name for name in _MINUTES if name in names), _MINUTES[0])
+    required = ("system", "benchmark", minutes)
+    missing = [name for name in required if name not in names]
+    if missing:
+        raise UserError(
+            f"{path}:1: no column {' or '.join(missing)}; expected {', '.join(required)}"
+        )
+    for row in reader:
+        cells = {name: (row[name] or "").strip() for name in names}
+        if cells[minutes]:
+            yield _score_of_line(f"{path}:{reader.line_num}", cells, minutes, argument)
+
+
+def _score_of_line(where: str, cells: Mapping[str, str], minutes: str, argument: int) -> Result:
     """Return the score in the cells of a line; ``minutes`` is the column that holds it.
 
     Raises:
@@ -222,31 +263,44 @@ def _of_line(where: str, cells: Mapping[str, str], minutes: str, argument: int) 
     round_ = _ROUND.fullmatch(cells.get("round", ""))
     if cells.get("round") and not round_:
         raise UserError(f"{where}: round is {cells['round']!r}; expected a round such as 2.0")
-    texts = ("submitter", "division", "availability")
-    others: dict[str, Any] = {name: cells.get(name) or None for name in texts}
-    for name in (minutes, "accelerators", "nodes", "energy_joules"):
-        text = cells.get(name)
-        is_count = name in ("accelerators", "nodes")
-        try:
-            value = float(text) if text else None
-        except ValueError:
-            value = math.nan
-        if value is not None and not 0 < value < math.inf:
-            raise UserError(f"{where}: {name} is {text!r}; expected a number above 0")
-        if value is not None and is_count and not value.is_integer():
-            raise UserError(f"{where}: {name} is {text!r}; expected a whole number")
-        others[name] = int(value) if value is not None and is_count else value
     return Result(
         argument=argument,
         round=round_ and round_[1],
+        submitter=cells.get("submitter") or None,
         system=cells["system"] or "unnamed system",
         system_name=None,
         benchmark=cells["benchmark"],
-        minutes=others.pop(minutes),
+        division=cells.get("division") or None,
+        minutes=_positive_cell(where, cells, minutes),
         path=where,
         note="a published score",
-        **others,
+        accelerators=_count_cell(where, cells, "accelerators"),
+        nodes=_count_cell(where, cells, "nodes"),
+        energy_joules=_positive_cell(where, cells, "energy_joules"),
+        availability=cells.get("availability") or None,
     )
+
+
+def _positive_cell(where: str, cells: Mapping[str, str], name: str) -> float | None:
+    text = cells.get(name)
+    if not text:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < math.inf:
+        raise UserError(f"{where}: {name} is {text!r}; expected a number above 0")
+    return value
+
+
+def _count_cell(where: str, cells: Mapping[str, str], name: str) -> int | None:
+    value = _positive_cell(where, cells, name)
+    if value is None:
+        return None
+    if not value.is_integer():
+        raise UserError(f"{where}: {name} is {cells[name]!r}; expected a whole number")
+    return int(value)
 
 
 # ---- how fast a run trained ---------------------------------------------------------------
@@ -288,12 +342,12 @@ def read_training(source: Source, run: Run) -> Training:
         for record in LogReader(stream, source.label, lambda _: None):
             if record is None or not isinstance(record.key, str):
                 continue
-            value = record.value
             if record.key in _THROUGHPUTS:
-                rate = _positive(value.get("throughput") if isinstance(value, dict) else value)
-                rates += [] if rate is None else [rate]
+                rate = _throughput(record.value)
+                if rate is not None:
+                    rates.append(rate)
             elif record.key in _PRECISIONS:
-                precisions |= dict.fromkeys(_precision(value))
+                precisions.update(dict.fromkeys(_precision(record.value)))
             elif record.key in _READ:
                 records.append(record)
     return Training(_rate(run, records), median(rates) if rates else None, tuple(precisions))
@@ -303,6 +357,10 @@ def mean(values: Iterable[float | None]) -> float | None:
     """Return the mean of the values other than None; None if there are none."""
     numbers = [value for value in values if value is not None]
     return math.fsum(numbers) / len(numbers) if numbers else None
+
+
+def _throughput(value: Any) -> float | None:
+    return _positive(value.get("throughput") if isinstance(value, dict) else value)
 
 
 def _positive(value: Any) -> float | None:
@@ -315,7 +373,9 @@ def _precision(value: Any) -> list[str]:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return []
     text = str(value).strip()
-    return _X_Y.findall(text) or ([text] if text else [])
+    if not text:
+        return []
+    return _X_Y.findall(text) or [text]
 
 
 # ---- samples per second -------------------------------------------------------------------
@@ -327,11 +387,16 @@ def _rate(run: Run, records: Sequence[Record]) -> float | None:
     stop = run.stop_ms
     if rules is None or not run.converged or start is None or stop is None:
         return None
+    end = stop
     evaluated = [r for r in records if r.key in evaluations.KEYS and start < r.time_ms <= stop]
-    converged = [r for r in evaluated if _is_converged(r, run, rules)]
-    end = float((converged or evaluated)[-1].time_ms) if evaluated else stop
+    if evaluated:
+        converged = [record for record in evaluated if _is_converged(record, run, rules)]
+        last = (converged or evaluated)[-1]
+        end = float(last.time_ms)
     samples = _trained(run, rules, records, start)
-    return _positive(samples / ((end - start) / 1000)) if samples and end > start else None
+    if not samples or end <= start:
+        return None
+    return _positive(samples / ((end - start) / 1000))
 
 
 def _is_converged(record: Record, run: Run, rules: Benchmark) -> bool:
@@ -350,24 +415,36 @@ def _trained(
     if reached is None or rules.unit == "tokens":
         return reached
     if rules.unit == "epochs":
-        # The data set of the Closed division has the size in the rules: some logs count batches.
-        epochs = rules.epochs
-        of_rules = run.division == "closed" and rules.epochs.samples
-        size = of_rules or _samples(records)
-        done = reached - rules.epochs.numbered_from
-        is_possible = done > 0 and (epochs.at_most is None or done <= epochs.at_most)
-        return done * size if size is not None and is_possible else None
-    sizes = [_positive(r.value) for r in records if r.key == "global_batch_size"]
-    batch = sizes[-1] if sizes else None
+        return _samples_of_epochs(reached, run, rules, records)
+    batch_sizes = [record.value for record in records if record.key == "global_batch_size"]
+    batch = _positive(batch_sizes[-1]) if batch_sizes else None
     if rules.unit == "steps":
         return reached * batch if batch else None
     if not batch or reached >= _FEWEST_STEPS * batch:
         return reached
-    return _samples([r for r in records if r.time_ms > start_ms])
+    return _samples([record for record in records if record.time_ms > start_ms])
+
+
+def _samples_of_epochs(
+    reached: float, run: Run, rules: Benchmark, records: Sequence[Record]
+) -> float | None:
+    epochs = rules.epochs
+    done = reached - epochs.numbered_from
+    if done <= 0 or (epochs.at_most is not None and done > epochs.at_most):
+        return None
+    # The data set of the Closed division has the size in the rules: some logs count batches.
+    size: float | None = epochs.samples if run.division == "closed" else None
+    if not size:
+        size = _samples(records)
+    return None if size is None else done * size
 
 
 def _samples(records: Sequence[Record]) -> float | None:
     """Return the last number of samples logged, None if there is none."""
-    values = [r.value for r in records if r.key == "train_samples"]
-    last = values[-1] if values else None
-    return _positive(last[-1] if isinstance(last, list) and last else last)
+    values = [record.value for record in records if record.key == "train_samples"]
+    if not values:
+        return None
+    last = values[-1]
+    if isinstance(last, list) and last:
+        last = last[-1]
+    return _positive(last)
