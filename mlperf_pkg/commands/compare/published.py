@@ -24,7 +24,6 @@ from mlperf_pkg.results.report import ResultSetRow
 from mlperf_pkg.rulebook.documents import model_of, rounds
 from mlperf_pkg.rulebook.load import benchmarks_of, load_benchmark
 from mlperf_pkg.rulebook.model import is_round_name, version_of
-from mlperf_pkg.submission.model import Place
 
 ALL = "all"
 _DEPTH = 3  # folders from results/ to a log: system, perhaps strong or weak, benchmark
@@ -45,28 +44,41 @@ def read_rounds(
         UserError: no such round or result exists; the message lists those that do.
     """
     published = published_results()
+    sets = _sets_to_compare(published, names, own, result_filter.benchmarks, usage)
+    settings = _settings(published, sets)
+    argument = max((result.argument + 1 for result in own), default=0)
+    results = [_result(row, settings[index], argument) for index, row in sets.items()]
+    accepted = _accepted(result_filter, results)
+    own_identities = {_identity(result) for result in own}
+    others = [result for result in accepted if _identity(result) not in own_identities]
+    return sorted(others, key=lambda result: result.minutes or 0)
+
+
+def _sets_to_compare(
+    published: PublishedResults,
+    names: Sequence[str],
+    own: Sequence[Result],
+    benchmarks: Sequence[str],
+    usage: str | None,
+) -> _Sets:
+    """Return the sets with a score that are of these rounds and of the groups of own results.
+
+    Raises:
+        UserError: there is none, or no such round or benchmark.
+    """
     scored = {
         index: row for index, row in enumerate(published.sets) if row.score_minutes is not None
     }
     sets = _of_rounds(published, scored, names, usage)
-    _refuse_unknown(result_filter.benchmarks, sets.values(), scored.values())
+    _refuse_unknown(benchmarks, sets.values(), scored.values())
     groups = {result.group for result in own}
     if own:
         sets = {index: row for index, row in sets.items() if _group(row) in groups}
     if not sets:
+        group_names = ", ".join(sorted(f"{group.benchmark} ({group.division})" for group in groups))
         elsewhere = _rounds_in_words(row for row in scored.values() if _group(row) in groups)
-        names_of_groups = ", ".join(sorted(f"{g.benchmark} ({g.division})" for g in groups))
-        raise UserError(f"--published: no result of {names_of_groups} in these rounds{elsewhere}")
-    argument = max((result.argument + 1 for result in own), default=0)
-    settings = _settings(published, sets)
-    results = [_result(row, settings[index], argument) for index, row in sets.items()]
-    identities = {_identity(result) for result in own}
-    others = [
-        result
-        for result in _accepted(result_filter, results)
-        if _identity(result) not in identities
-    ]
-    return sorted(others, key=lambda result: result.minutes or 0)
+        raise UserError(f"--published: no result of {group_names} in these rounds{elsewhere}")
+    return sets
 
 
 def _of_rounds(
@@ -211,29 +223,25 @@ def with_standings(scores: Scores, checked: Checked) -> Scores:
     contexts = {context.id: context for context in checked.contexts}
     ranked = []
     for scored in scores.sets:
-        row = scored.row
-        context = contexts[row.id]
-        system = _system_of(scored, context, checked.places)
+        context = contexts[scored.row.id]
+        system = _system_of(scored, context, checked)
         standing = None
-        if row.score_minutes is not None and system and system.accelerators:
-            rows = peers.get(_peer_key(row, system.accelerators), [])
+        if system and system.accelerators:
+            rivals = peers.get(_peer_key(scored.row, system.accelerators), [])
             round_ = context.round.name
             if (context.round.usage, round_) not in published_rounds:
-                round_ = _latest(context, row.benchmark, rows)
-            of_round = [other for other in rows if other.round == round_]
-            standing = _standing(row, system, round_, of_round)
+                round_ = _latest(context, scored.row.benchmark, rivals)
+            standing = _standing(scored.row, system, round_, rivals)
         ranked.append(replace(scored, published=standing))
     return replace(scores, sets=tuple(ranked))
 
 
-def _system_of(
-    scored: ScoredSet, context: SetContext, places: Mapping[str, Place]
-) -> SystemFile | None:
+def _system_of(scored: ScoredSet, context: SetContext, checked: Checked) -> SystemFile | None:
     """Return the system description of a set, if it has a score and a description."""
     if scored.row.score_minutes is None:
         return None
     if context.system is None and scored.runs:
-        first = places[scored.runs[0].path]
+        first = checked.places[scored.runs[0].path]
         return _description_of(first.path, context)
     return context.system
 
@@ -260,12 +268,14 @@ def _latest(context: SetContext, benchmark: str, rows: Sequence[PublishedSet]) -
 
 
 def _standing(
-    row: ResultSetRow, system: SystemFile, round_: str, others: Sequence[PublishedSet]
+    row: ResultSetRow, system: SystemFile, round_: str, peers: Sequence[PublishedSet]
 ) -> Standing | None:
-    """Return the standing among other results of a round, without the set itself."""
+    """Return the standing among the peers of a round, without the set itself."""
     minutes = _minutes(row)
-    itself = next((other for other in others if _minutes(other) == minutes), None)
-    rivals = [other for other in others if other is not itself]
+    rivals = [peer for peer in peers if peer.round == round_]
+    itself = next((rival for rival in rivals if _minutes(rival) == minutes), None)
+    if itself:
+        rivals.remove(itself)
     if not rivals:
         return None
     model = str((system.contents or {}).get("accelerator_model_name") or "")

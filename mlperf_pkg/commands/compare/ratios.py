@@ -122,20 +122,20 @@ class ComparisonRow(Struct, frozen=True):
 
     result: Result
     baseline: bool
-    speed: float | None
-    speed_per_accelerator: float | None
-    speed_per_node: float | None
-    performance_per_dollar: float | None
-    performance_per_joule: float | None
-    samples_per_second_per_accelerator: float | None
-    samples_per_second_per_node: float | None
-    price_usd: float | None
-    price_source: str | None
-    price_date: str | None
-    previous_round: str | None
-    previous_system: str | None
-    previous_minutes: float | None
-    improvement: float | None
+    speed: float | None = None
+    speed_per_accelerator: float | None = None
+    speed_per_node: float | None = None
+    performance_per_dollar: float | None = None
+    performance_per_joule: float | None = None
+    samples_per_second_per_accelerator: float | None = None
+    samples_per_second_per_node: float | None = None
+    price_usd: float | None = None
+    price_source: str | None = None
+    price_date: str | None = None
+    previous_round: str | None = None
+    previous_system: str | None = None
+    previous_minutes: float | None = None
+    improvement: float | None = None
 
 
 # ---- ratios -------------------------------------------------------------------------------
@@ -149,13 +149,19 @@ def compare(
     The baseline of a group is the first result with a score for which ``is_baseline`` holds, in
     the order of ``results``; a group without one has no ratios.
     """
+    groups = by_key((result.group, result) for result in results)
     rows = []
-    for _, members in sorted(by_key((result.group, result) for result in results).items()):
-        scored = (result for result in members if result.minutes is not None)
+    for _, members in sorted(groups.items()):
+        scored = [result for result in members if result.minutes is not None]
         baseline = next((result for result in scored if is_baseline(result)), None)
-        members.sort(key=lambda r: (math.inf if r.minutes is None else r.minutes, r.path))
+        members.sort(key=_by_speed)
         rows += [_row(result, baseline, members, prices) for result in members]
     return tuple(rows)
+
+
+def _by_speed(result: Result) -> tuple[float, str]:
+    minutes = math.inf if result.minutes is None else result.minutes
+    return minutes, result.path
 
 
 def _row(
@@ -163,49 +169,43 @@ def _row(
 ) -> ComparisonRow:
     price = price_of(prices, result.system, result.system_name)
     previous = _previous(result, members)
-    ratios = _ratios(result, baseline, price, prices) if baseline else _Ratios()
+    known: dict[str, Any] = {}
+    if baseline:
+        known.update(_ratios(result, baseline))
+        baseline_price = price_of(prices, baseline.system, baseline.system_name)
+        if price and baseline_price:
+            cost = _ratio(baseline_price.usd, price.usd)
+            known["performance_per_dollar"] = _product(known["speed"], cost)
+    if price:
+        known.update(price_usd=price.usd, price_source=price.source, price_date=price.date)
+    if previous:
+        known.update(
+            previous_round=previous.round,
+            previous_system=previous.system,
+            previous_minutes=previous.minutes,
+            improvement=_ratio(previous.minutes, result.minutes),
+        )
     return ComparisonRow(
         result=result,
         baseline=result is baseline,
-        speed=ratios.speed,
-        speed_per_accelerator=ratios.per_accelerator,
-        speed_per_node=ratios.per_node,
-        performance_per_dollar=ratios.per_dollar,
-        performance_per_joule=ratios.per_joule,
         samples_per_second_per_accelerator=_ratio(result.samples_per_second, result.accelerators),
         samples_per_second_per_node=_ratio(result.samples_per_second, result.nodes),
-        price_usd=price.usd if price else None,
-        price_source=price.source if price else None,
-        price_date=price.date if price else None,
-        previous_round=previous.round if previous else None,
-        previous_system=previous.system if previous else None,
-        previous_minutes=previous.minutes if previous else None,
-        improvement=_ratio(previous.minutes, result.minutes) if previous else None,
+        **known,
     )
 
 
-class _Ratios(Struct, frozen=True):
-    """The speed of a result relative to a baseline, as it is and per part or unit."""
-
-    speed: float | None = None
-    per_accelerator: float | None = None
-    per_node: float | None = None
-    per_dollar: float | None = None
-    per_joule: float | None = None
-
-
-def _ratios(result: Result, baseline: Result, price: Price | None, prices: Prices) -> _Ratios:
-    baseline_price = price_of(prices, baseline.system, baseline.system_name)
-    cost = _ratio(baseline_price.usd, price.usd) if baseline_price and price else None
+def _ratios(result: Result, baseline: Result) -> Mapping[str, float | None]:
+    """Return the ratios of a result to the baseline, by the names of fields."""
     speed = _ratio(baseline.minutes, result.minutes)
-    return _Ratios(
-        speed=speed,
-        per_accelerator=_product(speed, _ratio(baseline.accelerators, result.accelerators)),
-        per_node=_product(speed, _ratio(baseline.nodes, result.nodes)),
-        per_dollar=_product(speed, cost),
+    return {
+        "speed": speed,
+        "speed_per_accelerator": _product(
+            speed, _ratio(baseline.accelerators, result.accelerators)
+        ),
+        "speed_per_node": _product(speed, _ratio(baseline.nodes, result.nodes)),
         # Energy is that of the whole training, so it includes the time.
-        per_joule=_ratio(baseline.energy_joules, result.energy_joules),
-    )
+        "performance_per_joule": _ratio(baseline.energy_joules, result.energy_joules),
+    }
 
 
 def _ratio(dividend: float | None, divisor: float | None) -> float | None:
