@@ -5,20 +5,21 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts, verdicts_of
+from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts, Waiver, verdicts_of
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import findings as words
-from mlperf_pkg.render.findings import BASES, Checkout, View
+from mlperf_pkg.render.findings import BASES, Checkout, View, verdict_on
 from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import wording
-from mlperf_pkg.results.report import Report, as_json
+from mlperf_pkg.results.report import Report, RunRow, SystemRow, as_json
 
 _LINES = re.compile(r"\blines? [0-9]+(, [0-9]+)*")
 
@@ -28,15 +29,19 @@ _LINES = re.compile(r"\blines? [0-9]+(, [0-9]+)*")
 
 def finding_text(finding: Finding) -> str:
     """Return a finding with its basis, its places and its remarks, as lines of visible text."""
-    basis = "" if finding.basis is Basis.BOTH else f" [{finding.basis}]"
-    return "\n".join(map(visible, (f"{words.sentence(finding)}{basis}", *words.remarks(finding))))
+    sentence = words.sentence(finding)
+    if finding.basis is not Basis.BOTH:
+        sentence = f"{sentence} [{finding.basis}]"
+    lines = [sentence, *words.remarks(finding)]
+    return "\n".join(map(visible, lines))
 
 
 def text_with_set(finding: Finding) -> str:
     """Return the text of a finding, after the id of its set if this is one of raw logs."""
     text = finding_text(finding)
-    is_of_raw_logs = finding.set and finding.set == finding.subject
-    return f"{visible(finding.subject or '')}: {text}" if is_of_raw_logs else text
+    if finding.set and finding.set == finding.subject:
+        return f"{visible(finding.set)}: {text}"
+    return text
 
 
 def fingerprinted(findings: Iterable[Finding], view: View) -> Iterator[tuple[Finding, str]]:
@@ -51,8 +56,9 @@ def fingerprinted(findings: Iterable[Finding], view: View) -> Iterator[tuple[Fin
         about = finding.set or view.checkout.path_of(finding, finding.about)
         identity = (finding.code, about, finding.basis.value, message)
         counts[identity] += 1
-        text = "\0".join((*identity, str(counts[identity]))).encode("utf-8", "surrogatepass")
-        yield finding, hashlib.sha256(text).hexdigest()[:32]
+        parts = [*identity, str(counts[identity])]
+        data = "\0".join(parts).encode("utf-8", "surrogatepass")
+        yield finding, hashlib.sha256(data).hexdigest()[:32]
 
 
 # ---- a line for each finding ------------------------------------------------------------
@@ -61,7 +67,8 @@ def fingerprinted(findings: Iterable[Finding], view: View) -> Iterator[tuple[Fin
 def concise(report: Report, view: View) -> str:
     """Render ``path:line: severity CODE message``; paths are relative to the current folder."""
     paths = replace(view.checkout, root=view.checkout.here)
-    return "".join(f"{_line(finding, paths)}\n" for finding in words.shown(report.findings, view))
+    lines = [_line(finding, paths) for finding in words.shown(report.findings, view)]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _line(finding: Finding, paths: Checkout) -> str:
@@ -89,45 +96,52 @@ def github(report: Report, view: View) -> str:
     GitHub shows ten errors, ten warnings and ten notices of a step, and fifty annotations of a job,
     so only the most important are written, and the first one says how many are left out.
     """
-    shown = sorted(
-        words.shown(report.findings, view),
-        key=lambda finding: (words.importance(finding), view.checkout.path_of(finding)),
-    )
-    kinds, lines = Counter(["notice"]), []  # the notice with the verdicts counts, too
-    for finding in shown:
-        kinds[_kind(finding)] += 1
-        if kinds[_kind(finding)] <= SHOWN:
-            properties = _properties(finding, view)
-            lines.append(_command(_kind(finding), properties, finding_text(finding)))
-    left_out = {kind: kinds[kind] - SHOWN for kind in _KINDS.values() if kinds[kind] > SHOWN}
-    summary = _command("notice", {"title": "MLPerf check"}, _summary(report, left_out))
-    return "\n".join([summary, *lines]) + "\n"
+
+    def order(finding: Finding) -> tuple[tuple[int, int], str]:
+        return words.importance(finding), view.checkout.path_of(finding)
+
+    numbers = Counter(["notice"])  # the notice with the verdicts counts, too
+    annotations = []
+    for finding in sorted(words.shown(report.findings, view), key=order):
+        kind = _kind(finding)
+        numbers[kind] += 1
+        if numbers[kind] <= SHOWN:
+            annotations.append(_command(kind, _properties(finding, view), finding_text(finding)))
+    summary = _command("notice", {"title": "MLPerf check"}, _summary(report, numbers))
+    return "\n".join([summary, *annotations]) + "\n"
 
 
 def _kind(finding: Finding) -> str:
     return "notice" if finding.waiver else _KINDS[finding.severity]
 
 
-def _summary(report: Report, left_out: Mapping[str, int]) -> str:
-    verdicts = [f"{basis}: {words.verdict_sentence(report, basis)}" for basis in BASES]
-    rest = words.counts_in_words(report), words.round_in_words(report)
-    lines = list(map(visible, (*verdicts, *rest)))
+def _summary(report: Report, numbers: Mapping[str, int]) -> str:
+    """Return the verdicts, the counts, the round, and how many annotations are left out."""
+    lines = [f"{basis}: {words.verdict_sentence(report, basis)}" for basis in BASES]
+    lines += [words.counts_in_words(report), words.round_in_words(report)]
+    left_out = []
+    for kind in _KINDS.values():
+        if numbers[kind] > SHOWN:
+            left_out.append(wording.counted(numbers[kind] - SHOWN, kind))
     if left_out:
-        numbers = ", ".join(wording.counted(number, kind) for kind, number in left_out.items())
         shows = f"GitHub shows {SHOWN} of a kind, the job summary lists all"
-        lines.append(f"left out: {numbers}; {shows}")
-    return "\n".join(lines)
+        lines.append(f"left out: {', '.join(left_out)}; {shows}")
+    return "\n".join(map(visible, lines))
 
 
 def _properties(finding: Finding, view: View) -> dict[str, str]:
     title = f"waived {finding.code}" if finding.waiver else finding.code
-    title = f"{title} {finding.set}" if finding.set else title
-    line = {"line": str(finding.line)} if finding.line else {}
-    return {"file": visible(view.checkout.path_of(finding)), **line, "title": visible(title)}
+    if finding.set:
+        title = f"{title} {finding.set}"
+    properties = {"file": visible(view.checkout.path_of(finding))}
+    if finding.line:
+        properties["line"] = str(finding.line)
+    properties["title"] = visible(title)
+    return properties
 
 
 def _command(kind: str, properties: dict[str, str], message: str) -> str:
-    pairs = (f"{name}={value.translate(_OF_PROPERTIES)}" for name, value in properties.items())
+    pairs = [f"{name}={value.translate(_OF_PROPERTIES)}" for name, value in properties.items()]
     return f"::{kind} {','.join(pairs)}::{message.translate(_OF_DATA)}"
 
 
@@ -139,22 +153,30 @@ _OTHERS = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.NOTE: "i
 
 def gitlab(report: Report, view: View) -> str:
     """Render an array of all findings, including notes and waived findings."""
-    issues = [_issue(*pair, view) for pair in fingerprinted(report.findings, view)]
+    issues = []
+    for finding, fingerprint in fingerprinted(report.findings, view):
+        issues.append(_issue(finding, fingerprint, view))
     return json.dumps(issues, indent=2) + "\n"
 
 
 def _issue(finding: Finding, fingerprint: str, view: View) -> dict[str, Any]:
-    severity = "info" if finding.waiver else _OTHERS[finding.severity]
-    severity = _ERRORS.get(finding.basis, severity) if finding.is_error else severity
-    path = visible(view.checkout.path_of(finding))
-    lines = {"begin": finding.line or 1}
+    location = {
+        "path": visible(view.checkout.path_of(finding)),
+        "lines": {"begin": finding.line or 1},
+    }
     return {
         "description": text_with_set(finding).replace("\n", "; "),
         "check_name": finding.code,
         "fingerprint": fingerprint,
-        "severity": severity,
-        "location": {"path": path, "lines": lines},
+        "severity": _gitlab_severity(finding),
+        "location": location,
     }
+
+
+def _gitlab_severity(finding: Finding) -> str:
+    if finding.is_error and finding.basis in _ERRORS:
+        return _ERRORS[finding.basis]
+    return "info" if finding.waiver else _OTHERS[finding.severity]
 
 
 # ---- JUnit ------------------------------------------------------------------------------
@@ -186,19 +208,13 @@ def junit(report: Report, view: View) -> str:
     that is not waived fails a test.
     """
     root = ET.Element("testsuites", name="mlperf-pkg check")
-    verdicts = {f"verdict.{basis}": getattr(report.verdict, basis).value for basis in BASES}
-    about = {**verdicts, "round": words.round_in_words(report), **report.tool}
-    suites = [(name, cases) for name, cases in _suites(report, view) if cases]
-    _count(root, [case for _, cases in suites for case in cases])
-    for name, cases in suites:
-        suite = ET.SubElement(root, "testsuite", name=visible(name))
-        _count(suite, cases)
-        suite.set("skipped", str(sum(case.skipped for case in cases)))
-        properties = ET.SubElement(suite, "properties")
-        for key, value in about.items():
-            ET.SubElement(properties, "property", name=key, value=visible(value))
-        for case in cases:
-            _test(suite, name, case, view)
+    suites = [suite for suite in _suites(report, view) if suite.cases]
+    _count(root, list(chain.from_iterable(suite.cases for suite in suites)))
+    about = {f"verdict.{basis}": verdict_on(report, basis).value for basis in BASES}
+    about["round"] = words.round_in_words(report)
+    about.update(report.tool)
+    for suite in suites:
+        _add_suite(root, suite, about, view)
     ET.indent(root)
     xml = ET.tostring(root, encoding="unicode")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{xml}\n'
@@ -207,70 +223,107 @@ def junit(report: Report, view: View) -> str:
 # ---- suites and tests ---------------------------------------------------------------------
 
 
-def _suites(report: Report, view: View) -> Iterator[tuple[str, list[_Case]]]:
-    by_item = _by_item(report)
+class _Suite(NamedTuple):
+    name: str
+    cases: Sequence[_Case]
 
-    def case(path: str, verdict: Verdicts) -> _Case:
-        return _Case(view.checkout.path(path), verdict, by_item.pop((None, path), ()))
 
-    members = by_key((run.set, run) for run in report.runs)
+def _suites(report: Report, view: View) -> Iterator[_Suite]:
+    findings_by_blamed = _by_blamed(report)
+
+    def case(row: RunRow | SystemRow) -> _Case:
+        findings = findings_by_blamed.pop((None, row.path), ())
+        return _Case(view.checkout.path(row.path), row.verdict, findings)
+
+    runs_by_set = by_key((run.set, run) for run in report.runs)
     for row in report.result_sets:
-        whole = _Case(row.id, row.verdict, by_item.pop((row.id, ""), ()))
-        yield row.id, [whole, *(case(run.path, run.verdict) for run in members.pop(row.id, ()))]
-    loose = [case(run.path, run.verdict) for runs in members.values() for run in runs]
-    yield "logs outside result sets", loose
-    yield "systems", [case(row.path, row.verdict) for row in report.systems]
-    rest = [(view.checkout.path_of(group[0]), group) for group in by_item.values()]
-    yield "tree", [_Case(path, verdicts_of(group), group) for path, group in rest]
+        of_set = _Case(row.id, row.verdict, findings_by_blamed.pop((row.id, ""), ()))
+        yield _Suite(row.id, [of_set, *map(case, runs_by_set.pop(row.id, ()))])
+    loose_runs = chain.from_iterable(runs_by_set.values())
+    yield _Suite("logs outside result sets", list(map(case, loose_runs)))
+    yield _Suite("systems", list(map(case, report.systems)))
+    rest = []
+    for findings in findings_by_blamed.values():
+        path = view.checkout.path_of(findings[0])
+        rest.append(_Case(path, verdicts_of(findings), findings))
+    yield _Suite("tree", rest)
 
 
-def _by_item(report: Report) -> dict[tuple[str | None, str], list[Finding]]:
-    """Return findings by what they blame: the id of a set, or a path, such as that of a run.
+_Blamed: TypeAlias = tuple[str | None, str]
+"""What a finding blames: the id of a set, or a path, such as that of a run."""
+
+
+def _by_blamed(report: Report) -> dict[_Blamed, list[Finding]]:
+    """Return findings by what they blame.
 
     A finding on a set blames the set, unless its place is one of the runs of this set.
     """
     sets = {run.path: run.set for run in report.runs}
-
-    def item(finding: Finding, path: str) -> tuple[str | None, str]:
-        is_of_set = finding.set is not None and finding.set != sets.get(path)
-        return (finding.set, "") if is_of_set else (None, path)
-
-    places = ((finding, place) for finding in report.findings for place in finding.occurrences)
-    return by_key((item(one, place.path), one.at(place)) for one, place in places)
+    by_blamed: dict[_Blamed, list[Finding]] = {}
+    for finding in report.findings:
+        for place in finding.occurrences:
+            blamed: _Blamed = (None, place.path)
+            if finding.set is not None and finding.set != sets.get(place.path):
+                blamed = (finding.set, "")
+            by_blamed.setdefault(blamed, []).append(finding.at(place))
+    return by_blamed
 
 
 # ---- XML ----------------------------------------------------------------------------------
 
 
+def _add_suite(root: ET.Element, suite: _Suite, about: Mapping[str, str], view: View) -> None:
+    name = visible(suite.name)
+    element = ET.SubElement(root, "testsuite", name=name)
+    _count(element, suite.cases)
+    skipped = [case for case in suite.cases if case.skipped]
+    element.set("skipped", str(len(skipped)))
+    properties = ET.SubElement(element, "properties")
+    for key, value in about.items():
+        ET.SubElement(properties, "property", name=key, value=visible(value))
+    for case in suite.cases:
+        test = ET.SubElement(element, "testcase", name=visible(case.name), classname=name)
+        _describe(test, case, view)
+
+
 def _count(element: ET.Element, cases: Sequence[_Case]) -> None:
-    failed = sum(bool(case.errors) for case in cases)
-    element.attrib.update(tests=str(len(cases)), failures=str(failed), errors="0")
+    failed = [case for case in cases if case.errors]
+    element.attrib.update(tests=str(len(cases)), failures=str(len(failed)), errors="0")
 
 
-def _test(suite: ET.Element, suite_name: str, case: _Case, view: View) -> None:
-    test = ET.SubElement(suite, "testcase", name=visible(case.name), classname=visible(suite_name))
-    errors = case.errors
-    if errors:  # the most important one is the message, all are the text
-        worst = min(errors, key=words.importance)
-        number = wording.counted(len(errors) - 1, "error")
-        fails = [basis for basis in BASES if any(error.fails(basis) for error in errors)]
-        message = visible(f"{worst.code}: {worst.text}")
-        message += f" (and {number} more)" if len(errors) > 1 else ""
-        failure = ET.SubElement(test, "failure", type=" and ".join(fails), message=message)
-        failure.text = "\n".join(_lines(errors, view))
+def _describe(test: ET.Element, case: _Case, view: View) -> None:
+    """Add what failed, that nothing was checked, and the rest: verdicts and other findings."""
+    if case.errors:
+        _add_failure(test, case.errors, view)
     if case.skipped:
         ET.SubElement(test, "skipped", message="not checked")
-    others = [finding for finding in case.findings if not finding.is_error]
-    verdicts = [f"{basis}: {wording.VERDICTS[getattr(case.verdict, basis)]}" for basis in BASES]
-    lines = [*verdicts, *_lines(others, view)]
+    lines = [f"{basis}: {wording.VERDICTS[verdict_on(case, basis)]}" for basis in BASES]
+    for finding in case.findings:
+        if not finding.is_error:
+            lines += _lines(finding, view)
     ET.SubElement(test, "system-out").text = "\n".join(lines)
 
 
-def _lines(group: Iterable[Finding], view: View) -> Iterator[str]:
-    for finding in group:
-        place, first, *remarks = _place(finding, view.checkout), *finding_text(finding).split("\n")
-        yield f"{place}: {wording.severity(finding)} {visible(finding.code)}: {first}"
-        yield from (f"  {remark}" for remark in remarks)
+def _add_failure(test: ET.Element, errors: Sequence[Finding], view: View) -> None:
+    """Add the errors of a test: the most important one is the message, all are the text."""
+    worst = min(errors, key=words.importance)
+    message = visible(f"{worst.code}: {worst.text}")
+    if len(errors) > 1:
+        message += f" (and {wording.counted(len(errors) - 1, 'error')} more)"
+    failed = [basis for basis in BASES if any(error.fails(basis) for error in errors)]
+    failure = ET.SubElement(test, "failure", type=" and ".join(failed), message=message)
+    lines: list[str] = []
+    for error in errors:
+        lines += _lines(error, view)
+    failure.text = "\n".join(lines)
+
+
+def _lines(finding: Finding, view: View) -> Iterator[str]:
+    place = _place(finding, view.checkout)
+    sentence, *remarks = finding_text(finding).split("\n")
+    yield f"{place}: {wording.severity(finding)} {visible(finding.code)}: {sentence}"
+    for remark in remarks:
+        yield f"  {remark}"
 
 
 # ---- SARIF 2.1.0, the Static Analysis Results Interchange Format of OASIS ----------------
@@ -289,16 +342,26 @@ _PROPERTIES = ("usage", "round", "round_reason", "verdict", "hidden")
 def sarif(report: Report, view: View) -> str:
     """Render one run with all findings, including notes; waived findings are suppressed."""
     codes = sorted({finding.code for finding in report.findings})
-    index = {code: number for number, code in enumerate(codes)}
-    about = {"rules": list(map(_rule, codes)), "properties": dict(report.tool)}
-    driver = {"name": "mlperf-pkg", "version": report.tool["version"], **about}
-    invocation = {"executionSuccessful": True, "exitCode": int(report.has_errors)}
-    marked = fingerprinted(report.findings, view)
+    places = {code: place for place, code in enumerate(codes)}
+    results = []
+    for finding, fingerprint in fingerprinted(report.findings, view):
+        results.append(_result(finding, places[finding.code], fingerprint, view))
+    driver = {
+        "name": "mlperf-pkg",
+        "version": report.tool["version"],
+        "rules": list(map(_rule, codes)),
+        "properties": dict(report.tool),
+    }
+    invocation = {
+        "executionSuccessful": True,
+        "exitCode": int(report.has_errors),
+        "exitCodeDescription": words.counts_in_words(report),
+    }
     run = {
         "tool": {"driver": driver},
-        "invocations": [invocation | {"exitCodeDescription": words.counts_in_words(report)}],
+        "invocations": [invocation],
         "properties": {name: as_json(getattr(report, name)) for name in _PROPERTIES},
-        "results": [_result(one, index[one.code], mark, view) for one, mark in marked],
+        "results": results,
     }
     return json.dumps({"$schema": _SCHEMA, "version": _VERSION, "runs": [run]}, indent=2) + "\n"
 
@@ -315,55 +378,60 @@ def _rule(code: str) -> dict[str, Any]:
     elif code in explain.rulebook_codes():  # in the newest round that has it, and in all rounds
         spans = [span for history in explain.histories(code) for span in history.spans]
         keys = ", ".join(dict.fromkeys(span.rule.key for span in spans))
-        texts = dict.fromkeys(f"{explain.with_basis(s.rule)} ({s.words})" for s in spans)
+        texts = dict.fromkeys(f"{explain.with_basis(span.rule)} ({span.words})" for span in spans)
         title = f"{keys}: {explain.requirement(spans[-1].rule)}"
         text = f"{keys}: {'; '.join(texts)}"
     else:
         return {"id": visible(code)}
-    helps = "\n".join(code_lines(code))
-    parts = {"shortDescription": title, "fullDescription": text, "help": helps}
-    return {"id": code, **{name: _message(part) for name, part in parts.items()}}
+    return {
+        "id": code,
+        "shortDescription": _message(title),
+        "fullDescription": _message(text),
+        "help": _message("\n".join(code_lines(code))),
+    }
 
 
 def _result(finding: Finding, rule: int, fingerprint: str, view: View) -> dict[str, Any]:
     first, *others = _locations(finding, view)
-    related = {"relatedLocations": others[:_MOST_RELATED]} if others else {}
-    suppressed: dict[str, Any] = {}
-    waiver = finding.waiver
-    if waiver:
-        why = visible(f"{waiver.reason} (approved by {waiver.approved_by} until {waiver.until})")
-        accepted = {"kind": "external", "status": "accepted", "justification": why}
-        suppressed = {"suppressions": [accepted]}
-    return {
+    result: dict[str, Any] = {
         "ruleId": visible(finding.code),
         "ruleIndex": rule,
         "level": finding.severity.value,
         "message": _message(text_with_set(finding)),
         "locations": [first],
-        **related,
-        "partialFingerprints": {FINGERPRINT_NAME: fingerprint},
-        **suppressed,
-        "properties": {
-            "basis": finding.basis.value,
-            "fails": {basis.value: finding.fails(basis) for basis in BASES},
-            **as_json({name: getattr(finding, name) for name in _FIELDS}),
-            "count": finding.count,
-            "places": len(finding.occurrences),
-        },
     }
+    if others:
+        result["relatedLocations"] = others[:_MOST_RELATED]
+    result["partialFingerprints"] = {FINGERPRINT_NAME: fingerprint}
+    if finding.waiver:
+        result["suppressions"] = [_suppression(finding.waiver)]
+    result["properties"] = {
+        "basis": finding.basis.value,
+        "fails": {basis.value: finding.fails(basis) for basis in BASES},
+        **as_json({name: getattr(finding, name) for name in _FIELDS}),
+        "count": finding.count,
+        "places": len(finding.occurrences),
+    }
+    return result
+
+
+def _suppression(waiver: Waiver) -> dict[str, str]:
+    why = f"{waiver.reason} (approved by {waiver.approved_by} until {waiver.until})"
+    return {"kind": "external", "status": "accepted", "justification": visible(why)}
 
 
 def _locations(finding: Finding, view: View) -> Iterator[dict[str, Any]]:
     """Yield every line, or file, of a finding, with the id of its result set."""
-    logical: dict[str, Any] = {}
-    if finding.set:
-        logical = {"logicalLocations": [{"fullyQualifiedName": visible(finding.set)}]}
     for place in finding.occurrences:
         uri = quote(view.checkout.path_of(finding, place.path), errors="surrogateescape")
-        artifact = {"artifactLocation": {"uri": uri, "uriBaseId": _ROOT}}
         for line in place.lines or (None,):
-            region = {"region": {"startLine": line}} if line else {}
-            yield {"physicalLocation": {**artifact, **region}, **logical}
+            physical: dict[str, Any] = {"artifactLocation": {"uri": uri, "uriBaseId": _ROOT}}
+            if line:
+                physical["region"] = {"startLine": line}
+            location: dict[str, Any] = {"physicalLocation": physical}
+            if finding.set:
+                location["logicalLocations"] = [{"fullyQualifiedName": visible(finding.set)}]
+            yield location
 
 
 def _message(text: str) -> dict[str, str]:

@@ -2,12 +2,13 @@
 
 import posixpath
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
+from typing import Protocol
 
 from msgspec import Struct, field
 
-from mlperf_pkg.findings import MAX_LINES, Basis, Finding, Occurrence, Severity, Verdict
+from mlperf_pkg.findings import MAX_LINES, Basis, Finding, Occurrence, Severity, Verdict, Verdicts
 from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow
@@ -17,6 +18,8 @@ BASES = (Basis.OFFICIAL, Basis.RULES)  # of the two verdicts
 WAIVERS = "WAIVE"  # findings about the configuration, whose path starts from the current folder
 _MOST_FILES = 3  # files of a finding that are named one by one
 _MOST_LINES = 3
+_SEVERITIES = tuple(Severity)
+_BASES = tuple(Basis)
 
 
 # ---- the view ---------------------------------------------------------------------------
@@ -74,14 +77,17 @@ class View(Struct, frozen=True):
 
 def shown(findings: Iterable[Finding], view: View) -> list[Finding]:
     """Return the findings of the severities that the view shows, and waived findings."""
-    severities = tuple(Severity)[: list(Show).index(view.show) + 1]
+    depth = list(Show).index(view.show) + 1
+    severities = _SEVERITIES[:depth]
     return [finding for finding in findings if finding.waiver or finding.severity in severities]
 
 
 def importance(finding: Finding) -> tuple[int, int]:
     """Return a sort key: errors first, both verdicts before one, waived findings last."""
-    severity = len(Severity) if finding.waiver else tuple(Severity).index(finding.severity)
-    return severity, tuple(Basis).index(finding.basis)
+    basis = _BASES.index(finding.basis)
+    if finding.waiver:
+        return len(_SEVERITIES), basis
+    return _SEVERITIES.index(finding.severity), basis
 
 
 def counts(findings: Iterable[Finding]) -> dict[Severity, int]:
@@ -96,10 +102,13 @@ def location(finding: Finding) -> str:
     Of several files in the folder that was checked, which has no name of its own, it is the first.
     A finding on a whole set of raw logs is at the id, as their folder may hold several sets.
     """
-    of_raw_set = finding.set and finding.set == finding.subject and not finding.runs
-    if of_raw_set or (len(finding.occurrences) > 1 and not _unnamed(finding)):
+    is_of_raw_set = finding.set and finding.set == finding.subject and not finding.runs
+    has_several_files = len(finding.occurrences) > 1
+    if is_of_raw_set or (has_several_files and not _unnamed(finding)):
         return finding.about
-    return finding.path if finding.line is None else f"{finding.path}:{finding.line}"
+    if finding.line is None:
+        return finding.path
+    return f"{finding.path}:{finding.line}"
 
 
 def sentence(finding: Finding) -> str:
@@ -122,21 +131,25 @@ def remarks(finding: Finding) -> list[str]:
 
 
 def _extent(finding: Finding) -> str:
-    below = f"{finding.about}/"
-    names = [
-        place.path.removeprefix(below) + (f":{place.lines[0]}" if place.lines else "")
-        for place in finding.occurrences
-    ]
-    runs = f"{finding.runs} of {wording.counted(finding.of_runs or 0, 'run')}" * bool(finding.runs)
+    names = [_place_below(place, f"{finding.about}/") for place in finding.occurrences]
+    if finding.runs:
+        runs = f"{finding.runs} of {wording.counted(finding.of_runs or 0, 'run')}"
+        if len(names) == 1:
+            lines = _more_lines(finding.occurrences[0])
+            return f"{runs}, {lines}" if lines else runs
+        return runs if _unnamed(finding) else f"{runs}; first {names[0]}"
     if len(names) == 1:
-        more = _more_lines(finding.occurrences[0])
-        return runs + (more if runs else more.removeprefix(", "))
+        return _more_lines(finding.occurrences[0])
     if _unnamed(finding):
-        rest = wording.shortened(names[1:], _MOST_FILES)
-        return runs or f"and {wording.counted(len(names) - 1, 'other file')}: {rest}"
-    if runs:
-        return f"{runs}; first {names[0]}"
+        others = names[1:]
+        number = wording.counted(len(others), "other file")
+        return f"and {number}: {wording.shortened(others, _MOST_FILES)}"
     return f"{len(names)} files: {wording.shortened(names, _MOST_FILES)}"
+
+
+def _place_below(place: Occurrence, folder: str) -> str:
+    path = place.path.removeprefix(folder)
+    return f"{path}:{place.lines[0]}" if place.lines else path
 
 
 def _unnamed(finding: Finding) -> bool:
@@ -146,13 +159,15 @@ def _unnamed(finding: Finding) -> bool:
 
 def _more_lines(place: Occurrence) -> str:
     """Return the lines after the first, or their number, which may be larger than what is kept."""
-    others = len(place.lines) - 1 if len(place.lines) < MAX_LINES else place.count - 1
+    others = len(place.lines) - 1
+    if len(place.lines) >= MAX_LINES:
+        others = place.count - 1
     if others <= 0:
         return ""
-    if others <= _MOST_LINES:
-        lines = ", ".join(map(str, place.lines[1:]))
-        return f", also on line{'' if others == 1 else 's'} {lines}"
-    return f", and {others} more lines"
+    if others > _MOST_LINES:
+        return f"and {others} more lines"
+    noun = "line" if others == 1 else "lines"
+    return f"also on {noun} {', '.join(map(str, place.lines[1:]))}"
 
 
 # ---- verdicts, counts and titles --------------------------------------------------------
@@ -171,20 +186,26 @@ def system_titles(report: Report) -> Callable[[ResultSetRow], str]:
 
     It is the id of the set where other sets of the benchmark have the same details.
     """
-    differ = len({row.submitter for row in report.result_sets}) > 1
+    owners = {row.submitter for row in report.result_sets}
 
     def title(row: ResultSetRow) -> str:
-        owner = f"{row.submitter}: " if row.submitter and differ else ""
-        system = row.system or "unnamed system"
         details = [row.division or "no division"]
         if row.submitter is None and row.path != ".":
             details.append(f"in {row.path}")
         if report.round is None:
             details.append(f"round {row.round}")
-        return f"{owner}{system} ({', '.join(details)})"
+        system = f"{row.system or 'unnamed system'} ({', '.join(details)})"
+        if row.submitter and len(owners) > 1:
+            return f"{row.submitter}: {system}"
+        return system
 
-    named = Counter((title(row), wording.benchmark(row)) for row in report.result_sets)
-    return lambda row: row.id if named[title(row), wording.benchmark(row)] > 1 else title(row)
+    shared = Counter((title(row), wording.benchmark(row)) for row in report.result_sets)
+
+    def unique_title(row: ResultSetRow) -> str:
+        is_shared = shared[title(row), wording.benchmark(row)] > 1
+        return row.id if is_shared else title(row)
+
+    return unique_title
 
 
 def verdict_in_words(report: Report, basis: Basis) -> str:
@@ -192,32 +213,58 @@ def verdict_in_words(report: Report, basis: Basis) -> str:
 
     Such as ``12 warnings in 8 of 184 result sets``; it may be empty.
     """
-    verdict: Verdict = getattr(report.verdict, basis)
-    if verdict is Verdict.NOT_CHECKED:
+    if verdict_on(report, basis) is Verdict.NOT_CHECKED:
         return _reason(report, basis)
-    parts = list(_amounts(report, basis))
-    rows = report.result_sets or report.runs
-    unchecked = sum(getattr(row.verdict, basis) is Verdict.NOT_CHECKED for row in rows)
-    if unchecked:
-        noun = "result set" if report.result_sets else "log"
-        parts.append(f"{unchecked} of {wording.counted(len(rows), noun)} not checked")
+    parts = [*_amounts(report, basis), *_unchecked(report, basis)]
     if basis is Basis.RULES:
         return ", ".join(parts)
-    waived = sum(f.waiver is not None and f.fails(Basis.OFFICIAL) for f in report.findings)
-    if waived and verdict is Verdict.FAIL:
-        parts.append(f"{waived} waived, which the official checker ignores")
-    if any(f.code == NOT_DESCRIBED for f in report.findings):
-        parts.append("description not checked")
-    outcome = "rejects" if verdict is Verdict.FAIL else "accepts"
-    what = "the logs" if {row.judged for row in report.result_sets} == {False} else "this"
+    return _official_extent(report, parts)
+
+
+class _Judged(Protocol):
+    """Something with verdicts: a report or one of its rows."""
+
+    @property
+    def verdict(self) -> Verdicts: ...
+
+
+def verdict_on(judged: _Judged, basis: Basis) -> Verdict:
+    """Return the verdict of a basis (OFFICIAL or RULES) on a report or one of its rows."""
+    if basis is Basis.OFFICIAL:
+        return judged.verdict.official
+    return judged.verdict.rules
+
+
+def _unchecked(report: Report, basis: Basis) -> Iterator[str]:
+    """Yield how many result sets were not checked; how many logs if there are no sets."""
+    rows = report.result_sets or report.runs
+    unchecked = [row for row in rows if verdict_on(row, basis) is Verdict.NOT_CHECKED]
+    if unchecked:
+        noun = "result set" if report.result_sets else "log"
+        yield f"{len(unchecked)} of {wording.counted(len(rows), noun)} not checked"
+
+
+def _official_extent(report: Report, parts: Sequence[str]) -> str:
+    """Return what the official checker says, and what its verdict is about."""
+    fails = report.verdict.official is Verdict.FAIL
+    details = list(parts)
+    waived = [f for f in report.findings if f.waiver and f.fails(Basis.OFFICIAL)]
+    if waived and fails:
+        details.append(f"{len(waived)} waived, which the official checker ignores")
+    if any(finding.code == NOT_DESCRIBED for finding in report.findings):
+        details.append("description not checked")
+    outcome = "rejects" if fails else "accepts"
+    judged_logs_only = {row.judged for row in report.result_sets} == {False}
+    what = "the logs" if judged_logs_only else "this"
     subject = f"{report.tool['reference']} {outcome} {what}"
-    return ": ".join(filter(None, (subject, ", ".join(parts))))
+    return f"{subject}: {', '.join(details)}" if details else subject
 
 
 def verdict_sentence(report: Report, basis: Basis) -> str:
     """Return a verdict and what follows it: ``pass, 12 warnings in 8 of 184 result sets``."""
-    word = wording.VERDICTS[getattr(report.verdict, basis)]
-    return ", ".join(part for part in (word, verdict_in_words(report, basis)) if part)
+    word = wording.VERDICTS[verdict_on(report, basis)]
+    extent = verdict_in_words(report, basis)
+    return f"{word}, {extent}" if extent else word
 
 
 def _reason(report: Report, basis: Basis) -> str:
@@ -228,14 +275,15 @@ def _reason(report: Report, basis: Basis) -> str:
     if not (report.result_sets or report.runs):
         if report.round is None:
             return report.round_reason
-        if all(getattr(row.verdict, basis) is not Verdict.NOT_CHECKED for row in report.systems):
+        if all(verdict_on(row, basis) is not Verdict.NOT_CHECKED for row in report.systems):
             return "there is no result set"
-    if basis is not Basis.OFFICIAL:
+    if basis is Basis.RULES:
         return "the rulebook does not have the benchmark"
-    why = f"skips what is not a benchmark of round {report.round}"
     if report.round is None:
         why = "has no rules for these rounds, or skips these benchmarks"
-    elif not has_ruleset(report.usage, report.round):
+    elif has_ruleset(report.usage, report.round):
+        why = f"skips what is not a benchmark of round {report.round}"
+    else:
         why = f"has no rules for round {report.round}"
     return f"{report.tool['reference']} {why}"
 
@@ -243,13 +291,15 @@ def _reason(report: Report, basis: Basis) -> str:
 def _amounts(report: Report, basis: Basis) -> Iterator[str]:
     """Yield the numbers of errors and warnings of a basis, and the result sets that have them."""
     of_basis = [f for f in report.findings if not f.waiver and f.basis in (Basis.BOTH, basis)]
+    set_ids = {row.id for row in report.results}
+    total = wording.counted(len(report.results), "result set")
     for severity in (Severity.ERROR, Severity.WARNING):
         findings = [finding for finding in of_basis if finding.severity is severity]
-        if findings:
-            in_sets = len({f.set for f in findings} & {row.id for row in report.results})
-            total = wording.counted(len(report.results), "result set")
-            where = f" in {in_sets} of {total}" if in_sets else ""
-            yield f"{wording.counted(len(findings), severity.value)}{where}"
+        if not findings:
+            continue
+        number = wording.counted(len(findings), severity.value)
+        sets_with = set_ids.intersection(finding.set for finding in findings)
+        yield f"{number} in {len(sets_with)} of {total}" if sets_with else number
 
 
 def counts_in_words(report: Report) -> str:
@@ -268,18 +318,19 @@ def sets_in_words(report: Report) -> Iterator[str]:
     """Yield sentences on how systems of raw logs were found, and on what was not judged."""
     pairs = ((row.system_by, row.system or "") for row in report.result_sets if row.system_by)
     for evidence, names in by_key(dict.fromkeys(pairs)).items():
-        systems = wording.shortened(names, _MOST_SYSTEMS)
-        yield f"{'systems' if len(names) > 1 else 'system'} found by {evidence}: {systems}"
+        noun = "system" if len(names) == 1 else "systems"
+        yield f"{noun} found by {evidence}: {wording.shortened(names, _MOST_SYSTEMS)}"
     hints = (finding.hint or "" for finding in report.findings if finding.code == NOT_DESCRIBED)
     yield from dict.fromkeys(f"description not checked: {hint}" for hint in hints)
-    unjudged = sum(not row.judged for row in report.result_sets)
+    unjudged = [row for row in report.result_sets if not row.judged]
     if unjudged:
         number = len(report.result_sets)
-        which = f" in {unjudged} of {number} result sets" if unjudged < number else ""
+        which = "" if len(unjudged) == number else f" in {len(unjudged)} of {number} result sets"
         yield f"only the logs were judged{which}: {_TO_JUDGE_SETS}"
 
 
 def round_in_words(report: Report) -> str:
     """Return the round and why it was chosen."""
-    prefix = f"round {report.round}: " if report.round else ""
-    return f"{prefix}{report.round_reason}"
+    if not report.round:
+        return report.round_reason
+    return f"round {report.round}: {report.round_reason}"

@@ -42,7 +42,9 @@ def shown(value: Any) -> str:
         return wording.NOTHING
     if isinstance(value, float):
         return f"{value:,.10g}"
-    return f"{value:,}" if type(value) is int else str(value)
+    if type(value) is int:
+        return f"{value:,}"
+    return str(value)
 
 
 class Column(Struct, frozen=True):
@@ -138,7 +140,8 @@ def _span(row: Any, place: int, column: Column) -> Span:
     value = _value(row, place, column)
     if isinstance(value, tuple):
         return value
-    return column.show(value), column.style(row) if column.style else PLAIN
+    style = column.style(row) if column.style else PLAIN
+    return column.show(value), style
 
 
 # ---- Markdown -----------------------------------------------------------------------------
@@ -149,14 +152,19 @@ def markdown(table: Table) -> str:
 
     Without groups, the result is empty.
     """
-    place = 0
-    parts = []
+    paragraphs = []
+    first = 0
     for group in table.groups:
-        title = f"### {escape_markdown(group.title)}" if group.title else ""
-        remarks = "\n".join(f"- {escape_markdown(remark)}" for remark in group.remarks)
-        parts += [title, _markdown_body(table, group, place), remarks]
-        place += len(group.rows)
-    return "\n\n".join(filter(None, (*parts, escape_markdown(table.note))))
+        if group.title:
+            paragraphs.append(f"### {escape_markdown(group.title)}")
+        if group.rows:
+            paragraphs.append(_markdown_rows(table, group.rows, first))
+        if group.remarks:
+            paragraphs.append("\n".join(f"- {escape_markdown(text)}" for text in group.remarks))
+        first += len(group.rows)
+    if table.note:
+        paragraphs.append(escape_markdown(table.note))
+    return "\n\n".join(paragraphs)
 
 
 def document(*paragraphs: str) -> str:
@@ -164,19 +172,25 @@ def document(*paragraphs: str) -> str:
     return "\n\n".join(filter(None, paragraphs)) + "\n"
 
 
-def _markdown_body(table: Table, group: RowGroup, first: int) -> str:
-    if not group.rows:
-        return ""
+def _markdown_rows(table: Table, rows: Sequence[Any], first: int) -> str:
+    """Return rows below the heads of their columns; ``first`` is the number of the first one."""
     titled = table.titled
-    lines = [[escape_markdown(column.heading) for _, column in titled]]
-    lines.append(["---:" if column.numbers else "---" for _, column in titled])
-    for number, row in enumerate(group.rows, first):
-        line = []
+    lines = [
+        _markdown_line(escape_markdown(column.heading) for _, column in titled),
+        _markdown_line("---:" if column.numbers else "---" for _, column in titled),
+    ]
+    for number, row in enumerate(rows, first):
+        cells = []
         for (text, _), (place, _) in zip(table.spans(row), titled, strict=True):
-            bold = "**" if (number, place) in table.marked else ""
-            line.append(f"{bold}{escape_markdown(text)}{bold}")
-        lines.append(line)
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+            cell = escape_markdown(text)
+            is_marked = (number, place) in table.marked
+            cells.append(f"**{cell}**" if is_marked else cell)
+        lines.append(_markdown_line(cells))
+    return "\n".join(lines)
+
+
+def _markdown_line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
 
 
 # ---- data ---------------------------------------------------------------------------------
@@ -185,7 +199,11 @@ def _markdown_body(table: Table, group: RowGroup, first: int) -> str:
 def records(table: Table) -> list[dict[str, Any]]:
     """Return the rows as objects of JSON: the values of the columns by key."""
     keys = [column.key or "" for _, column in table.keyed]
-    return [dict(zip(keys, map(as_json, table.values(row)), strict=True)) for row in table.rows]
+    objects = []
+    for row in table.rows:
+        values = map(as_json, table.values(row))
+        objects.append(dict(zip(keys, values, strict=True)))
+    return objects
 
 
 def csv(table: Table) -> str:
@@ -194,12 +212,13 @@ def csv(table: Table) -> str:
     If cells are marked, a last column (``Marked``) names their columns.
     """
     keys = [column.key for _, column in table.keyed]
-    rows = map(table.values, table.rows)
-    if not table.marked:
-        return csv_text(keys, rows)
-    marks = by_key((row, table.columns[place].key or "") for row, place in sorted(table.marked))
-    marked = ([*row, ", ".join(marks.get(number, ()))] for number, row in enumerate(rows))
-    return csv_text([*keys, MARKED], marked)
+    rows = [table.values(row) for row in table.rows]
+    if table.marked:
+        keys.append(MARKED)
+        marks = by_key((row, table.columns[place].key or "") for row, place in sorted(table.marked))
+        for number, row in enumerate(rows):
+            row.append(", ".join(marks.get(number, ())))
+    return csv_text(keys, rows)
 
 
 def csv_text(header: Sequence[str | None], rows: Iterable[Sequence[Any]]) -> str:
@@ -209,8 +228,9 @@ def csv_text(header: Sequence[str | None], rows: Iterable[Sequence[Any]]) -> str
     stream = io.StringIO()
     lines = writer(stream, lineterminator="\n")
     lines.writerow(header)
-    plain = (map(as_json, row) for row in rows)
-    lines.writerows([escape_cell(v) if isinstance(v, str) else v for v in row] for row in plain)
+    for row in rows:
+        cells = map(as_json, row)
+        lines.writerow([escape_cell(cell) if isinstance(cell, str) else cell for cell in cells])
     return stream.getvalue()
 
 
@@ -244,27 +264,37 @@ def html(table: Table, *, headed: bool = False, checks: bool = False) -> str:
     and long cells have the class ``t``.
     """
     titled = table.titled
-    head = ""
-    for _, column in titled:  # which may be wrapped after underscores
-        title = escape_html(column.heading).replace("_", "_<wbr>")
-        head += f'<th scope="col"{_class(column)}>{title}</th>'
+    head = "".join(_html_head(column) for _, column in titled)
     lines = []
     for number, row in enumerate(table.rows):
         cells = []
         for (text, _), (place, column) in zip(table.spans(row), titled, strict=True):
-            is_long = headed and len(text) > _LONG
-            is_marked = (number, place) in table.marked
-            kinds = _class(column, "t" * is_long, "m" * is_marked)
-            words = escape_html(text)
+            classes = ["n"] if column.numbers else []
+            if headed and len(text) > _LONG:
+                classes.append("t")
+            if (number, place) in table.marked:
+                classes.append("m")
             if headed and place == 0:
-                box = f'<label><input type="checkbox"> {words}</label>' if checks else words
-                cells.append(f'<th scope="row"{kinds}>{box}</th>')
+                cells.append(_html_row_head(text, classes, checks=checks))
             else:
-                cells.append(f"<td{kinds}>{words}</td>")
+                cells.append(f"<td{_class(classes)}>{escape_html(text)}</td>")
         lines.append(f"<tr>{''.join(cells)}</tr>\n")
     return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{''.join(lines)}</tbody>\n</table>"
 
 
-def _class(column: Column, *more: str) -> str:
-    kinds = " ".join(filter(None, ("n" * column.numbers, *more)))
-    return f' class="{kinds}"' if kinds else ""
+def _html_head(column: Column) -> str:
+    """Return the head of a column, which may be wrapped after underscores."""
+    title = escape_html(column.heading).replace("_", "_<wbr>")
+    classes = _class(["n"] if column.numbers else [])
+    return f'<th scope="col"{classes}>{title}</th>'
+
+
+def _html_row_head(text: str, classes: Sequence[str], *, checks: bool) -> str:
+    head = escape_html(text)
+    if checks:
+        head = f'<label><input type="checkbox"> {head}</label>'
+    return f'<th scope="row"{_class(classes)}>{head}</th>'
+
+
+def _class(names: Sequence[str]) -> str:
+    return f' class="{" ".join(names)}"' if names else ""
