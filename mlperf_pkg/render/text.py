@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, chain
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -48,7 +48,11 @@ def _verdict(title: str, field: str) -> Column:
 
 def _number(title: str, width: int, field: str) -> Column:
     """Return a column of numbers that shows ``-`` for 0."""
-    return Column(title, width, numbers=True, of=attrgetter(field), show=lambda n: shown(n or None))
+    return Column(title, width, numbers=True, of=attrgetter(field), show=_unless_zero)
+
+
+def _unless_zero(number: int) -> str:
+    return shown(number or None)
 
 
 _OF_ROW = (_verdict("Official", "verdict.official"), _verdict("Rules", "verdict.rules"))
@@ -112,7 +116,8 @@ def warnings_text(report: Report, view: View) -> str:
 
 def _grouped(rows: Iterable[_Row], title: Callable[[_Row], str]) -> list[RowGroup]:
     """Return rows below their titles, in the order of the report."""
-    return [RowGroup(*group) for group in by_key((title(row), row) for row in rows).items()]
+    groups = by_key((title(row), row) for row in rows)
+    return [RowGroup(heading, members) for heading, members in groups.items()]
 
 
 def _tables(report: Report, view: View) -> Iterator[Table]:
@@ -129,72 +134,91 @@ def _tables(report: Report, view: View) -> Iterator[Table]:
     if report.systems and (view.verbose or not report.result_sets):
         owners = _grouped(report.systems, lambda row: row.submitter or "unnamed submitter")
         yield Table(_SYSTEMS, owners)
-    submitted = {row.id for row in submitters.submitted}
-    raw = [run for run in report.runs if run.set not in submitted]
-    rows = report.runs if view.verbose else raw
-    if rows and (view.verbose or len(rows) <= _MOST_RUNS):
-        yield Table(_RUNS, _grouped(rows, _run_title))
+    runs = _listed_runs(report, submitters, view)
+    if runs:
+        yield Table(_RUNS, _grouped(runs, _run_title))
     if report.findings and view.statistics:
         yield _statistics(report, submitters)
 
 
+def _listed_runs(report: Report, submitters: Submitters, view: View) -> Sequence[RunRow]:
+    """Return all runs in a ``verbose`` view, else those of raw logs, if they are few."""
+    if view.verbose:
+        return report.runs
+    submitted = {row.id for row in submitters.submitted}
+    raw = [run for run in report.runs if run.set not in submitted]
+    return raw if len(raw) <= _MOST_RUNS else []
+
+
 def _run_title(row: RunRow) -> str:
     about = row.set or f"{row.benchmark or 'no benchmark'}, {row.division or 'no division'}"
-    return ": ".join(filter(None, (folder(row.path), about)))
+    place = folder(row.path)
+    return f"{place}: {about}" if place else about
 
 
 def _findings(terminal: Terminal, report: Report, view: View) -> None:
     submitters = Submitters(report)
-    groups = by_code(words.shown(report.findings, view))
-    most = _MOST_KINDS if submitters.number > 1 and view.show is not Show.ALL else len(groups)
-    for titled in _titled(groups[:most]):
+    kinds = by_code(words.shown(report.findings, view))
+    hidden: list[CodeGroup] = []
+    if submitters.number > 1 and view.show is not Show.ALL:
+        hidden = kinds[_MOST_KINDS:]
+        kinds = kinds[:_MOST_KINDS]
+    for titled in _titled(kinds):
         terminal.line((titled.title, HEADING))
-        for group in titled.rows:
-            if _in_full(group, view):
-                for finding in group.findings:
+        for kind in titled.rows:
+            if _in_full(kind, view):
+                for finding in kind.findings:
                     _finding(terminal, finding, view)
             else:
-                _group(terminal, group, submitters)
+                _kind(terminal, kind, submitters)
         terminal.line()
-    hidden = groups[most:]
     if hidden:
         terminal.line((f"and {wording.counted(len(hidden), 'more kind')}: --show all", PLAIN))
 
 
-def _in_full(group: CodeGroup, view: View) -> bool:
-    """Return whether the findings of a group are shown one by one."""
-    return view.show is Show.ALL or len(group.subjects) == 1
+def _in_full(kind: CodeGroup, view: View) -> bool:
+    """Return whether the findings of a kind are shown one by one."""
+    return view.show is Show.ALL or len(kind.subjects) == 1
 
 
-def _titled(groups: Iterable[CodeGroup]) -> list[RowGroup]:
-    """Return the groups of each severity below its heading, and those that are waived."""
-    return _grouped(
-        groups,
-        lambda group: "Waived" if group.first.waiver else f"{group.first.severity.capitalize()}s",
-    )
+def _titled(kinds: Iterable[CodeGroup]) -> list[RowGroup]:
+    """Return the kinds of each severity below its heading, and those that are waived."""
+    return _grouped(kinds, _heading)
 
 
-def _group(terminal: Terminal, group: CodeGroup, submitters: Submitters) -> None:
-    first = group.first
+def _heading(kind: CodeGroup) -> str:
+    return "Waived" if kind.first.waiver else f"{kind.first.severity.capitalize()}s"
+
+
+def _kind(terminal: Terminal, kind: CodeGroup, submitters: Submitters) -> None:
+    first = kind.first
     label = (words.label(first), _style(first))
-    terminal.line((f"  {group.text}  ", PLAIN), label, most=_MOST_ROWS)
-    is_submission = first.about in submitters.roots
-    whose = f": {wording.shortened(list(group.subjects), _MOST_NAMED)}"
-    if submitters.number > 1:
-        whose = submitters.whose(group)
-        whose += "" if is_submission else f"; first {words.location(first)}"
-    noun = "submission" if is_submission else "file" if first.set is None else "result set"
-    number = wording.counted(len(group.subjects), noun)
-    terminal.line((f"    {number}{whose}", PLAIN), most=_MOST_ROWS)
+    terminal.line((f"  {kind.text}  ", PLAIN), label, most=_MOST_ROWS)
+    terminal.line((f"    {_subjects(kind, submitters)}", PLAIN), most=_MOST_ROWS)
     _remarks(terminal, first)
 
 
+def _subjects(kind: CodeGroup, submitters: Submitters) -> str:
+    """Return what the findings of a kind are about, and whose it is."""
+    first = kind.first
+    if first.about in submitters.roots:
+        noun = "submission"
+    elif first.set is None:
+        noun = "file"
+    else:
+        noun = "result set"
+    number = wording.counted(len(kind.subjects), noun)
+    if submitters.number <= 1:
+        return f"{number}: {wording.shortened(kind.subjects, _MOST_NAMED)}"
+    whose = f"{number}{submitters.whose(kind)}"
+    return whose if noun == "submission" else f"{whose}; first {words.location(first)}"
+
+
 def _finding(terminal: Terminal, finding: Finding, view: View) -> None:
-    terminal.line(
-        (f"  {words.location(finding)}: {words.sentence(finding)}  ", PLAIN),
-        (words.label(finding), _style(finding)),
-        most=0 if view.show is Show.ALL else _MOST_ROWS,
-    )
+    text = f"  {words.location(finding)}: {words.sentence(finding)}  "
+    label = (words.label(finding), _style(finding))
+    most = 0 if view.show is Show.ALL else _MOST_ROWS
+    terminal.line((text, PLAIN), label, most=most)
     _remarks(terminal, finding)
     if view.show is Show.ALL and finding.source:
         terminal.line((f"    source: {finding.source}", "dim"))
@@ -223,7 +247,7 @@ def _statistics(report: Report, submitters: Submitters) -> Table:
 
 def _summary(terminal: Terminal, report: Report, view: View) -> None:
     for basis in words.BASES:
-        verdict: Verdict = getattr(report.verdict, basis)
+        verdict = words.verdict_on(report, basis)
         extent = words.verdict_in_words(report, basis)
         terminal.paragraph(
             (f"{basis}: ".ljust(len("official: ")), PLAIN),
@@ -232,11 +256,19 @@ def _summary(terminal: Terminal, report: Report, view: View) -> None:
         )
     if view.quiet:
         return
-    shown = words.shown(report.findings, view)
-    whole = len(shown) == len(report.findings) and all(_in_full(g, view) for g in by_code(shown))
-    counts = words.counts_in_words(report) + ("" if whole else " (--show all lists them)")
+    counts = words.counts_in_words(report)
+    if not _lists_all(report.findings, view):
+        counts += " (--show all lists them)"
     for sentence in (counts, words.round_in_words(report), *words.sets_in_words(report)):
         terminal.paragraph((sentence, PLAIN))
+
+
+def _lists_all(findings: Sequence[Finding], view: View) -> bool:
+    """Return whether all findings are shown one by one."""
+    visible_findings = words.shown(findings, view)
+    if len(visible_findings) < len(findings):
+        return False
+    return all(_in_full(kind, view) for kind in by_code(visible_findings))
 
 
 # ---- findings by code and by submitter --------------------------------------------------
@@ -282,12 +314,19 @@ class SubmitterRow(Struct, frozen=True):
 def by_code(findings: Iterable[Finding]) -> list[CodeGroup]:
     """Return the findings by code: the most important and most frequent first, waived ones last."""
 
-    def key(finding: Finding) -> tuple[Any, ...]:
-        waived = "\n".join(words.remarks(finding)) if finding.waiver else ""
-        return waived, words.importance(finding), finding.code
+    by_kind = by_key((_kind_key(finding), finding) for finding in findings)
+    kinds = [CodeGroup(tuple(members)) for members in by_kind.values()]
+    return sorted(kinds, key=_kind_order)
 
-    made = {k: CodeGroup(tuple(v)) for k, v in by_key((key(f), f) for f in findings).items()}
-    return [made[k] for k in sorted(made, key=lambda k: (*k[:2], -len(made[k].subjects), k[2]))]
+
+def _kind_key(finding: Finding) -> tuple[str, tuple[int, int], str]:
+    waived = "\n".join(words.remarks(finding)) if finding.waiver else ""
+    return waived, words.importance(finding), finding.code
+
+
+def _kind_order(kind: CodeGroup) -> tuple[Any, ...]:
+    waived, importance, code = _kind_key(kind.first)
+    return waived, importance, -len(kind.subjects), code
 
 
 class Submitters:
@@ -302,19 +341,21 @@ class Submitters:
         self._report = report
         named = [row for row in report.result_sets if row.submitter is not None]
         self.submitted = [row for row in named if "/results/" in f"/{row.path}"]
-        by_name = spellings(row.submitter or "" for row in named)
-        names = {spelling: name for name, alike in by_name.items() for spelling in alike}
         self.number = len(spellings(row.submitter for row in report.results if row.submitter))
-        self.roots = {root(row.path): names[row.submitter or ""] for row in self.submitted}
-        self._by_set = {row.id: names[row.submitter or ""] for row in named}
+        name_of: dict[str, str] = {}
+        for spelling, alike in spellings(row.submitter or "" for row in named).items():
+            name_of.update(dict.fromkeys(alike, spelling))
+        self.roots = {root(row.path): name_of[row.submitter or ""] for row in self.submitted}
+        self._by_set = {row.id: name_of[row.submitter or ""] for row in named}
 
     def of(self, finding: Finding) -> str | None:
         """Return the submitter of what a finding is about; None outside submissions."""
         if finding.set in self._by_set:
             return self._by_set[finding.set]
-        parts = finding.path.split("/")
-        prefixes = ("/".join(parts[:n]) for n in range(len(parts), -1, -1))
-        return next((self.roots[prefix] for prefix in prefixes if prefix in self.roots), None)
+        folder = finding.path
+        while folder and folder not in self.roots:
+            folder = folder.rpartition("/")[0]
+        return self.roots.get(folder)
 
     def rows(self) -> Iterator[SubmitterRow]:
         """Yield a row for each submitter, by name, and one for what is outside of them."""
@@ -323,35 +364,46 @@ class Submitters:
         sets = by_key((self._by_set[row.id], row) for row in rows)
         for submitter in sorted(sets, key=str.lower):
             yield self._row(submitter, sets[submitter], findings.pop(submitter, []))
-        rest = [finding for group in findings.values() for finding in group]
+        rest = list(chain.from_iterable(findings.values()))
         if rest:
             yield self._row("elsewhere", [], rest)
 
     def table(self) -> Table:
         """Return the rows, with the number of submitters where companies submit together."""
         number = len(self._report.submitters)
-        submissions = wording.counted(self.number, "submission")
-        joint = f"{number} submitters in {submissions}: each company of a joint one counts"
-        return Table(
-            SUBMITTERS, [RowGroup("", list(self.rows()), [joint] * (number != self.number))]
-        )
+        remarks = []
+        if number != self.number:
+            submissions = wording.counted(self.number, "submission")
+            remarks.append(
+                f"{number} submitters in {submissions}: each company of a joint one counts"
+            )
+        return Table(SUBMITTERS, [RowGroup("", list(self.rows()), remarks)])
 
     def _row(
         self, name: str, rows: Sequence[ResultSetRow], findings: Sequence[Finding]
     ) -> SubmitterRow:
-        worst = Verdicts.worst([*(row.verdict for row in rows), verdicts_of(findings).failures])
-        verdict = without_pass(worst, findings)
+        verdicts = [row.verdict for row in rows]
+        verdicts.append(verdicts_of(findings).failures)
+        verdict = without_pass(Verdicts.worst(verdicts), findings)
         if self._report.verdict.official is Verdict.NOT_CHECKED:  # of the whole: of no part
             verdict = replace(verdict, official=Verdict.NOT_CHECKED)
-        errors, warnings, _ = words.counts(findings).values()
-        sets = sum(row.runs_found > 0 for row in rows)
-        rcp_failures = sum(wording.rcp_state(row) == "fail" for row in rows)
-        return SubmitterRow(name, sets, verdict, errors, warnings, rcp_failures)
+        number_of = words.counts(findings)
+        with_runs = [row for row in rows if row.runs_found > 0]
+        failing_rcp = [row for row in rows if wording.rcp_state(row) == "fail"]
+        return SubmitterRow(
+            name=name,
+            result_sets=len(with_runs),
+            verdict=verdict,
+            errors=number_of[Severity.ERROR],
+            warnings=number_of[Severity.WARNING],
+            rcp_failures=len(failing_rcp),
+        )
 
     def of_group(self, group: CodeGroup) -> str:
         """Return how many findings of a code each submitter has: ``ACME 3, Dell 1``."""
         numbers = self._numbers(group).most_common()
-        return wording.shortened([f"{name} {number}" for name, number in numbers], _MOST_NAMED)
+        parts = [f"{name} {number}" for name, number in numbers]
+        return wording.shortened(parts, _MOST_NAMED)
 
     def whose(self, group: CodeGroup) -> str:
         """Return whose the findings of a code are: ``, both ACME``, ``: ACME 3, Dell 1``."""
@@ -380,14 +432,20 @@ MAX_BYTES = 1_000_000  # GitHub rejects a summary larger than 1 MiB
 
 def markdown(report: Report, view: View) -> str:
     """Render verdicts, submitters of a round, results and findings, a section each."""
-    head = f"## MLPerf check\n\n{verdicts(report)}"
+    sections = [f"## MLPerf check\n\n{verdicts(report)}"]
     submitters = Submitters(report)
     if submitters.number > 1:  # nothing for one submission
-        head += f"\n\n### Submitters\n\n{rendered.markdown(submitters.table())}"
-    lines = f"{head}\n\n### Results\n\n{tables.results_markdown(report).rstrip()}".split("\n")
-    shown = words.shown(report.findings, view)
-    if shown:
-        lines += ["", "### Findings", "", *map(_finding_item, shown)]
+        sections.append(f"### Submitters\n\n{rendered.markdown(submitters.table())}")
+    sections.append(f"### Results\n\n{tables.results_markdown(report).rstrip()}")
+    lines = "\n\n".join(sections).split("\n")
+    findings = words.shown(report.findings, view)
+    if findings:
+        lines += ["", "### Findings", "", *map(_finding_item, findings)]
+    return _shortened(lines)
+
+
+def _shortened(lines: list[str]) -> str:
+    """Return the lines, or items, that fit into a summary, and how many do not."""
     ends = accumulate(len(line.encode("utf-8", "replace")) + 1 for line in lines)
     kept = bisect_right(list(ends), MAX_BYTES)
     left_out = len(lines) - kept
@@ -398,18 +456,20 @@ def markdown(report: Report, view: View) -> str:
 
 def verdicts(report: Report) -> str:
     """Return both verdicts, the counts and the round, as a list."""
-    sentences = {basis: words.verdict_sentence(report, basis) for basis in words.BASES}
-    lines = [f"**{basis}**: {escape_markdown(text)}" for basis, text in sentences.items()]
-    rest = (words.round_in_words(report), *words.sets_in_words(report))
-    lines += (words.counts_in_words(report), *map(escape_markdown, rest))
+    lines = []
+    for basis in words.BASES:
+        lines.append(f"**{basis}**: {escape_markdown(words.verdict_sentence(report, basis))}")
+    lines.append(words.counts_in_words(report))
+    for sentence in (words.round_in_words(report), *words.sets_in_words(report)):
+        lines.append(escape_markdown(sentence))
     return "\n".join(f"- {line}" for line in lines)
 
 
 def _finding_item(finding: Finding) -> str:
-    lines = map(escape_markdown, (words.sentence(finding), *words.remarks(finding)))
-    head = f"**{wording.severity(finding)} {escape_markdown(words.label(finding))}**"
     where = escape_markdown(words.location(finding))
-    text = "\n  <br>".join(lines)
+    head = f"**{wording.severity(finding)} {escape_markdown(words.label(finding))}**"
+    lines = [words.sentence(finding), *words.remarks(finding)]
+    text = "\n  <br>".join(map(escape_markdown, lines))
     return f"- {where}: {head}: {text}"
 
 
@@ -420,12 +480,19 @@ _LEVELS = {Severity.ERROR: "ERROR", Severity.WARNING: "WARNING", Severity.NOTE: 
 
 def log(report: Report, view: View) -> str:
     """Render ``LEVEL - text`` lines, as the official tools do: round, findings, verdicts."""
-    lines = [("INFO", words.round_in_words(report))]
-    for finding in () if view.quiet else words.shown(report.findings, view):
-        lines.append(("INFO" if finding.waiver else _LEVELS[finding.severity], in_line(finding)))
+    lines = [_log_line("INFO", words.round_in_words(report))]
+    if not view.quiet:
+        for finding in words.shown(report.findings, view):
+            level = "INFO" if finding.waiver else _LEVELS[finding.severity]
+            lines.append(_log_line(level, in_line(finding)))
     for basis in words.BASES:
-        lines.append(("INFO", f"{basis} verdict: {words.verdict_sentence(report, basis)}"))
-    return "".join(f"{level} - {visible(text)}\n" for level, text in lines)
+        sentence = f"{basis} verdict: {words.verdict_sentence(report, basis)}"
+        lines.append(_log_line("INFO", sentence))
+    return "".join(lines)
+
+
+def _log_line(level: str, text: str) -> str:
+    return f"{level} - {visible(text)}\n"
 
 
 def in_line(finding: Finding) -> str:
