@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from itertools import chain, groupby, islice, repeat
+from itertools import chain, groupby
 from operator import attrgetter
+from string import digits
 from textwrap import TextWrapper
 from typing import Any
 
@@ -35,17 +35,20 @@ USAGES = {"training": "MLPerf Training", "hpc": "MLPerf HPC"}
 
 def wrapped(first: str, text: str, indent: int | None = None) -> str:
     """Return ``text`` after ``first``, its further lines below it or indented by ``indent``."""
+    if not text:
+        return first.rstrip()
     hanging = " " * (len(first) if indent is None else indent)
     layout = TextWrapper(WIDTH, first, hanging, break_long_words=False, break_on_hyphens=False)
-    return layout.fill(text) if text else first.rstrip()
+    return layout.fill(text)
 
 
 def hanging(table: Table) -> Iterator[str]:
     """Yield a table in columns, the last column wrapped."""
-    rows = [[column.heading for _, column in table.titled]]
-    rows += [[text for text, _ in table.spans(row)] for row in table.rows]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
-    for *cells, last in rows:
+    lines = [[column.heading for _, column in table.titled]]
+    for row in table.rows:
+        lines.append([text for text, _ in table.spans(row)])
+    *widths, _ = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for *cells, last in lines:
         start = "".join(f"{cell:<{width}}  " for cell, width in zip(cells, widths, strict=True))
         yield wrapped(start, last)
 
@@ -98,14 +101,14 @@ def _benchmarks(round_: Round) -> Table:
 
 def of_rounds(rounds: Sequence[Round], *, detailed: bool) -> Document:
     """Return rounds with their benchmarks; ``detailed`` gives these with runs and targets."""
-    blocks: list[Iterable[str]]
+    lines: list[str] = []
     if detailed:
-        blocks = [("", _title(round_), "", *hanging(_benchmarks(round_))) for round_ in rounds]
+        for round_ in rounds:
+            lines += ["", _title(round_), "", *hanging(_benchmarks(round_))]
     else:
-        by_usage = groupby(rounds, key=lambda round_: round_.usage)
-        blocks = [("", USAGES[u], *hanging(table_of(_ROUNDS, group))) for u, group in by_usage]
-    lines = islice(chain.from_iterable(blocks), 1, None)
-    return Document("list", lines, lambda: {"rounds": records(table_of(_ROUNDS, rounds))})
+        for usage, of_usage in groupby(rounds, key=attrgetter("usage")):
+            lines += ["", USAGES[usage], *hanging(table_of(_ROUNDS, of_usage))]
+    return Document("list", lines[1:], lambda: {"rounds": records(table_of(_ROUNDS, rounds))})
 
 
 def _title(round_: Round) -> str:
@@ -117,25 +120,33 @@ def _title(round_: Round) -> str:
 
 def of_benchmark(round_: Round, benchmark: Benchmark, layers: Sequence[Layer]) -> Document:
     """Return a benchmark of a round with its rules, one per line."""
-    rules = [(layer.name, list(chain.from_iterable(layer.rules.values()))) for layer in layers]
-    width = max(len(rule.code) for _, group in rules for rule in group)
+    layers_with_rules = [
+        (layer.name, list(chain.from_iterable(layer.rules.values()))) for layer in layers
+    ]
+    rules = chain.from_iterable(rules_of_layer for _, rules_of_layer in layers_with_rules)
+    width = max(len(rule.code) for rule in rules)
     lines = [_title(round_), wrapped(f"{benchmark.name}: ", explain.runs(benchmark.runs))]
     lines.append(wrapped("target: ", explain.target(benchmark)))
-    for where, group in rules:
+    for where, rules_of_layer in layers_with_rules:
         lines += ["", _heading(where)]
-        for rule in group:
+        for rule in rules_of_layer:
             text = f"{rule.key}: {explain.with_basis(rule)}"
             lines.append(wrapped(f"  {rule.code:<{width}}  ", text))
-    about = {"usage": round_.usage, "round": round_.name, "ruleset": round_.ruleset}
-    return Document(
-        "list",
-        lines,
-        lambda: {
+
+    def fields() -> Mapping[str, Any]:
+        described: list[dict[str, Any]] = []
+        for where, rules_of_layer in layers_with_rules:
+            described += [{"where": where, **rule_fields(rule)} for rule in rules_of_layer]
+        [about] = records(table_of(_BENCHMARKS, [benchmark]))
+        return {
+            "usage": round_.usage,
+            "round": round_.name,
+            "ruleset": round_.ruleset,
             **about,
-            **records(table_of(_BENCHMARKS, [benchmark]))[0],
-            "rules": [{"where": w, **rule_fields(rule)} for w, group in rules for rule in group],
-        },
-    )
+            "rules": described,
+        }
+
+    return Document("list", lines, fields)
 
 
 def _heading(where: str) -> str:
@@ -144,11 +155,15 @@ def _heading(where: str) -> str:
 
 def rule_fields(rule: Rule) -> dict[str, Any]:
     """Return what JSON says of a rule."""
-    requirement = explain.requirement(rule)
-    formula = rule.formula_text or None
-    fields = {"code": rule.code, "key": rule.key, "asked": requirement, "formula": formula}
-    names = ("basis", "severity", "source")
-    return {**fields, **{name: as_json(getattr(rule, name)) for name in names}}
+    return {
+        "code": rule.code,
+        "key": rule.key,
+        "asked": explain.requirement(rule),
+        "formula": rule.formula_text or None,
+        "basis": as_json(rule.basis),
+        "severity": as_json(rule.severity),
+        "source": as_json(rule.source),
+    }
 
 
 # ---- diff ---------------------------------------------------------------------------------
@@ -179,63 +194,81 @@ def of_comparison(comparison: Comparison, points: Sequence[PointChange]) -> Docu
 def _comparison_lines(comparison: Comparison, points: Sequence[PointChange]) -> Iterator[str]:
     old = comparison.old
     new = comparison.new
-    yield f"{USAGES[new.usage]} {old.name} -> {new.name}" + (
-        f" (submission {old.submission_date} -> {new.submission_date})"
-    )
-    if comparison.gone or comparison.added or comparison.renamed:
-        yield from ("", "Benchmarks")
-    yield from (f"  - {name}" for name in comparison.gone)
-    yield from (f"  ~ {one} is now called {other}" for one, other in comparison.renamed.items())
-    for item in comparison.added:
-        target = explain.target(item)
-        runs = explain.runs(item.runs)
-        yield wrapped("  + ", f"{item.name}: target {target}; {runs}", 6)
-        yield wrapped("      keys: ", ", ".join(explain.own_keys(item)), 8)
+    dates = f"(submission {old.submission_date} -> {new.submission_date})"
+    yield f"{USAGES[new.usage]} {old.name} -> {new.name} {dates}"
+    yield from _changed_benchmarks(comparison)
     if old.normalised != new.normalised:
         word = "are now" if new.normalised else "are no longer"
-        yield from ("", f"Scores {word} normalised where convergence beats the reference.")
-    for where, group in groupby(comparison.changes, key=lambda change: change.where):
-        yield from ("", _heading(where))
-        yield from _changed(group)
+        yield ""
+        yield f"Scores {word} normalised where convergence beats the reference."
+    for where, changes in groupby(comparison.changes, key=attrgetter("where")):
+        yield ""
+        yield _heading(where)
+        yield from _changed(changes)
     yield from _points(points)
-    changed = {point.benchmark for point in points}
-    unchanged = [name for name in comparison.unchanged if name not in changed]
+    with_changed_points = {point.benchmark for point in points}
+    unchanged = [name for name in comparison.unchanged if name not in with_changed_points]
     if unchanged:
-        yield from ("", wrapped("Unchanged: ", ", ".join(unchanged)))
+        yield ""
+        yield wrapped("Unchanged: ", ", ".join(unchanged))
+
+
+def _changed_benchmarks(comparison: Comparison) -> Iterator[str]:
+    if comparison.gone or comparison.added or comparison.renamed:
+        yield ""
+        yield "Benchmarks"
+    for name in comparison.gone:
+        yield f"  - {name}"
+    for former, name in comparison.renamed.items():
+        yield f"  ~ {former} is now called {name}"
+    for benchmark in comparison.added:
+        target = explain.target(benchmark)
+        runs = explain.runs(benchmark.runs)
+        yield wrapped("  + ", f"{benchmark.name}: target {target}; {runs}", 6)
+        yield wrapped("      keys: ", ", ".join(explain.own_keys(benchmark)), 8)
 
 
 def _changed(changes: Iterable[Change]) -> Iterator[str]:
     """Yield changes; those that are alike once, with all keys: "block_start, block_stop"."""
     alike = by_key(((change.old, change.new), change.key) for change in changes)
-    for sides, names in alike.items():
+    for (old, new), names in alike.items():
         keys = ", ".join(names)
-        old, new = map("; ".join, sides)
-        if all(sides):
+        if old and new:
             yield wrapped("  ~ ", keys, 6)
-            yield wrapped("      was ", old)
-            yield wrapped("      now ", new)
+            yield wrapped("      was ", "; ".join(old))
+            yield wrapped("      now ", "; ".join(new))
+        elif new:
+            yield wrapped("  + ", f"{keys}: {'; '.join(new)}", 6)
         else:
-            yield wrapped("  + " if sides[1] else "  - ", f"{keys}: {new or old}", 6)
+            yield wrapped("  - ", f"{keys}: {'; '.join(old)}", 6)
 
 
 def _points(points: Sequence[PointChange]) -> Iterator[str]:
     """Yield the changed reference points of each benchmark, by batch size."""
     if points:
-        yield from ("", "Reference convergence points (olympic mean of the reference runs)")
+        yield ""
+        yield "Reference convergence points (olympic mean of the reference runs)"
     for (benchmark, unit), group in groupby(points, key=attrgetter("benchmark", "unit")):
         yield f"  {benchmark}, in {unit}"
         yield from map(_point, group)
 
 
 def _point(point: PointChange) -> str:
-    sign = "~" if point.old and point.new else "+" if point.new else "-"
     sides = [runs for runs in (point.old, point.new) if runs]
     values = " -> ".join(f"{_number(runs.mean)} ({runs.runs} runs)" for runs in sides)
-    return wrapped(f"    {sign} ", f"batch size {_number(point.batch_size)}: {values}", 8)
+    return wrapped(f"    {_sign(point)} ", f"batch size {_number(point.batch_size)}: {values}", 8)
+
+
+def _sign(point: PointChange) -> str:
+    if point.old and point.new:
+        return "~"
+    return "+" if point.new else "-"
 
 
 def _number(number: float) -> str:
-    return f"{number:,.0f}" if number >= _LARGE else f"{number:.3f}".rstrip("0").rstrip(".")
+    if number >= _LARGE:
+        return f"{number:,.0f}"
+    return f"{number:.3f}".rstrip("0").rstrip(".")
 
 
 # ---- verify -------------------------------------------------------------------------------
@@ -247,8 +280,9 @@ def of_verification(
     """Return the differences between the rulebook and ``reference``, the official checker."""
     lines = list(chain.from_iterable(map(_difference, differences)))
     if differences:
-        count = f"{len(differences)} difference{'s' if len(differences) > 1 else ''}"
-        lines.append(f"{count} between the rulebook and {reference}")
+        lines.append(
+            f"{counted(len(differences), 'difference')} between the rulebook and {reference}"
+        )
     else:
         lines.append(f"The rulebook's {rounds} rounds agree with {reference}, key by key.")
     if review.fails:
@@ -275,8 +309,10 @@ def _difference(item: Difference) -> Iterator[str]:
     yield wrapped("  ", item.file)
     if item.where:
         yield wrapped("  in ", ", ".join(item.where))
-    yield from (wrapped("  - rulebook        ", text) for text in item.rulebook)
-    yield from (wrapped("  + mlperf-logging  ", text) for text in item.upstream)
+    for text in item.rulebook:
+        yield wrapped("  - rulebook        ", text)
+    for text in item.upstream:
+        yield wrapped("  + mlperf-logging  ", text)
     yield ""
 
 
@@ -290,13 +326,17 @@ def of_code(code: str) -> Document:
     """Return the explanation of a code."""
     if code in codes():
         return Document("show", code_lines(code), lambda: as_json(codes()[code]))
-    rules = partial(_history_fields, explain.histories(code))
-    return Document("show", code_lines(code), lambda: {"code": code, "rules": rules()})
+    histories = explain.histories(code)
+    return Document(
+        "show", code_lines(code), lambda: {"code": code, "rules": _history_fields(histories)}
+    )
 
 
 def code_lines(code: str) -> Iterator[str]:
     """Yield the explanation of a code."""
-    return _other(codes()[code]) if code in codes() else _rule(code, explain.histories(code))
+    if code in codes():
+        return _other(codes()[code])
+    return _rule(code, explain.histories(code))
 
 
 # ---- codes of findings that are not rules ---------------------------------------------------
@@ -311,27 +351,35 @@ _CODES = (
 
 def of_family(family: str) -> Document:
     """Return the titles of the codes of a family such as SET."""
-    members = [code for name, code in codes().items() if name.rstrip("0123456789") == family]
+    members = [code for name, code in codes().items() if name.rstrip(digits) == family]
     lines = [*hanging(table_of(_CODES, members)), "", _MORE]
     return Document("show", lines, lambda: {"family": family, "codes": as_json(members)})
 
 
 def _other(code: Code) -> Iterator[str]:
-    yield from (f"{code.code}: {code.title}", "", wrapped("", code.explanation), "")
+    yield f"{code.code}: {code.title}"
+    yield ""
+    yield wrapped("", code.explanation)
+    yield ""
     yield wrapped("basis     ", f"{code.basis}: {explain.BASIS[code.basis]}")
     yield wrapped("severity  ", explain.SEVERITY[code.severity])
     if code.since:
         yield wrapped("since     ", f"round {code.since} of Training, by its text")
-    for label, text in zip(chain(["unless"], repeat("")), exceptions(code), strict=False):
-        yield wrapped(f"{label:<10}", text)
+    label = "unless    "
+    for text in exceptions(code):
+        yield wrapped(label, text)
+        label = "          "
     yield wrapped("source    ", code.source)
 
 
 def exceptions(code: Code) -> Iterator[str]:
     """Yield when a code has another basis or severity: "a warning if the round is 0.7"."""
     for item in code.unless:
-        parts = [_SEVERITIES[item.severity]] if item.severity else []
-        parts += [f"basis {item.basis}"] if item.basis else []
+        parts = []
+        if item.severity:
+            parts.append(_SEVERITIES[item.severity])
+        if item.basis:
+            parts.append(f"basis {item.basis}")
         yield f"{', '.join(parts)} if {item.when}"
 
 
@@ -348,20 +396,29 @@ def _rule(code: str, histories: Sequence[History]) -> Iterator[str]:
             yield wrapped("  ", f"{span.words}: {explain.with_basis(span.rule)}", 4)
     yield ""
     newest = explain.newest_first(histories)
-    yield from _explained([span.rule for history in newest for span in reversed(history.spans)])
-    targets = dict.fromkeys(item for history in histories for item in explain.targets(history))
-    yield from (wrapped("target    ", f"{name} in {of}: {text}") for name, of, text in targets)
-    history = newest[0]
-    span = newest[0].spans[-1]
+    rules: list[Rule] = []
+    for history in newest:
+        rules += [span.rule for span in reversed(history.spans)]
+    yield from _explained(rules)
+    targets = dict.fromkeys(chain.from_iterable(map(explain.targets, histories)))
+    for name, where, text in targets:
+        yield wrapped("target    ", f"{name} in {where}: {text}")
+    yield from _newest_example(newest[0], newest[0].spans[-1])
+
+
+def _newest_example(history: History, span: Span) -> Iterator[str]:
+    """Yield how the newest rule joins records, and a line of a log that it accepts."""
     joined = explain.joined(history, span)
     if joined:
         text = f"{joined.of} by {joined.name}, of all records with the same {joined.by}"
         yield wrapped("joined    ", text)
     line = _example_of(history, span)
+    yield ""
     if line:
-        yield from ("", f"Example of round {span.until}:", line)
+        yield f"Example of round {span.until}:"
+        yield line
     else:
-        yield from ("", "No example: the rule depends on other lines of the log.")
+        yield "No example: the rule depends on other lines of the log."
 
 
 def places(history: History) -> str:
@@ -371,26 +428,38 @@ def places(history: History) -> str:
 
 
 def _explained(rules: Sequence[Rule]) -> Iterator[str]:
-    texts = {
-        "formula": [rule.formula_text for rule in rules if rule.formula],
-        "basis": [f"{rule.basis}: {explain.BASIS[rule.basis]}" for rule in rules],
-        "severity": [explain.SEVERITY[rule.severity] for rule in rules],
-        "fatal": ["the official checker crashes where it is broken" for r in rules if r.fatal],
-        "message": [rule.message for rule in rules if rule.message],
-        "hint": [rule.hint for rule in rules if rule.hint],
-    }
-    for label, of_label in texts.items():
-        yield from (wrapped(f"{label:<10}", text) for text in dict.fromkeys(of_label))
-    # All rulesets of the official checker are one source.
+    """Yield the different formulas, bases and so on of rules, each with its label."""
+    yield from _labelled("formula", (rule.formula_text for rule in rules if rule.formula))
+    yield from _labelled("basis", (f"{rule.basis}: {explain.BASIS[rule.basis]}" for rule in rules))
+    yield from _labelled("severity", (explain.SEVERITY[rule.severity] for rule in rules))
+    if any(rule.fatal for rule in rules):
+        yield from _labelled("fatal", ["the official checker crashes where it is broken"])
+    yield from _labelled("message", (rule.message for rule in rules if rule.message))
+    yield from _labelled("hint", (rule.hint for rule in rules if rule.hint))
+    yield from _labelled("source", ["; ".join(_sources(rules))])
+
+
+def _labelled(label: str, texts: Iterable[str]) -> Iterator[str]:
+    for text in dict.fromkeys(texts):
+        yield wrapped(f"{label:<10}", text)
+
+
+def _sources(rules: Sequence[Rule]) -> list[str]:
+    """Return the sources of rules; all rulesets of the official checker are one source."""
     prefix = ruleset_source("")
-    distinct = dict.fromkeys(rule.source for rule in rules)
-    sources = [source for source in distinct if not source.startswith(prefix)]
-    rulesets = (source.removeprefix(prefix) for source in distinct if source.startswith(prefix))
-    names = sorted(rulesets, key=version_of)
-    if names:
-        rulesets_text = f"{prefix[:-1]}s {', '.join(names)}"
-        sources.append(ruleset_source(names[0]) if len(names) == 1 else rulesets_text)
-    yield wrapped("source    ", "; ".join(sources))
+    sources = []
+    rulesets = []
+    for source in dict.fromkeys(rule.source for rule in rules):
+        if source.startswith(prefix):
+            rulesets.append(source.removeprefix(prefix))
+        else:
+            sources.append(source)
+    if len(rulesets) == 1:
+        sources.append(ruleset_source(rulesets[0]))
+    elif rulesets:
+        names = sorted(rulesets, key=version_of)
+        sources.append(f"{prefix[:-1]}s {', '.join(names)}")
+    return sources
 
 
 def _example_of(history: History, span: Span) -> str | None:
@@ -399,18 +468,20 @@ def _example_of(history: History, span: Span) -> str | None:
 
 
 def _history_fields(histories: Iterable[History]) -> list[dict[str, Any]]:
-    return [
-        {
-            "usage": history.usage,
-            "where": list(history.where),
-            "from": span.first,
-            "to": span.last,
-            **rule_fields(span.rule),
-            "example": _example_of(history, span),
-        }
-        for history in histories
-        for span in history.spans
-    ]
+    described = []
+    for history in histories:
+        for span in history.spans:
+            described.append(
+                {
+                    "usage": history.usage,
+                    "where": list(history.where),
+                    "from": span.first,
+                    "to": span.last,
+                    **rule_fields(span.rule),
+                    "example": _example_of(history, span),
+                }
+            )
+    return described
 
 
 # ---- the rules of a key ---------------------------------------------------------------------
@@ -418,22 +489,34 @@ def _history_fields(histories: Iterable[History]) -> list[dict[str, Any]]:
 
 def of_key(key: str, histories: Mapping[str, Sequence[History]]) -> Document:
     """Return the rules of a key by code, over all rounds and benchmarks, a line each."""
-    rules = partial(_history_fields, chain.from_iterable(histories.values()))
-    lines = _key_lines(key, histories)
-    return Document("show", lines, lambda: {"key": key, "rules": rules()})
+    all_histories = list(chain.from_iterable(histories.values()))
+    return Document(
+        "show",
+        _key_lines(key, histories),
+        lambda: {"key": key, "rules": _history_fields(all_histories)},
+    )
 
 
 def _key_lines(key: str, histories: Mapping[str, Sequence[History]]) -> Iterator[str]:
-    width = max(map(len, histories))
     yield f"{key}: {counted(len(histories), 'rule')}"
-    rows = [(code, history) for code, of_code in histories.items() for history in of_code]
-    for usage, of_usage in groupby(rows, key=lambda row: row[1].usage):
-        yield from ("", USAGES[usage])
-        for code, history in of_usage:
-            for span in history.spans:
-                text = f"{places(history)} {span.words}: {explain.with_basis(span.rule)}"
-                yield wrapped(f"  {code:<{width}}  ", text)
-    yield from ("", _MORE)
+    width = max(map(len, histories))
+    usage = None
+    for code, history in _with_codes(histories):
+        if history.usage != usage:
+            usage = history.usage
+            yield ""
+            yield USAGES[usage]
+        for span in history.spans:
+            text = f"{places(history)} {span.words}: {explain.with_basis(span.rule)}"
+            yield wrapped(f"  {code:<{width}}  ", text)
+    yield ""
+    yield _MORE
+
+
+def _with_codes(histories: Mapping[str, Sequence[History]]) -> Iterator[tuple[str, History]]:
+    for code, histories_of_code in histories.items():
+        for history in histories_of_code:
+            yield code, history
 
 
 # ---- reference points -------------------------------------------------------------------
@@ -442,13 +525,20 @@ def _key_lines(key: str, histories: Mapping[str, Sequence[History]]) -> Iterator
 def _known(entries: Sequence[KnownPoint]) -> Iterator[str]:
     """Yield how many mistakes are known, by kind."""
     count = counted(len(entries), "known mistake")
-    yield f"Its reference points have {count} (rules/{LEDGER}){':' if entries else '.'}"
-    if entries:
-        by_kind = by_key((entry.kind, entry.sets) for entry in entries)
-        kinds = ((kind, by_kind[kind]) for kind in Kind if kind in by_kind)
-        rows = [("", kind, len(sets), len({*chain.from_iterable(sets)})) for kind, sets in kinds]
-        columns = [Column(title) for title in ("", "KIND", "POINTS", "PUBLISHED SETS")]
-        yield from (line.rstrip() for line in hanging(table_of(columns, rows)))
+    sentence = f"Its reference points have {count} (rules/{LEDGER})"
+    if not entries:
+        yield f"{sentence}."
+        return
+    yield f"{sentence}:"
+    by_kind = by_key((entry.kind, entry.sets) for entry in entries)
+    rows = []
+    for kind in Kind:
+        if kind in by_kind:
+            published_sets = set(chain.from_iterable(by_kind[kind]))
+            rows.append(("", kind, len(by_kind[kind]), len(published_sets)))
+    columns = [Column(title) for title in ("", "KIND", "POINTS", "PUBLISHED SETS")]
+    for line in hanging(table_of(columns, rows)):
+        yield line.rstrip()
 
 
 def _mistakes(review: PointReview) -> Iterator[str]:
@@ -458,19 +548,22 @@ def _mistakes(review: PointReview) -> Iterator[str]:
         yield f"{subject} (batch size {problem.batch_size:.15g})"
         yield wrapped("  ", problem.file)
         yield wrapped("  - expected        ", problem.expected)
-        yield from (wrapped("  + mlperf-logging  ", problem.found), "")
+        yield wrapped("  + mlperf-logging  ", problem.found)
+        yield ""
     for entry in review.stale:
         place = f"{entry.usage} {entry.round} {entry.benchmark}"
         text = f"{entry.point} of {place} no longer has the mistake {entry.kind}; remove it"
         yield f"{entry.problem(text)}"
-    yield from [""] if review.stale else []
-    new = len(review.new)
-    stale = len(review.stale)
-    is_new, is_stale = ("is" if number == 1 else "are" for number in (new, stale))
-    mistakes = f"{new} mistake{'' if new == 1 else 's'}"
-    yield f"{mistakes} in its reference points {is_new} new, {stale} {is_stale} gone"
+    if review.stale:
+        yield ""
+    new = counted(len(review.new), "mistake")
+    new_verb = "is" if len(review.new) == 1 else "are"
+    stale_verb = "is" if len(review.stale) == 1 else "are"
+    yield (f"{new} in its reference points {new_verb} new, {len(review.stale)} {stale_verb} gone")
 
 
 def _fields(entry: KnownPoint) -> dict[str, Any]:
-    fields = {name: value for name, value in asdict(entry).items() if name != "steps"}
-    return fields | {"file": entry.file.shown}
+    fields = asdict(entry)
+    del fields["steps"]
+    fields["file"] = entry.file.shown
+    return fields

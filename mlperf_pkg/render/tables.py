@@ -44,12 +44,21 @@ def _verdict(title: str, name: str) -> Column:
     return Column(title, key=name, of=of, show=wording.VERDICTS.__getitem__)
 
 
-_SYSTEM = ("Submitter", "System", "Benchmark", "Division", "Round")
+_SYSTEM = (
+    _column("Submitter", "submitter"),
+    _column("System", "system"),
+    _column("Benchmark", "benchmark"),
+    _column("Division", "division"),
+    _column("Round", "round"),
+)
 _RESULT = (
     Column("Runs", of=wording.runs, numbers=True),
-    *(_column(None, name) for name in ("runs_found", "runs_required")),
+    _column(None, "runs_found"),
+    _column(None, "runs_required"),
     _column("Minutes", "score_minutes", numbers=True, show=wording.minutes),
-    *(_column(None, n) for n in ("unscaled_minutes", "scaling_factor", "official_minutes")),
+    _column(None, "unscaled_minutes"),
+    _column(None, "scaling_factor"),
+    _column(None, "official_minutes"),
     Column("RCP margin", of=wording.rcp),
     Column(key="rcp", of=wording.rcp_state),
     Column(key="rcp_margin_percent", of=lambda row: row.rcp and row.rcp.margin_percent),
@@ -57,7 +66,8 @@ _RESULT = (
     _verdict("Official", "official"),
     _verdict("Rules", "rules"),
     Column(key="note", of=attrgetter("score_note")),
-    *(_column(None, name) for name in ("path", "id")),
+    _column(None, "path"),
+    _column(None, "id"),
 )
 
 
@@ -70,13 +80,15 @@ def _table(report: Report) -> Table:
     by_id = by_key((system.id, system) for system in report.systems)
 
     def accelerators(row: ResultSetRow) -> int | None:
-        named = by_id.get(row.system or "", []) if row.system_by else []
-        system = named[0] if len(named) == 1 else by_path.get(description_path(row))
+        system = by_path.get(description_path(row))
+        if row.system_by:
+            named = by_id.get(row.system or "", [])
+            if len(named) == 1:
+                [system] = named
         return system.accelerators if system else None
 
-    named = (_column(title, title.lower()) for title in _SYSTEM)
     size = Column("Accelerators", numbers=True, key="accelerators", of=accelerators)
-    return table_of((*named, size, *_RESULT), sorted(report.result_sets, key=_sort_key))
+    return table_of((*_SYSTEM, size, *_RESULT), sorted(report.result_sets, key=_sort_key))
 
 
 def results_csv(report: Report) -> str:
@@ -92,19 +104,21 @@ def results_json(report: Report) -> str:
 def results_markdown(report: Report, remarks: Sequence[str] = ()) -> str:
     """Return the results as a Markdown table with remarks below; without results, as a sentence."""
     table = render.markdown(_table(report)) or "No result set."
+    if not remarks:
+        return f"{table}\n"
     below = "".join(f"- {escape_markdown(remark)}\n" for remark in remarks)
-    return f"{table}\n\n{below}" if below else f"{table}\n"
+    return f"{table}\n\n{below}"
 
 
 def results_html(report: Report, remarks: Sequence[str] = ()) -> str:
     """Return the results as an HTML page with one table, which loads and executes nothing."""
-    below = "".join(f"<li>{escape_html(remark)}</li>\n" for remark in remarks)
+    items = "".join(f"<li>{escape_html(remark)}</li>\n" for remark in remarks)
     title = f"MLPerf {report.usage} {report.round or ''}: results".replace("  ", " ")
     return _PAGE.format(
         policy="default-src 'none'; style-src 'unsafe-inline'",
         title=escape_html(title),
         table=render.html(_table(report)),
-        remarks=f"<ul>\n{below}</ul>\n" if below else "",
+        remarks=f"<ul>\n{items}</ul>\n" if remarks else "",
     )
 
 

@@ -6,7 +6,7 @@ Text is wrapped between words only; a word that is too long for the width stays 
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, chain, zip_longest
+from itertools import chain, zip_longest
 
 from msgspec.structs import replace
 
@@ -15,6 +15,7 @@ from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.table import HEADING, PLAIN, Column, Span, Table
 from mlperf_pkg.results import wording
+from mlperf_pkg.results.report import ResultSetRow
 
 STYLES = {
     Verdict.PASS: "green",
@@ -25,13 +26,14 @@ STYLES = {
     Severity.NOTE: "cyan",
 }
 
-RCP_MARGIN = Column(
-    "RCP margin",
-    16,
-    of=wording.rcp,
-    style=lambda row: STYLES[Verdict.FAIL] if wording.rcp_state(row) == "fail" else PLAIN,
-)
 
+def _style_of_rcp(row: ResultSetRow) -> str:
+    return STYLES[Verdict.FAIL] if wording.rcp_state(row) == "fail" else PLAIN
+
+
+RCP_MARGIN = Column("RCP margin", 16, of=wording.rcp, style=_style_of_rcp)
+
+_EMPTY: Span = (PLAIN, PLAIN)
 _GAP = 2
 _MIN_WIDTH = 8  # columns left to the first column of a table, however narrow the view
 _CUT = " ...  "  # in place of what a line has too much
@@ -53,11 +55,14 @@ class Terminal:
         There it has at most ``most`` lines: the first span is cut at a word.
         """
         width = self._view.width if self._view.wraps else math.inf
-        while most and _rows(_wrapped(spans, width), width) > most and spans[0][0] != _CUT:
+        lines = _wrapped(spans, width)
+        while most and _rows(lines, width) > most and spans[0][0] != _CUT:
             (text, style), *rest = spans
-            kept = text.removesuffix(_CUT)[: most * self._view.width].rpartition(" ")[0]
+            longest = text.removesuffix(_CUT)[: most * self._view.width]
+            kept, _, _ = longest.rpartition(" ")
             spans = ((f"{kept}{_CUT}", style), *rest)
-        self._lines += map(self._painted, _wrapped(spans, width))
+            lines = _wrapped(spans, width)
+        self._lines += map(self._painted, lines)
 
     def paragraph(self, *spans: Span) -> None:
         """Add text wrapped at the width of the view, every line indented like the first."""
@@ -68,14 +73,16 @@ class Terminal:
 
         Text too wide for its column is wrapped.
         """
-        indented = [[_indented(table.spans(row)) for row in group.rows] for group in table.groups]
+        cells = []
+        for group in table.groups:
+            cells.append([_indented(table.spans(row)) for row in group.rows])
         titled = [column for _, column in table.titled]
-        columns = self._fitted(titled, list(chain.from_iterable(indented)))
+        columns = self._fitted(titled, list(chain.from_iterable(cells)))
         self._table_rows(columns, [[(column.heading, HEADING) for column in columns]])
-        for group, rows in zip(table.groups, indented, strict=True):
+        for group, cells_of_group in zip(table.groups, cells, strict=True):
             if group.title:
                 self.paragraph((group.title, HEADING))
-            self._table_rows(columns, rows)
+            self._table_rows(columns, cells_of_group)
             for remark in group.remarks:
                 self.paragraph((f"{' ' * _GAP}{remark}", PLAIN))
             if apart:
@@ -89,24 +96,28 @@ class Terminal:
 
     def _painted(self, spans: Sequence[Span]) -> str:
         """Return visible text with the escapes of its styles, if the view has colours."""
-        return "".join(
-            f"\x1b[{';'.join(_CODES[name] for name in style.split())}m{text}\x1b[0m"
-            if style and text and self._view.color
-            else text
-            for text, style in spans
-        )
+        parts = []
+        for text, style in spans:
+            if style and text and self._view.color:
+                codes = ";".join(_CODES[name] for name in style.split())
+                parts.append(f"\x1b[{codes}m{text}\x1b[0m")
+            else:
+                parts.append(text)
+        return "".join(parts)
 
     def _fitted(self, columns: Sequence[Column], rows: Sequence[Sequence[Span]]) -> list[Column]:
         """Return the columns narrowed to their contents, but none narrower than a word."""
-        widths: list[int] = []
+        fitted: list[Column] = []
         for column, *cells in zip(columns, *rows, strict=True):
             texts = [column.heading, *(visible(text) for text, _ in cells)]
-            word = max(_width(word) for text in texts for word in text.split() or [""])
-            needed = max(map(_width, texts))
-            widths.append(min(needed, max(word, column.width)) if widths else needed)
-        left = self._view.width - sum(widths[1:]) - _GAP * len(widths[1:])
-        widths[0] = min(widths[0], max(left, _MIN_WIDTH))
-        return [replace(column, width=n) for column, n in zip(columns, widths, strict=True)]
+            width = max(map(_width, texts))
+            if fitted:  # not the first one, which gets the rest of the view
+                width = min(width, max(_longest_word(texts), column.width))
+            fitted.append(replace(column, width=width))
+        first, *others = fitted
+        taken = sum(column.width + _GAP for column in others)
+        left = max(self._view.width - taken, _MIN_WIDTH)
+        return [replace(first, width=min(first.width, left)), *others]
 
     def _table_rows(self, columns: Sequence[Column], rows: Sequence[Sequence[Span]]) -> None:
         """Add rows; a first cell that is too wide has its own line, and does so once."""
@@ -116,19 +127,29 @@ class Terminal:
             if _width(visible(first[0])) > columns[0].width:
                 if first != above:
                     self._lines.append(self._painted(*_folded([first], math.inf)))
-                row[0] = (PLAIN, PLAIN)
+                row[0] = _EMPTY
             above = first
             cells = [
                 _folded([cell], column.width) for cell, column in zip(row, columns, strict=True)
             ]
-            for line in zip_longest(*cells, fillvalue=[(PLAIN, PLAIN)]):
-                parts = map(self._cell, line, columns)
-                self._lines.append((" " * _GAP).join(parts))
+            for line in zip_longest(*cells, fillvalue=[_EMPTY]):
+                self._lines.append((" " * _GAP).join(map(self._cell, line, columns)))
 
     def _cell(self, spans: Sequence[Span], column: Column) -> str:
-        space = " " * (column.width - _width("".join(text for text, _ in spans)))
-        text = self._painted(spans)
-        return space + text if column.numbers else text + space
+        space = " " * (column.width - _width(_text(spans)))
+        painted = self._painted(spans)
+        if column.numbers:
+            return space + painted
+        return painted + space
+
+
+def _longest_word(texts: Iterable[str]) -> int:
+    words = chain.from_iterable(text.split() for text in texts)
+    return max(map(_width, words), default=0)
+
+
+def _text(spans: Iterable[Span]) -> str:
+    return "".join(text for text, _ in spans)
 
 
 def _width(text: str) -> int:
@@ -141,8 +162,7 @@ def _width(text: str) -> int:
 
 def _rows(lines: Iterable[Sequence[Span]], width: float) -> int:
     """Return how many rows of a terminal lines take."""
-    texts = ("".join(text for text, _ in line) for line in lines)
-    return sum(max(1, math.ceil(_width(text) / width)) for text in texts)
+    return sum(max(1, math.ceil(_width(_text(line)) / width)) for line in lines)
 
 
 def _indented(row: Sequence[Span]) -> list[Span]:
@@ -152,24 +172,28 @@ def _indented(row: Sequence[Span]) -> list[Span]:
 
 def _wrapped(spans: Sequence[Span], width: float, more: int = _GAP) -> list[list[Span]]:
     """Return lines; those after an indented one are indented by ``more`` further columns."""
-    text = "".join(visible(part) for part, _ in spans)
+    text = visible(_text(spans))
     indent = len(text) - len(text.lstrip())
     hanging = indent + more if indent else 0
     first, *others = _folded(spans, width, hanging)
-    return [first, *([(" " * hanging, PLAIN), *other] for other in others)]
+    lines = [first]
+    for line in others:
+        lines.append([(" " * hanging, PLAIN), *line])
+    return lines
 
 
 def _folded(spans: Sequence[Span], width: float, hanging: int = 0) -> list[list[Span]]:
     """Return lines of visible text, all but the first narrower by ``hanging``."""
     shown = [(visible(text), style) for text, style in spans]
-    starts = list(accumulate((len(text) for text, _ in shown), initial=0))
-    return [
-        [
-            (text[max(0, first - start) : max(0, last - start)], style)
-            for (text, style), start in zip(shown, starts, strict=False)
-        ]
-        for first, last in _breaks("".join(text for text, _ in shown), width, hanging)
-    ]
+    lines = []
+    for first, last in _breaks(_text(shown), width, hanging):
+        line = []
+        start = 0
+        for text, style in shown:
+            line.append((text[max(0, first - start) : max(0, last - start)], style))
+            start += len(text)
+        lines.append(line)
+    return lines
 
 
 def _breaks(text: str, width: float, hanging: int) -> Iterator[tuple[int, int]]:
