@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from mlperf_pkg.checks.names import published_spelling
 from mlperf_pkg.checks.tree import not_read
 from mlperf_pkg.commands.system.machine import MachineSources, detected, frameworks
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.findings import Verdicts, folded, in_order
+from mlperf_pkg.findings import Finding, Verdicts, folded, in_order
 from mlperf_pkg.infra.json_values import MAX_BYTES, JsonSyntaxError, read_json
 from mlperf_pkg.infra.paths import NotAFileError, is_folder, open_file, read_file
 from mlperf_pkg.infra.text import did_you_mean
@@ -58,10 +59,11 @@ def describe(sources: MachineSources, user_values: UserValues) -> dict[str, Any]
         UserError: the round has no such availability.
     """
     installed = frameworks(sources)
-    values = detected(sources, installed)
-    names = {field: values.get(field) or "" for field in NAME_FIELDS}
-    spellings = {field: published_spelling(field, name) or name for field, name in names.items()}
-    return completed({**values, **spellings}, user_values, installed)
+    values = dict(detected(sources, installed))
+    for field in NAME_FIELDS:
+        name = values.get(field) or ""
+        values[field] = published_spelling(field, name) or name
+    return completed(values, user_values, installed)
 
 
 def completed(
@@ -75,16 +77,21 @@ def completed(
     Raises:
         UserError: the round has no such availability.
     """
-    values = {**values, **user_fields(user_values)}
-    required = {name: values.get(name) or "" for name in schema.required_fields()}
-    fields = required | {name: value for name, value in values.items() if value}
-    statuses = schema.statuses(user_values.usage, user_values.round)
-    choices = {"status": statuses, "division": DIVISIONS, "framework": installed}
+    fields: dict[str, Any] = dict.fromkeys(schema.required_fields(), "")
+    for name, value in {**values, **user_fields(user_values)}.items():
+        if value:
+            fields[name] = value
+    choices = {
+        "status": schema.statuses(user_values.usage, user_values.round),
+        "division": DIVISIONS,
+        "framework": installed,
+    }
     for group in schema.needing_answer():
         if not any(fields.get(name) for name in group):
             # What the user must fill in, or the possible answers.
-            question = " or ".join(choices.get(group[0], ())) or schema.meaning(group[0])
-            fields[group[0]] = f"{schema.FILL_IN}: {question}"
+            first = group[0]
+            question = " or ".join(choices.get(first, ())) or schema.meaning(first)
+            fields[first] = f"{schema.FILL_IN}: {question}"
     return fields
 
 
@@ -94,25 +101,34 @@ def user_fields(user_values: UserValues) -> dict[str, str]:
     Raises:
         UserError: the round has no such availability.
     """
-    text = user_values.status
-    usage = user_values.usage
-    round_ = user_values.round
-    status = None if text is None else schema.status_of_round(text, usage, round_)
-    if text is not None and status is None:
-        raise UserError(
-            f"unknown status of round {round_}: {text!r}"
-            f"{did_you_mean(text, schema.spelled_statuses(), schema.SIMILAR)}"
-            f" (known: {'; '.join(schema.statuses(usage, round_))})"
-        )
     values = {
         "submitter": user_values.submitter,
         "division": user_values.division,
-        "status": status,
+        "status": _status(user_values),
         "system_name": user_values.name,
-        "number_of_nodes": str(user_values.nodes) if user_values.nodes else None,
+        "number_of_nodes": str(user_values.nodes or ""),
         "host_networking_topology": ONE_NODE if user_values.nodes == 1 else None,
     }
     return {name: value for name, value in values.items() if value}
+
+
+def _status(user_values: UserValues) -> str | None:
+    """Return the user's availability in the words of the round.
+
+    Raises:
+        UserError: the round has no such availability.
+    """
+    text = user_values.status
+    if text is None:
+        return None
+    status = schema.status_of_round(text, user_values.usage, user_values.round)
+    if status is None:
+        similar = did_you_mean(text, schema.spelled_statuses(), schema.SIMILAR)
+        known = "; ".join(schema.statuses(user_values.usage, user_values.round))
+        raise UserError(
+            f"unknown status of round {user_values.round}: {text!r}{similar} (known: {known})"
+        )
+    return status
 
 
 # ---- a system with several nodes ----------------------------------------------------------
@@ -135,7 +151,7 @@ def read_nodes(paths: Sequence[str]) -> list[Node]:
         UserError: a file is named twice or is not a description, or a folder has no ``*.json``.
         OSError: a file cannot be read.
     """
-    files = [file for path in paths for file in description_files(path)]
+    files = list(chain.from_iterable(map(description_files, paths)))
     seen: set[Path] = set()
     for file in files:
         path = Path(file).resolve()
@@ -172,34 +188,47 @@ def merge(nodes: Sequence[Node], user_values: UserValues) -> tuple[dict[str, Any
     user_values = replace(user_values, nodes=number)
     of_user = user_fields(user_values)
     fields: dict[str, Any] = {}
-    counts = (of_node.get(_COUNT) for _, of_node in nodes)
-    unlike = [None if schema.whole_number(value) in (1, number) else value for value in counts]
-    others = {text: answer for text, answer in _answers(nodes, unlike).items() if text}
-    expected = f"expected {number}, one for each file"
-    differences = [f"{_COUNT}: {_in_words(others)}; {expected}"] if others else []
+    differences = list(_wrong_numbers(nodes))
     for name, values in _values(nodes).items():
-        if name[0] not in of_user:
-            answers = _answers(nodes, values)
-            members = fields if len(name) == 1 else fields.setdefault(name[0], {})
-            members[name[-1]] = _merged(answers)
-            if len(answers) > 1:
-                differences.append(f"{'.'.join(name)}: {_in_words(answers)}")
+        field = name[0]
+        if field in of_user:
+            continue
+        answers = _answers(nodes, values)
+        members = fields if len(name) == 1 else fields.setdefault(field, {})
+        members[name[-1]] = _merged(answers)
+        if len(answers) > 1:
+            differences.append(f"{'.'.join(name)}: {_in_words(answers)}")
     return completed(fields, user_values), differences
+
+
+def _wrong_numbers(nodes: Sequence[Node]) -> Iterator[str]:
+    """Yield a line if descriptions say another number of nodes than one, or than there are."""
+    number = len(nodes)
+    values = []
+    for _, fields in nodes:
+        value = fields.get(_COUNT)
+        is_right = schema.whole_number(value) in (1, number)
+        values.append(None if is_right else value)
+    answers = _answers(nodes, values)
+    answers.pop("", None)
+    if answers:
+        yield f"{_COUNT}: {_in_words(answers)}; expected {number}, one for each file"
 
 
 def _values(nodes: Sequence[Node]) -> Mapping[_Name, list[Any]]:
     """Return the values of each field, one per node, None if a node has no value."""
     named = all(isinstance(fields.get(_BY_NAME, {}), dict) for _, fields in nodes)
-    flat = [dict(_members(fields, named=named)) for _, fields in nodes]
-    names = dict.fromkeys(name for values in flat for name in values)
-    return {name: [values.get(name) for values in flat] for name in names}
+    values_of_nodes = [dict(_members(fields, named=named)) for _, fields in nodes]
+    names = dict.fromkeys(chain.from_iterable(values_of_nodes))
+    return {name: [values.get(name) for values in values_of_nodes] for name in names}
 
 
 def _members(fields: Mapping[str, Any], *, named: bool) -> Iterator[tuple[_Name, Any]]:
     """Yield the values of a node, with each version of its software if it is ``named``."""
     for name, value in fields.items():
         if name == _BY_NAME and named:
-            yield from (((name, member), version) for member, version in value.items())
+            for member, version in value.items():
+                yield (name, member), version
         elif value != ONE_NODE:
             yield (name,), value
 
@@ -212,9 +241,10 @@ def _answers(nodes: Sequence[Node], values: Sequence[Any]) -> dict[str, _Answer]
     """Return the different values by their text, which is empty for nodes without an answer."""
     answers: dict[str, _Answer] = {}
     for (path, _), value in zip(nodes, values, strict=True):
-        text = value if isinstance(value, str) else json.dumps(value)
-        is_known = schema.is_answer(value) and not schema.is_to_fill_in(value)
-        _, files = answers.setdefault(text if is_known else "", (value, []))
+        text = ""
+        if schema.is_answer(value) and not schema.is_to_fill_in(value):
+            text = value if isinstance(value, str) else json.dumps(value)
+        _, files = answers.setdefault(text, (value, []))
         files.append(Path(path).name)
     return answers
 
@@ -224,21 +254,28 @@ def _merged(answers: Mapping[str, _Answer]) -> Any:
     texts = [text for text in answers if text]
     if len(texts) > 1:
         return f"{schema.FILL_IN}: {' or '.join(_some(texts))}"
-    return answers[texts[0] if texts else ""][0]
+    value, _ = answers[texts[0] if texts else ""]
+    return value
 
 
 def _in_words(answers: Mapping[str, _Answer]) -> str:
     """Return the values, the most frequent first, with their files or the number of nodes."""
+    files_by_text = {text: files for text, (_, files) in answers.items()}
     parts = []
-    for text, (_, files) in sorted(answers.items(), key=lambda pair: -len(pair[1][1])):
+    for text in sorted(files_by_text, key=lambda text: -len(files_by_text[text])):
+        files = files_by_text[text]
         where = ", ".join(files) if len(files) <= _MOST_NAMED else f"{len(files)} nodes"
-        parts.append(f"{schema.shown(text) if text else 'no value'} ({where})")
+        value = schema.shown(text) if text else "no value"
+        parts.append(f"{value} ({where})")
     return "; ".join(_some(parts))
 
 
 def _some(texts: list[str]) -> list[str]:
-    more = len(texts[_MOST_NAMED:])
-    return [*texts[:_MOST_NAMED], *([counted(more, "other value")] if more else [])]
+    """Return the first texts, and the number of the others."""
+    others = len(texts) - _MOST_NAMED
+    if others <= 0:
+        return texts
+    return [*texts[:_MOST_NAMED], counted(others, "other value")]
 
 
 # ---- checks -------------------------------------------------------------------------------
@@ -263,35 +300,49 @@ def round_of_systems(options: Options, paths: Sequence[str] = ()) -> SystemRound
     Raises:
         UserError: the rulebook has no such round.
     """
-    usage = options.usage or options.config.usage or TRAINING
+    usage = options.usage or options.config.usage
     if options.round:
-        name = options.round
-        reason = "as given"
-    elif options.config.round:
-        name = options.config.round
-        reason = f"as {options.origin} says"
-    elif of_logs := _round_of_logs(paths, options.usage or options.config.usage):
+        return _as_loaded(usage, options.round, "as given")
+    if options.config.round:
+        return _as_loaded(usage, options.config.round, f"as {options.origin} says")
+    of_logs = _round_of_logs(paths, usage)
+    if of_logs:
         return of_logs
-    else:
-        name = rounds(usage)[-1]
-        reason = "the newest of the rulebook"
+    newest = rounds(usage or TRAINING)[-1]
+    return _as_loaded(usage, newest, "the newest of the rulebook")
+
+
+def _as_loaded(usage: str | None, name: str, reason: str) -> SystemRound:
+    """Return a round as the rulebook names it."""
+    usage = usage or TRAINING
     return SystemRound(usage, load_round(usage, name).name, reason)
 
 
 def _round_of_logs(paths: Sequence[str], usage: str | None) -> SystemRound | None:
     """Return the newest round that follows from the times of logs; None if there is none."""
-    folders = dict.fromkeys((p if is_folder(p) else p.parent).absolute() for p in map(Path, paths))
-    identities: list[Identity] = []
-    for folder in filter(is_folder, (folder.parent / DEFAULT_LOGS for folder in folders)):
-        with suppress(UserError, OSError):  # logs that cannot be read do not show the round
-            places = find_input(str(folder)).every_log
-            identities += (identify(LogFile(place.source, usage=usage)) for place in places)
-    inferred = [i for i in identities if i.choice.sureness is Sureness.INFERRED]
+    inferred = []
+    for identity in _identities_of_logs(paths, usage):
+        if identity.choice.sureness is Sureness.INFERRED:
+            inferred.append(identity)
     if not inferred:
         return None
     newest = max(inferred, key=lambda identity: version_of(identity.choice.name))
     reason = f"from the logs in {DEFAULT_LOGS}/, {newest.choice.reason}"
     return SystemRound(newest.usage, newest.choice.name, reason)
+
+
+def _identities_of_logs(paths: Sequence[str], usage: str | None) -> list[Identity]:
+    """Return usage and round of the logs beside the folders of descriptions."""
+    folders: dict[Path, None] = {}
+    for path in map(Path, paths):
+        folder = path if is_folder(path) else path.parent
+        folders[folder.absolute().parent / DEFAULT_LOGS] = None
+    identities: list[Identity] = []
+    for logs in filter(is_folder, folders):
+        with suppress(UserError, OSError):  # logs that cannot be read do not show the round
+            for place in find_input(str(logs)).every_log:
+                identities.append(identify(LogFile(place.source, usage=usage)))
+    return identities
 
 
 def check_descriptions(paths: Sequence[str], round_: SystemRound) -> Report:
@@ -301,10 +352,12 @@ def check_descriptions(paths: Sequence[str], round_: SystemRound) -> Report:
         UserError: a folder has no ``*.json``.
         OSError: a file does not exist.
     """
-    files = [file for path in paths for file in description_files(path)]
+    files = list(chain.from_iterable(map(description_files, paths)))
     systems = [checked_description(file, round_) for file in files]
-    findings = [f for system in systems for f in folded(system.findings, system.path)]
     rows = tuple(system_row(system, round_.usage, round_.name) for system in systems)
+    findings: list[Finding] = []
+    for system in systems:
+        findings += folded(system.findings, system.path)
     return Report(
         tool=tool(),
         usage=round_.usage,

@@ -66,22 +66,34 @@ def this_machine() -> MachineSources:
 
 def detected(sources: MachineSources, installed: Sequence[str]) -> Mapping[str, Any]:
     """Return the fields of a machine, empty where it gives no value; see ``frameworks``."""
-    nodes = len(sources.paths("sys/devices/system/node/node[0-9]*"))
-    about = [sources.text(f"sys/class/dmi/id/{name}") for name in ("sys_vendor", "product_name")]
-    numa = f"{nodes} NUMA nodes" if nodes > 1 else ""
-    release = sources.text("etc/os-release") or sources.text("usr/lib/os-release")
-    system = re.search(r"""^PRETTY_NAME=(["']?)(.*)\1$""", release, re.MULTILINE)
     return {
         **_processors(sources),
         **_memory(sources),
         **_storage(sources),
         **_accelerators(sources),
         "host_networking": _network(sources),
-        "hw_notes": ", ".join(filter(None, (" ".join(filter(None, about)), numa))),
+        "hw_notes": _notes(sources),
         "framework": installed[0] if len(installed) == 1 else None,
         "other_software_stack": _libraries(sources),
-        "operating_system": system[2].strip() if system else "",
+        "operating_system": _operating_system(sources),
     }
+
+
+def _notes(sources: MachineSources) -> str:
+    """Return vendor and product, and the number of NUMA nodes if there are several."""
+    vendor = sources.text("sys/class/dmi/id/sys_vendor")
+    product = sources.text("sys/class/dmi/id/product_name")
+    notes = [" ".join(filter(None, (vendor, product)))]
+    nodes = len(sources.paths("sys/devices/system/node/node[0-9]*"))
+    if nodes > 1:
+        notes.append(f"{nodes} NUMA nodes")
+    return ", ".join(filter(None, notes))
+
+
+def _operating_system(sources: MachineSources) -> str:
+    release = sources.text("etc/os-release") or sources.text("usr/lib/os-release")
+    name = re.search(r"""^PRETTY_NAME=(["']?)(.*)\1$""", release, re.MULTILINE)
+    return name[2].strip() if name else ""
 
 
 def _nvidia_smi(*arguments: str) -> str:
@@ -117,29 +129,45 @@ _ARM = {"0xd0c": "N1", "0xd40": "V1", "0xd49": "N2", "0xd4f": "V2"}  # of Neover
 _LINKS = {"AMD EPYC": "Infinity Fabric", "Intel Xeon Platinum": "UPI", "Intel Xeon Gold": "UPI"}
 """The interconnect of the sockets of a server, by the start of its processor's name."""
 
-_KINDS = {"Data": "d", "Instruction": "i"}
+_KINDS = {"Data": "d", "Instruction": "i"}  # of caches
+_DISKS = {"0": "SSD", "1": "HDD"}  # by whether they rotate
 
 
 def _processors(sources: MachineSources) -> dict[str, str]:
     """Return the fields of the host's processors."""
-    blocks = []
-    for text in sources.text("proc/cpuinfo").split("\n\n"):
-        pairs = (line.partition(":") for line in text.splitlines())
-        blocks.append({name.strip(): value.strip() for name, _, value in pairs})
-    logical = [block for block in blocks if "processor" in block]
+    logical = _logical_processors(sources)
     model = _model(logical[0]) if logical else ""
     cores = _cores(sources, logical)
-    count = len({socket for socket, _ in cores})
-    link = next((link for begins, link in _LINKS.items() if model.startswith(begins)), "")
+    number = len({socket for socket, _ in cores})
     return {
-        "host_processors_per_node": str(count or ""),
+        "host_processors_per_node": str(number or ""),
         "host_processor_model_name": model,
-        "host_processor_core_count": str(len(cores) // count if count else ""),
+        "host_processor_core_count": str(len(cores) // number if number else ""),
         "host_processor_vcpu_count": str(len(logical) or ""),
         "host_processor_frequency": _frequency(sources),
         "host_processor_caches": _caches(sources),
-        "host_processor_interconnect": link if count > 1 else "",
+        "host_processor_interconnect": _socket_link(model) if number > 1 else "",
     }
+
+
+def _logical_processors(sources: MachineSources) -> list[dict[str, str]]:
+    """Return what the kernel says of each logical processor."""
+    processors = []
+    for block in sources.text("proc/cpuinfo").split("\n\n"):
+        values = {}
+        for line in block.splitlines():
+            name, _, value = line.partition(":")
+            values[name.strip()] = value.strip()
+        if "processor" in values:
+            processors.append(values)
+    return processors
+
+
+def _socket_link(model: str) -> str:
+    for beginning, link in _LINKS.items():
+        if model.startswith(beginning):
+            return link
+    return ""
 
 
 def _memory(sources: MachineSources) -> dict[str, str]:
@@ -148,13 +176,14 @@ def _memory(sources: MachineSources) -> dict[str, str]:
     The memory blocks add up to the installed memory; the kernel's total, used where there are no
     blocks, lacks what the firmware reserves.
     """
-    block = sources.text("sys/devices/system/memory/block_size_bytes")
+    block_size = sources.text("sys/devices/system/memory/block_size_bytes")
     blocks = sources.paths("sys/devices/system/memory/memory[0-9]*")
     total = re.search(r"^MemTotal:\s+(\d+) kB$", sources.text("proc/meminfo"), re.MULTILINE)
-    if blocks and re.fullmatch(r"[0-9a-f]{1,16}", block):
-        size = len(blocks) * int(block, 16)
-    else:
-        size = int(total[1]) << 10 if total else 0
+    size = 0
+    if blocks and re.fullmatch(r"[0-9a-f]{1,16}", block_size):
+        size = len(blocks) * int(block_size, 16)
+    elif total:
+        size = int(total[1]) << 10
     return {
         "host_memory_capacity": f"{size / (1 << 30):.0f} GiB" if size else "",
         "host_memory_configuration": _modules(sources),
@@ -163,16 +192,23 @@ def _memory(sources: MachineSources) -> dict[str, str]:
 
 def _storage(sources: MachineSources) -> dict[str, str]:
     """Return the fields of built-in disks, without virtual ones: loops, memory and arrays."""
-    kinds = Counter[str]()
+    kinds = set[str]()
     sizes = Counter[str]()
     for disk in sources.paths("sys/block/*"):
         size = (sources.number(f"{disk}/size") or 0) * _SECTOR
         kind = _kind(sources, disk)
         if size and kind and sources.text(f"{disk}/removable") != "1":
-            kinds[kind] += 1
-            tb = size / 1e12
-            sizes[f"{tb:.3g} TB" if tb >= 1 else f"{size / 1e9:.3g} GB"] += 1
+            kinds.add(kind)
+            sizes[_decimal(size)] += 1
     return {"host_storage_type": ", ".join(sorted(kinds)), "host_storage_capacity": _counted(sizes)}
+
+
+def _decimal(size: int) -> str:
+    """Return a number of bytes as the makers of disks count."""
+    terabytes = size / 1e12
+    if terabytes >= 1:
+        return f"{terabytes:.3g} TB"
+    return f"{size / 1e9:.3g} GB"
 
 
 def _counted(names: Counter[str]) -> str:
@@ -185,34 +221,40 @@ def _times(number: int) -> str:
     return f"{number} x " if number > 1 else ""
 
 
-def _model(block: dict[str, str]) -> str:
-    arm = _ARM.get(block.get("CPU part", ""))
-    name = block.get("model name") or (f"Neoverse-{arm}" if arm else "")
+def _model(processor: dict[str, str]) -> str:
+    name = processor.get("model name", "")
+    arm = _ARM.get(processor.get("CPU part", ""))
+    if not name and arm:
+        name = f"Neoverse-{arm}"
     plain = re.sub(r"\((R|TM|r|tm)\)|\bCPU\b|@.*|\b\d+-Core Processor\b|\bProcessor\b", " ", name)
     return " ".join(plain.split())
 
 
 def _cores(sources: MachineSources, logical: Iterable[dict[str, str]]) -> set[tuple[str, str]]:
     """Return the cores, as pairs of socket and core number."""
-    pairs = [(block.get("physical id", ""), block.get("core id", "")) for block in logical]
-    if not all(core for _, core in pairs):
-        folders = [f"{cpu}/topology" for cpu in sources.paths(f"{_CPU}/cpu[0-9]*")]
-        packages = (sources.text(f"{folder}/physical_package_id") for folder in folders)
-        cores = (sources.text(f"{folder}/core_id") for folder in folders)
-        pairs = list(zip(packages, cores, strict=True))
-    return {(socket, core) for socket, core in pairs if core}
+    cores = [(cpu.get("physical id", ""), cpu.get("core id", "")) for cpu in logical]
+    if not all(number for _, number in cores):
+        cores = []
+        for cpu in sources.paths(f"{_CPU}/cpu[0-9]*"):
+            socket = sources.text(f"{cpu}/topology/physical_package_id")
+            cores.append((socket, sources.text(f"{cpu}/topology/core_id")))
+    return {(socket, number) for socket, number in cores if number}
 
 
 def _frequency(sources: MachineSources) -> str:
     """Return frequencies worded like published descriptions; the kernel counts in kHz."""
-    files = {"base": "base_frequency", "boost": "cpuinfo_max_freq"}
-    khz = {kind: sources.number(f"{_CPU}/cpu0/cpufreq/{name}") for kind, name in files.items()}
-    frequencies = [f"{value / 1e6:.2f} GHz {kind}" for kind, value in khz.items() if value]
+    frequencies = []
+    base = sources.number(f"{_CPU}/cpu0/cpufreq/base_frequency")
     in_name = re.search(
         r"^model name.*@ *([\d.]+) ?GHz", sources.text("proc/cpuinfo"), re.MULTILINE
     )
-    if in_name and not khz["base"]:
-        frequencies.insert(0, f"{float(in_name[1].rstrip('.')):.2f} GHz base")
+    if base:
+        frequencies.append(f"{base / 1e6:.2f} GHz base")
+    elif in_name:
+        frequencies.append(f"{float(in_name[1].rstrip('.')):.2f} GHz base")
+    boost = sources.number(f"{_CPU}/cpu0/cpufreq/cpuinfo_max_freq")
+    if boost:
+        frequencies.append(f"{boost / 1e6:.2f} GHz boost")
     return ", ".join(frequencies)
 
 
@@ -221,16 +263,19 @@ def _caches(sources: MachineSources) -> str:
     package = sources.text(f"{_CPU}/cpu0/topology/physical_package_id")
     sharers: dict[tuple[str, str], set[str]] = {}
     for cpu in sources.paths(f"{_CPU}/cpu[0-9]*"):
-        if sources.text(f"{cpu}/topology/physical_package_id") == package:
-            for index in sources.paths(f"{cpu}/cache/index[0-9]*"):
-                level, kind, size, shared = (
-                    sources.text(f"{index}/{name}")
-                    for name in ("level", "type", "size", "shared_cpu_list")
-                )
-                name = f"L{level}{_KINDS.get(kind, '')}"
-                sharers.setdefault((name, _binary(size)), set()).add(shared)
-    caches = sorted((name, size, len(shared)) for (name, size), shared in sharers.items() if size)
-    return ", ".join(f"{_times(number)}{size} {name}" for name, size, number in caches)
+        if sources.text(f"{cpu}/topology/physical_package_id") != package:
+            continue
+        for cache in sources.paths(f"{cpu}/cache/index[0-9]*"):
+            kind = _KINDS.get(sources.text(f"{cache}/type"), "")
+            name = f"L{sources.text(f'{cache}/level')}{kind}"
+            size = _binary(sources.text(f"{cache}/size"))
+            if size:
+                shared = sources.text(f"{cache}/shared_cpu_list")
+                sharers.setdefault((name, size), set()).add(shared)
+    parts = []
+    for (name, size), lists in sorted(sharers.items()):
+        parts.append(f"{_times(len(lists))}{size} {name}")
+    return ", ".join(parts)
 
 
 def _modules(sources: MachineSources) -> str:
@@ -251,7 +296,7 @@ def _kind(sources: MachineSources, disk: str) -> str:
         return "NVMe SSD"
     virtual = re.search(r"^flags.*\bhypervisor\b", sources.text("proc/cpuinfo"), re.MULTILINE)
     if re.fullmatch(r"sd[a-z]+", name) and not virtual:
-        return {"0": "SSD", "1": "HDD"}.get(sources.text(f"{disk}/queue/rotational"), "")
+        return _DISKS.get(sources.text(f"{disk}/queue/rotational"), "")
     return ""
 
 
@@ -259,7 +304,11 @@ def _binary(size: str) -> str:
     """Return a size that the kernel writes like ``32768K`` with its unit."""
     match = re.fullmatch(r"(\d{1,12})K", size)
     kib = int(match[1]) if match else 0
-    return "" if not kib else f"{kib / 1024:g} MiB" if kib >= 1024 else f"{kib} KiB"  # noqa: PLR2004
+    if not kib:
+        return ""
+    if kib < 1024:  # noqa: PLR2004
+        return f"{kib} KiB"
+    return f"{kib / 1024:g} MiB"
 
 
 # ---- network adapters ---------------------------------------------------------------------
@@ -272,9 +321,11 @@ def _network(sources: MachineSources) -> str:
     ports = Counter[str]()
     for port in sources.paths("sys/class/infiniband/*/ports/*"):
         is_up = sources.text(f"{port}/state").endswith("ACTIVE")
+        is_infiniband = sources.text(f"{port}/link_layer") == "InfiniBand"
         rate = re.match(r"([\d.]+ Gb/s)ec(?: \(\w+ (\w+)\))?", sources.text(f"{port}/rate"))
-        if rate and sources.text(f"{port}/link_layer") == "InfiniBand" and is_up:
-            ports[" ".join(filter(None, ("InfiniBand", rate[2], rate[1])))] += 1
+        if is_up and is_infiniband and rate:
+            kind_and_speed = filter(None, ("InfiniBand", rate[2], rate[1]))
+            ports[" ".join(kind_and_speed)] += 1
     for card in sources.paths("sys/class/net/*"):
         speed = sources.number(f"{card}/speed")
         kind = sources.text(f"{card}/type")
@@ -303,33 +354,48 @@ def _accelerators(sources: MachineSources) -> dict[str, str]:
     """
     cards = _cards(sources)
     if not cards:
-        files = sources.paths("proc/driver/nvidia/gpus/*/information")
-        lines = (re.search(r"^Model:\s+(\S.*)$", sources.text(f), re.MULTILINE) for f in files)
-        models = [_vendor(line[1].strip()) for line in lines if line]
-        return _counted_fields(len(models), _counted(Counter(models))) if models else {}
+        return _accelerators_of_driver(sources)
     first = cards[0]
-    # The tool reports GB/s per direction, of the first accelerator.
-    speeds = _LINK.findall(sources.nvidia_smi("nvlink", "--status", "-i", "0"))
-    links = _counted(Counter(f"{speed} GB/s" for speed in speeds))
     generation = first["generation"]
     width = first["width"]
     has_pcie = generation.isdigit() and width.isdigit()
-    uniform = len({card["name"] for card in cards}) == 1
-    model = first["name"] if uniform else _counted(Counter(card["name"] for card in cards))
+    models = Counter(card["name"] for card in cards)
     return {
-        **_counted_fields(len(cards), model),
+        **_counted_fields(len(cards), first["name"] if len(models) == 1 else _counted(models)),
         "accelerator_host_interconnect": f"PCIe Gen{generation} x{width}" if has_pcie else "",
         "accelerator_frequency": _with_unit(first["clock"], "MHz"),
         "accelerator_memory_capacity": _with_unit(first["memory"], "MiB"),
-        "accelerator_interconnect": f"NVLink: {links}" if links else "",
+        "accelerator_interconnect": _nvlink(sources),
     }
+
+
+def _accelerators_of_driver(sources: MachineSources) -> dict[str, str]:
+    """Return the fields that the files of the driver give."""
+    models = Counter[str]()
+    for file in sources.paths("proc/driver/nvidia/gpus/*/information"):
+        line = re.search(r"^Model:\s+(\S.*)$", sources.text(file), re.MULTILINE)
+        if line:
+            models[_vendor(line[1].strip())] += 1
+    return _counted_fields(models.total(), _counted(models)) if models else {}
+
+
+def _nvlink(sources: MachineSources) -> str:
+    """Return the links of the first accelerator; the tool reports GB/s per direction."""
+    speeds = _LINK.findall(sources.nvidia_smi("nvlink", "--status", "-i", "0"))
+    if not speeds:
+        return ""
+    return f"NVLink: {_counted(Counter(f'{speed} GB/s' for speed in speeds))}"
 
 
 def _cards(sources: MachineSources) -> list[dict[str, str]]:
     query = f"--query-gpu={','.join(_QUERY.values())}"
     output = sources.nvidia_smi(query, "--format=csv,noheader,nounits")
-    rows = ([cell.strip() for cell in line.split(",")] for line in output.splitlines())
-    return [dict(zip(_QUERY, row, strict=True)) for row in rows if len(row) == len(_QUERY)]
+    cards = []
+    for line in output.splitlines():
+        cells = [cell.strip() for cell in line.split(",")]
+        if len(cells) == len(_QUERY):
+            cards.append(dict(zip(_QUERY, cells, strict=True)))
+    return cards
 
 
 def _counted_fields(count: int, model: str) -> dict[str, str]:
@@ -382,18 +448,28 @@ _LIBRARIES = {
 
 def frameworks(sources: MachineSources) -> list[str]:
     """Return each installed framework with its version."""
-    versions = ((name, sources.version_of(package)) for package, name in _FRAMEWORKS.items())
-    return [f"{name} {version}" for name, version in versions if version]
+    installed = []
+    for package, name in _FRAMEWORKS.items():
+        number = sources.version_of(package)
+        if number:
+            installed.append(f"{name} {number}")
+    return installed
 
 
 def _libraries(sources: MachineSources) -> dict[str, str]:
     """Return the versions of libraries and of the driver, by name."""
-    versions = {
-        name: next(filter(None, map(sources.version_of, packages)), "")
-        for name, packages in _LIBRARIES.items()
-    }
+    versions = {}
+    for name, packages in _LIBRARIES.items():
+        numbers = map(sources.version_of, packages)
+        versions[name] = next(filter(None, numbers), "")
+    versions["NVIDIA driver"] = _driver(sources)
+    return {name: number for name, number in versions.items() if number}
+
+
+def _driver(sources: MachineSources) -> str:
     module = sources.text("proc/driver/nvidia/version")
-    driver = re.search(r"Kernel Module.*?(\d+\.[\d.]*\d)", module)
-    of_cards = (card["driver"] for card in _cards(sources))
-    versions["NVIDIA driver"] = driver[1] if driver else next(of_cards, "")
-    return {name: version for name, version in versions.items() if version}
+    of_module = re.search(r"Kernel Module.*?(\d+\.[\d.]*\d)", module)
+    if of_module:
+        return of_module[1]
+    cards = _cards(sources)
+    return cards[0]["driver"] if cards else ""
