@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -41,25 +42,37 @@ def write_set(folder: Path, order: Mapping[str, Any]) -> tuple[list[Path], Path 
             file cannot be written.
     """
     plan, system = _plan(order)
-    logs = simulation.simulate_set(plan, order["seed"], order["runs"], order["failures"])
     layout = LAYOUTS[order["layout"]]
-    files = {
-        folder / layout.format(plan=plan, number=number): log for number, log in enumerate(logs)
-    }
-    # Systems are beside the folder of all logs, which ``folder`` may be a part of.
-    logs_in = (path for path in (folder, *folder.parents) if path.name in ("logs", "results"))
-    described = next(logs_in, folder).parent / "systems" / f"{plan.system}.json"
-    if described.exists():
-        _write(files)
-        return list(files), None, list(_differences(described, plan))
+    logs = {}
+    simulated = simulation.simulate_set(plan, order["seed"], order["runs"], order["failures"])
+    for number, log in enumerate(simulated):
+        logs[folder / layout.format(plan=plan, number=number)] = log
+    description = _description_beside(folder, plan.system)
+    if description.exists():
+        _write(logs)
+        return list(logs), None, list(_differences(description, plan))
     values = {
         "submitter": plan.organization,
         "division": plan.division,
         "number_of_nodes": str(plan.nodes),
         "accelerators_per_node": str(plan.accelerators_per_node),
     }
-    _write({**files, described: simulation.description(values, system).encode()})
-    return list(files), described, []
+    text = simulation.description(values, system)
+    _write({**logs, description: text.encode()})
+    return list(logs), description, []
+
+
+def _description_beside(folder: Path, system: str) -> Path:
+    """Return the file of a description, beside the folder of all logs.
+
+    That may be ``folder`` or one that it is in.
+    """
+    all_logs = folder
+    for parent in (folder, *folder.parents):
+        if parent.name in ("logs", "results"):
+            all_logs = parent
+            break
+    return all_logs.parent / "systems" / f"{system}.json"
 
 
 def _plan(order: Mapping[str, Any]) -> tuple[simulation.RunPlan, Mapping[str, Any]]:
@@ -67,22 +80,30 @@ def _plan(order: Mapping[str, Any]) -> tuple[simulation.RunPlan, Mapping[str, An
     name = order["system"]
     if not name or PurePath(name).name != name or name.startswith("."):
         raise UserError(f"--system {name!r} is not a valid file name")
-    same = ("usage", "benchmark", "division", "system", "minutes", "optimizer")
+    usage = order["usage"]
+    benchmark = order["benchmark"]
+    round_ = order["round"] or simulation.newest_round(usage, benchmark)
     plan = simulation.RunPlan(
-        round=order["round"] or simulation.newest_round(order["usage"], order["benchmark"]),
+        round_,
+        benchmark,
+        order["division"],
+        system=name,
         organization=order["submitter"],
+        minutes=order["minutes"],
+        optimizer=order["optimizer"],
+        usage=usage,
         statistics=order["records"],
-        **{name: order[name] for name in same},
     )
-    file = data_folder("systems") / f"{plan.system}.json"
+    file = data_folder("systems") / f"{name}.json"
     packaged = _read(file, plan) if file.is_file() else None
     if packaged and packaged.contents and packaged.accelerators and packaged.nodes:
-        size = packaged.accelerators // packaged.nodes
-        accelerators = order["accelerators"] or packaged.accelerators
-        return replace(plan, accelerators=accelerators, node_size=size), packaged.contents
-    accelerators = order["accelerators"] or plan.accelerators
-    simulated = {**simulation.SYSTEM, "system_name": f"Simulated system {plan.system}"}
-    return replace(plan, accelerators=accelerators), simulated
+        system = packaged.contents
+        accelerators = packaged.accelerators
+        plan = replace(plan, node_size=packaged.accelerators // packaged.nodes)
+    else:
+        system = {**simulation.SYSTEM, "system_name": f"Simulated system {name}"}
+        accelerators = plan.accelerators
+    return replace(plan, accelerators=order["accelerators"] or accelerators), system
 
 
 def _differences(path: Path, plan: simulation.RunPlan) -> Iterator[str]:
@@ -92,13 +113,14 @@ def _differences(path: Path, plan: simulation.RunPlan) -> Iterator[str]:
     except OSError as error:
         yield f"{path}: cannot be read: {error.strerror}"
         return
-    for name, value, logged in (
-        ("submitter", system.submitter, plan.organization),
-        ("division", system.division, plan.division),
-        ("number of accelerators", system.accelerators, plan.accelerators),
-    ):
-        if value not in (None, logged):
-            yield f"{path}: the {name} is {shown(value)}, but {shown(logged)} in the new logs"
+    described_and_logged = {
+        "submitter": (system.submitter, plan.organization),
+        "division": (system.division, plan.division),
+        "number of accelerators": (system.accelerators, plan.accelerators),
+    }
+    for name, (described, logged) in described_and_logged.items():
+        if described not in (None, logged):
+            yield f"{path}: the {name} is {shown(described)}, but {shown(logged)} in the new logs"
 
 
 def _read(path: Path, plan: simulation.RunPlan) -> SystemFile:
@@ -110,7 +132,8 @@ def _write(files: Mapping[Path, bytes]) -> None:
     for path in files:
         if path.exists():
             raise UserError(f"{path}: exists already and is not overwritten")
-    folders = {folder for path in files for folder in path.parents if not folder.exists()}
+    folders = set(chain.from_iterable(path.parents for path in files))
+    new_folders = [folder for folder in folders if not folder.exists()]
     try:
         for path in files:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -118,7 +141,7 @@ def _write(files: Mapping[Path, bytes]) -> None:
     except OSError as error:
         raise UserError(f"{error.filename}: cannot be written: {error.strerror}") from error
     finally:
-        for folder in sorted(folders, reverse=True):
+        for folder in sorted(new_folders, reverse=True):
             with suppress(OSError):  # not empty: the files are there
                 folder.rmdir()
 
@@ -140,23 +163,24 @@ def write_whole_round(folder: Path, order: Mapping[str, Any], *, force: bool) ->
     Raises:
         UserError: as ``write_round``.
     """
-    usage = order["usage"]
-    submitters = order["submitters"]
-    plan = simulation.RoundPlan(usage, order["round"] or rounds(usage)[-1])
-    systems = order["systems"] or max(plan.systems, submitters or 0)
-    same = ("sets", "seed", "benchmarks", "failures")
-    plan = replace(
-        plan,
-        **{name: order[name] for name in same},
-        **{name: name in order["extras"] for name in EXTRAS},
-        submitters=submitters or min(plan.submitters, systems),
-        systems=systems,
-        divisions=(order["division"],) if order["division"] else plan.divisions,
-        statistics=order["records"],
-    )
+    plan = _round_plan(order)
     jobs = order["jobs"] or os.cpu_count() or 1
     sets, logs, size = simulation.write_round(plan, folder, jobs=jobs, force=force)
-    return (
-        f"{folder}: {plan.usage} {plan.round}, {counted(plan.systems, 'system')},"
-        f" {counted(sets, 'result set')}, {logs:,} logs, {size / 1e6:,.1f} MB"
-    )
+    round_ = f"{folder}: {plan.usage} {plan.round}"
+    contents = f"{counted(plan.systems, 'system')}, {counted(sets, 'result set')}"
+    return f"{round_}, {contents}, {logs:,} logs, {size / 1e6:,.1f} MB"
+
+
+def _round_plan(order: Mapping[str, Any]) -> simulation.RoundPlan:
+    usage = order["usage"]
+    round_ = order["round"] or rounds(usage)[-1]
+    plan = simulation.RoundPlan(usage, round_)
+    systems = order["systems"] or max(plan.systems, order["submitters"] or 0)
+    submitters = order["submitters"] or min(plan.submitters, systems)
+    values = {name: order[name] for name in ("sets", "seed", "benchmarks", "failures")}
+    values["statistics"] = order["records"]
+    for extra in EXTRAS:
+        values[extra] = extra in order["extras"]
+    if order["division"]:
+        values["divisions"] = (order["division"],)
+    return replace(plan, systems=systems, submitters=submitters, **values)
