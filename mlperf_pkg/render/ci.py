@@ -79,7 +79,9 @@ def _line(finding: Finding, paths: Checkout) -> str:
 
 def _place(finding: Finding, paths: Checkout) -> str:
     path = visible(paths.path_of(finding))
-    return f"{path}:{finding.line}" if finding.line else path
+    if finding.line:
+        return f"{path}:{finding.line}"
+    return path
 
 
 # ---- GitHub -----------------------------------------------------------------------------
@@ -141,7 +143,9 @@ def _properties(finding: Finding, view: View) -> dict[str, str]:
 
 
 def _command(kind: str, properties: dict[str, str], message: str) -> str:
-    pairs = [f"{name}={value.translate(_OF_PROPERTIES)}" for name, value in properties.items()]
+    pairs = []
+    for name, value in properties.items():
+        pairs.append(f"{name}={value.translate(_OF_PROPERTIES)}")
     return f"::{kind} {','.join(pairs)}::{message.translate(_OF_DATA)}"
 
 
@@ -209,7 +213,8 @@ def junit(report: Report, view: View) -> str:
     """
     root = ET.Element("testsuites", name="mlperf-pkg check")
     suites = [suite for suite in _suites(report, view) if suite.cases]
-    _count(root, list(chain.from_iterable(suite.cases for suite in suites)))
+    all_cases = chain.from_iterable(suite.cases for suite in suites)
+    _count(root, list(all_cases))
     about = {f"verdict.{basis}": verdict_on(report, basis).value for basis in BASES}
     about["round"] = words.round_in_words(report)
     about.update(report.tool)
@@ -237,8 +242,10 @@ def _suites(report: Report, view: View) -> Iterator[_Suite]:
 
     runs_by_set = by_key((run.set, run) for run in report.runs)
     for row in report.result_sets:
-        of_set = _Case(row.id, row.verdict, findings_by_blamed.pop((row.id, ""), ()))
-        yield _Suite(row.id, [of_set, *map(case, runs_by_set.pop(row.id, ()))])
+        findings_of_set = findings_by_blamed.pop((row.id, ""), ())
+        cases = [_Case(row.id, row.verdict, findings_of_set)]
+        cases += map(case, runs_by_set.pop(row.id, ()))
+        yield _Suite(row.id, cases)
     loose_runs = chain.from_iterable(runs_by_set.values())
     yield _Suite("logs outside result sets", list(map(case, loose_runs)))
     yield _Suite("systems", list(map(case, report.systems)))
@@ -372,15 +379,20 @@ def _rule(code: str) -> dict[str, Any]:
     from mlperf_pkg.rulebook import explain  # noqa: PLC0415 - slow to import
     from mlperf_pkg.rulebook.load import codes  # noqa: PLC0415 - reads every explanation
 
-    if code in codes():
-        title = codes()[code].title
-        text = codes()[code].explanation
+    explained = codes().get(code)
+    if explained:
+        title = explained.title
+        text = explained.explanation
     elif code in explain.rulebook_codes():  # in the newest round that has it, and in all rounds
-        spans = [span for history in explain.histories(code) for span in history.spans]
-        keys = ", ".join(dict.fromkeys(span.rule.key for span in spans))
-        texts = dict.fromkeys(f"{explain.with_basis(span.rule)} ({span.words})" for span in spans)
-        title = f"{keys}: {explain.requirement(spans[-1].rule)}"
-        text = f"{keys}: {'; '.join(texts)}"
+        keys: dict[str, None] = {}
+        texts: dict[str, None] = {}
+        for history in explain.histories(code):
+            for span in history.spans:
+                rule = span.rule
+                keys[rule.key] = None
+                texts[f"{explain.with_basis(rule)} ({span.words})"] = None
+        title = f"{', '.join(keys)}: {explain.requirement(rule)}"
+        text = f"{', '.join(keys)}: {'; '.join(texts)}"
     else:
         return {"id": visible(code)}
     return {
@@ -437,4 +449,5 @@ def _locations(finding: Finding, view: View) -> Iterator[dict[str, Any]]:
 def _message(text: str) -> dict[str, str]:
     """Return plain text; braces would be placeholders and [text](target) a link (SARIF, 3.11)."""
     plain = "\n".join(map(visible, text.rstrip("\n").split("\n")))
-    return {"text": plain.replace("{", "{{").replace("}", "}}").replace("](", r"\](")}
+    without_placeholders = plain.replace("{", "{{").replace("}", "}}")
+    return {"text": without_placeholders.replace("](", r"\](")}

@@ -9,7 +9,6 @@ from typing import Protocol
 from msgspec import Struct, field
 
 from mlperf_pkg.findings import MAX_LINES, Basis, Finding, Occurrence, Severity, Verdict, Verdicts
-from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow
 from mlperf_pkg.rulebook.rounds import has_ruleset
@@ -316,12 +315,16 @@ def counts_in_words(report: Report) -> str:
 
 def sets_in_words(report: Report) -> Iterator[str]:
     """Yield sentences on how systems of raw logs were found, and on what was not judged."""
-    pairs = ((row.system_by, row.system or "") for row in report.result_sets if row.system_by)
-    for evidence, names in by_key(dict.fromkeys(pairs)).items():
+    systems: dict[str, dict[str, None]] = {}
+    for row in report.result_sets:
+        if row.system_by:
+            systems.setdefault(row.system_by, {})[row.system or ""] = None
+    for evidence, names in systems.items():
         noun = "system" if len(names) == 1 else "systems"
-        yield f"{noun} found by {evidence}: {wording.shortened(names, _MOST_SYSTEMS)}"
-    hints = (finding.hint or "" for finding in report.findings if finding.code == NOT_DESCRIBED)
-    yield from dict.fromkeys(f"description not checked: {hint}" for hint in hints)
+        yield f"{noun} found by {evidence}: {wording.shortened(list(names), _MOST_SYSTEMS)}"
+    not_described = [finding for finding in report.findings if finding.code == NOT_DESCRIBED]
+    for hint in dict.fromkeys(finding.hint or "" for finding in not_described):
+        yield f"description not checked: {hint}"
     unjudged = [row for row in report.result_sets if not row.judged]
     if unjudged:
         number = len(report.result_sets)

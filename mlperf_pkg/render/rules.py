@@ -47,9 +47,11 @@ def hanging(table: Table) -> Iterator[str]:
     lines = [[column.heading for _, column in table.titled]]
     for row in table.rows:
         lines.append([text for text, _ in table.spans(row)])
-    *widths, _ = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for *cells, last in lines:
-        start = "".join(f"{cell:<{width}}  " for cell, width in zip(cells, widths, strict=True))
+        start = ""
+        for cell, width in zip(cells, widths, strict=False):  # the last one is wrapped
+            start += f"{cell:<{width}}  "
         yield wrapped(start, last)
 
 
@@ -120,23 +122,25 @@ def _title(round_: Round) -> str:
 
 def of_benchmark(round_: Round, benchmark: Benchmark, layers: Sequence[Layer]) -> Document:
     """Return a benchmark of a round with its rules, one per line."""
-    layers_with_rules = [
-        (layer.name, list(chain.from_iterable(layer.rules.values()))) for layer in layers
-    ]
-    rules = chain.from_iterable(rules_of_layer for _, rules_of_layer in layers_with_rules)
-    width = max(len(rule.code) for rule in rules)
+    rules_by_layer: list[tuple[str, list[Rule]]] = []
+    width = 0
+    for layer in layers:
+        rules = list(chain.from_iterable(layer.rules.values()))
+        rules_by_layer.append((layer.name, rules))
+        for rule in rules:
+            width = max(width, len(rule.code))
     lines = [_title(round_), wrapped(f"{benchmark.name}: ", explain.runs(benchmark.runs))]
     lines.append(wrapped("target: ", explain.target(benchmark)))
-    for where, rules_of_layer in layers_with_rules:
+    for where, rules in rules_by_layer:
         lines += ["", _heading(where)]
-        for rule in rules_of_layer:
+        for rule in rules:
             text = f"{rule.key}: {explain.with_basis(rule)}"
             lines.append(wrapped(f"  {rule.code:<{width}}  ", text))
 
     def fields() -> Mapping[str, Any]:
         described: list[dict[str, Any]] = []
-        for where, rules_of_layer in layers_with_rules:
-            described += [{"where": where, **rule_fields(rule)} for rule in rules_of_layer]
+        for where, rules in rules_by_layer:
+            described += [{"where": where, **rule_fields(rule)} for rule in rules]
         [about] = records(table_of(_BENCHMARKS, [benchmark]))
         return {
             "usage": round_.usage,
@@ -254,9 +258,12 @@ def _points(points: Sequence[PointChange]) -> Iterator[str]:
 
 
 def _point(point: PointChange) -> str:
-    sides = [runs for runs in (point.old, point.new) if runs]
-    values = " -> ".join(f"{_number(runs.mean)} ({runs.runs} runs)" for runs in sides)
-    return wrapped(f"    {_sign(point)} ", f"batch size {_number(point.batch_size)}: {values}", 8)
+    values = []
+    for runs in (point.old, point.new):
+        if runs:
+            values.append(f"{_number(runs.mean)} ({runs.runs} runs)")
+    text = f"batch size {_number(point.batch_size)}: {' -> '.join(values)}"
+    return wrapped(f"    {_sign(point)} ", text, 8)
 
 
 def _sign(point: PointChange) -> str:

@@ -236,9 +236,9 @@ def _style(finding: Finding) -> str:
 def _statistics(report: Report, submitters: Submitters) -> Table:
     """Return the number of findings by code and, if there is a submission, submitter."""
     columns = [
-        Column("Codes", of=lambda group: words.label(group.first)),
-        Column("Findings", 8, numbers=True, of=lambda group: len(group.findings)),
-        Column("Places", 9, numbers=True, of=lambda group: sum(f.count for f in group.findings)),
+        Column("Codes", of=lambda kind: words.label(kind.first)),
+        Column("Findings", 8, numbers=True, of=lambda kind: len(kind.findings)),
+        Column("Places", 9, numbers=True, of=attrgetter("places")),
     ]
     if submitters.number:
         columns.append(Column("Submitters", 40, of=submitters.of_group))
@@ -293,6 +293,11 @@ class CodeGroup(Struct, frozen=True):
         if not others:
             return merged.text
         return f"{merged.text} (and {wording.counted(len(others), 'similar message')})"
+
+    @property
+    def places(self) -> int:
+        """In how many places they are."""
+        return sum(finding.count for finding in self.findings)
 
     @property
     def subjects(self) -> tuple[str, ...]:
@@ -352,16 +357,18 @@ class Submitters:
         """Return the submitter of what a finding is about; None outside submissions."""
         if finding.set in self._by_set:
             return self._by_set[finding.set]
-        folder = finding.path
-        while folder and folder not in self.roots:
-            folder = folder.rpartition("/")[0]
-        return self.roots.get(folder)
+        place = finding.path
+        while place and place not in self.roots:
+            place, _, _ = place.rpartition("/")
+        return self.roots.get(place)
 
     def rows(self) -> Iterator[SubmitterRow]:
         """Yield a row for each submitter, by name, and one for what is outside of them."""
         findings = by_key((self.of(finding), finding) for finding in self._report.findings)
-        rows = (row for row in self._report.result_sets if row.id in self._by_set)
-        sets = by_key((self._by_set[row.id], row) for row in rows)
+        sets: dict[str, list[ResultSetRow]] = {}
+        for row in self._report.result_sets:
+            if row.id in self._by_set:
+                sets.setdefault(self._by_set[row.id], []).append(row)
         for submitter in sorted(sets, key=str.lower):
             yield self._row(submitter, sets[submitter], findings.pop(submitter, []))
         rest = list(chain.from_iterable(findings.values()))
@@ -409,8 +416,9 @@ class Submitters:
         """Return whose the findings of a code are: ``, both ACME``, ``: ACME 3, Dell 1``."""
         numbers = self._numbers(group)
         if len(numbers) == 1:
+            [submitter] = numbers
             every = "both" if len(group.subjects) == 2 else "all"  # noqa: PLR2004
-            return f", {every} {next(iter(numbers))}"
+            return f", {every} {submitter}"
         if numbers.total() == len(numbers):
             return f": {wording.shortened(list(numbers), _MOST_NAMED)}"
         return f": {self.of_group(group)}"

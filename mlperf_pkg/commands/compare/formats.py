@@ -23,7 +23,6 @@ from mlperf_pkg.render.table import (
     Column,
     RowGroup,
     Table,
-    by_key,
     records,
     table_of,
 )
@@ -127,8 +126,11 @@ _HIDDEN = ("result", "argument", "hardware", "framework", "hyperparameters")
 
 
 def _columns_of_data(record: type[Struct], path: str) -> list[Column]:
-    names = [field.name for field in fields(record) if field.name not in _HIDDEN]
-    return [Column(key=name, of=attrgetter(f"{path}{name}")) for name in names]
+    columns = []
+    for field in fields(record):
+        if field.name not in _HIDDEN:
+            columns.append(Column(key=field.name, of=attrgetter(f"{path}{field.name}")))
+    return columns
 
 
 _DATA = (*_columns_of_data(Result, "result."), *_columns_of_data(ComparisonRow, ""))
@@ -250,9 +252,14 @@ def _in_groups(rows: Sequence[ComparisonRow]) -> list[list[ComparisonRow]]:
 
 def _near(rows: Sequence[ComparisonRow]) -> Sequence[ComparisonRow]:
     own = [row for row in rows if not row.result.published]
-    numbers = {row.result.accelerators for row in own}
-    near = [row for row in rows if row.baseline or row.result.accelerators in numbers]
-    return near if own and len(near) > len(own) else rows
+    if not own:
+        return rows
+    sizes = {row.result.accelerators for row in own}
+    near = []
+    for row in rows:
+        if row.baseline or row.result.accelerators in sizes:
+            near.append(row)
+    return near if len(near) > len(own) else rows
 
 
 def _named(title: str, name: _Naming) -> Column:
@@ -374,9 +381,12 @@ def _ending(rows: Sequence[ComparisonRow]) -> Iterator[str]:
     There is no price if no column depends on it.
     """
     if any(row.performance_per_dollar for row in rows if not row.baseline):
-        prices = ((_price(row), row.result.system) for row in rows if row.price_usd)
-        for price, systems in by_key(prices).items():
-            yield f"{', '.join(dict.fromkeys(systems))}: {price}"
+        systems_by_price: dict[str, dict[str, None]] = {}
+        for row in rows:
+            if row.price_usd:
+                systems_by_price.setdefault(_price(row), {})[row.result.system] = None
+        for price, systems in systems_by_price.items():
+            yield f"{', '.join(systems)}: {price}"
     yield _LEGEND
     if any(row.result.published for row in rows):
         yield _PUBLISHED

@@ -19,7 +19,6 @@ from mlperf_pkg.infra.paths import read_file
 from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.published.model import PublishedSet, comparable, known_division
 from mlperf_pkg.published.results import PublishedResults, published_results
-from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results.report import ResultSetRow
 from mlperf_pkg.rulebook.documents import model_of, rounds
 from mlperf_pkg.rulebook.load import benchmarks_of, load_benchmark
@@ -49,8 +48,11 @@ def read_rounds(
     argument = max((result.argument + 1 for result in own), default=0)
     results = [_result(row, settings[index], argument) for index, row in sets.items()]
     accepted = _accepted(result_filter, results)
-    own_identities = {_identity(result) for result in own}
-    others = [result for result in accepted if _identity(result) not in own_identities]
+    own_identities = set(map(_identity, own))
+    others = []
+    for result in accepted:
+        if _identity(result) not in own_identities:
+            others.append(result)
     return sorted(others, key=lambda result: result.minutes or 0)
 
 
@@ -66,9 +68,10 @@ def _sets_to_compare(
     Raises:
         UserError: there is none, or no such round or benchmark.
     """
-    scored = {
-        index: row for index, row in enumerate(published.sets) if row.score_minutes is not None
-    }
+    scored = {}
+    for index, row in enumerate(published.sets):
+        if row.score_minutes is not None:
+            scored[index] = row
     sets = _of_rounds(published, scored, names, usage)
     _refuse_unknown(benchmarks, sets.values(), scored.values())
     groups = {result.group for result in own}
@@ -89,18 +92,19 @@ def _of_rounds(
     Raises:
         UserError: there is no such round.
     """
-    existing = [
-        round_.name for round_ in published.provenance.rounds if usage in (None, round_.usage)
-    ]
+    existing = []
+    for round_ in published.provenance.rounds:
+        if usage in (None, round_.usage):
+            existing.append(round_.name)
     for name in names:
         if name not in (ALL, *existing):
             raise UserError(f"--published {name}: {_unknown_round(name, existing)}")
-    chosen = existing if ALL in names else names
-    return {
-        index: row
-        for index, row in sets.items()
-        if row.round in chosen and usage in (None, row.usage)
-    }
+    chosen = {}
+    for index, row in sets.items():
+        is_named = ALL in names or row.round in names
+        if is_named and usage in (None, row.usage):
+            chosen[index] = row
+    return chosen
 
 
 def _unknown_round(name: str, existing: Sequence[str]) -> str:
@@ -218,8 +222,10 @@ def with_standings(scores: Scores, checked: Checked) -> Scores:
     """
     published = published_results()
     published_rounds = {(round_.usage, round_.name) for round_ in published.provenance.rounds}
-    rated = (row for row in published.sets if row.score_minutes is not None)
-    peers = by_key((_peer_key(row, row.accelerators), row) for row in rated)
+    peers: dict[Hashable, list[PublishedSet]] = {}
+    for row in published.sets:
+        if row.score_minutes is not None:
+            peers.setdefault(_peer_key(row, row.accelerators), []).append(row)
     contexts = {context.id: context for context in checked.contexts}
     ranked = []
     for scored in scores.sets:
@@ -262,9 +268,11 @@ def _description_of(log: object, context: SetContext) -> SystemFile | None:
 
 def _latest(context: SetContext, benchmark: str, rows: Sequence[PublishedSet]) -> str:
     """Return the latest comparable round with published rows; empty if there is none."""
-    existing = {other.round for other in rows}
-    earlier = comparable_rounds(context.round.usage, context.round.name, benchmark)
-    return next((older for older, _ in earlier if older in existing), "")
+    published_rounds = {row.round for row in rows}
+    for earlier, _ in comparable_rounds(context.round.usage, context.round.name, benchmark):
+        if earlier in published_rounds:
+            return earlier
+    return ""
 
 
 def _standing(
@@ -300,8 +308,11 @@ def _minutes(row: ResultSetRow | PublishedSet) -> float:
 
 
 def _rank(minutes: float, others: Sequence[PublishedSet]) -> Rank:
-    faster = [row for row in others if _minutes(row) < minutes]
-    return Rank(len(faster) + 1, len(others) + 1)
+    rank = 1
+    for row in others:
+        if _minutes(row) < minutes:
+            rank += 1
+    return Rank(rank, of=len(others) + 1)
 
 
 def comparable_rounds(usage: str, round_: str, benchmark: str) -> Iterator[tuple[str, str]]:

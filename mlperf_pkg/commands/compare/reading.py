@@ -87,7 +87,9 @@ def read_results(
     for index, (argument, prefix) in enumerate(zip(arguments, prefixes, strict=True)):
         path = Path(argument)
         if path.suffix.lower() == _SUFFIX and path.is_file():
-            new = {(path.resolve(), s.path, 1): s for s in read_published(path, index)}
+            new = {}
+            for score in read_published(path, index):
+                new[path.resolve(), score.path, 1] = score
         else:
             part = find_part(
                 argument, prefix, lambda files: wanted.accepts_benchmark(files.benchmark)
@@ -113,7 +115,9 @@ def _results_of(checked: Checked, argument: int, wanted: Filter) -> dict[_Key, R
         folder = places[first.path].path.resolve().parent
         numbers[folder, context.identity] += 1
         key = (folder, context.identity, numbers[folder, context.identity])
-        trainings = [read_training(places[path].source, runs[path]) for path in _timed_runs(scored)]
+        trainings = []
+        for path in _timed_runs(scored):
+            trainings.append(read_training(places[path].source, runs[path]))
         results[key] = _result(scored.row, first, context, trainings, argument)
     return results
 
@@ -130,7 +134,9 @@ def _result(
 ) -> Result:
     rules = load_benchmark(first.usage, row.round, row.benchmark)
     system = context.system
-    description = (system.contents if system else None) or {}
+    description: Mapping[str, Any] = {}
+    if system and system.contents:
+        description = system.contents
     return Result(
         argument=argument,
         round=row.round,
