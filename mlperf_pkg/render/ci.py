@@ -364,10 +364,13 @@ def sarif(report: Report, view: View) -> str:
         "exitCode": int(report.has_errors),
         "exitCodeDescription": words.counts_in_words(report),
     }
+    properties = {}
+    for name in _PROPERTIES:
+        properties[name] = as_json(getattr(report, name))
     run = {
         "tool": {"driver": driver},
         "invocations": [invocation],
-        "properties": {name: as_json(getattr(report, name)) for name in _PROPERTIES},
+        "properties": properties,
         "results": results,
     }
     return json.dumps({"$schema": _SCHEMA, "version": _VERSION, "runs": [run]}, indent=2) + "\n"
@@ -417,14 +420,19 @@ def _result(finding: Finding, rule: int, fingerprint: str, view: View) -> dict[s
     result["partialFingerprints"] = {FINGERPRINT_NAME: fingerprint}
     if finding.waiver:
         result["suppressions"] = [_suppression(finding.waiver)]
-    result["properties"] = {
+    result["properties"] = _properties_of_result(finding)
+    return result
+
+
+def _properties_of_result(finding: Finding) -> dict[str, Any]:
+    properties: dict[str, Any] = {
         "basis": finding.basis.value,
         "fails": {basis.value: finding.fails(basis) for basis in BASES},
-        **as_json({name: getattr(finding, name) for name in _FIELDS}),
-        "count": finding.count,
-        "places": len(finding.occurrences),
     }
-    return result
+    properties.update(as_json({name: getattr(finding, name) for name in _FIELDS}))
+    properties["count"] = finding.count
+    properties["places"] = len(finding.occurrences)
+    return properties
 
 
 def _suppression(waiver: Waiver) -> dict[str, str]:

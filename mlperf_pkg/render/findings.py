@@ -289,16 +289,20 @@ def _reason(report: Report, basis: Basis) -> str:
 
 def _amounts(report: Report, basis: Basis) -> Iterator[str]:
     """Yield the numbers of errors and warnings of a basis, and the result sets that have them."""
-    of_basis = [f for f in report.findings if not f.waiver and f.basis in (Basis.BOTH, basis)]
+    by_severity: dict[Severity, list[Finding]] = {}
+    for finding in report.findings:
+        if not finding.waiver and finding.basis in (Basis.BOTH, basis):
+            by_severity.setdefault(finding.severity, []).append(finding)
     set_ids = {row.id for row in report.results}
     total = wording.counted(len(report.results), "result set")
     for severity in (Severity.ERROR, Severity.WARNING):
-        findings = [finding for finding in of_basis if finding.severity is severity]
-        if not findings:
-            continue
-        number = wording.counted(len(findings), severity.value)
+        findings = by_severity.get(severity, [])
         sets_with = set_ids.intersection(finding.set for finding in findings)
-        yield f"{number} in {len(sets_with)} of {total}" if sets_with else number
+        number = wording.counted(len(findings), severity.value)
+        if sets_with:
+            yield f"{number} in {len(sets_with)} of {total}"
+        elif findings:
+            yield number
 
 
 def counts_in_words(report: Report) -> str:
@@ -322,8 +326,11 @@ def sets_in_words(report: Report) -> Iterator[str]:
     for evidence, names in systems.items():
         noun = "system" if len(names) == 1 else "systems"
         yield f"{noun} found by {evidence}: {wording.shortened(list(names), _MOST_SYSTEMS)}"
-    not_described = [finding for finding in report.findings if finding.code == NOT_DESCRIBED]
-    for hint in dict.fromkeys(finding.hint or "" for finding in not_described):
+    hints: dict[str, None] = {}
+    for finding in report.findings:
+        if finding.code == NOT_DESCRIBED:
+            hints[finding.hint or ""] = None
+    for hint in hints:
         yield f"description not checked: {hint}"
     unjudged = [row for row in report.result_sets if not row.judged]
     if unjudged:

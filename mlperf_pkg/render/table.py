@@ -215,9 +215,11 @@ def csv(table: Table) -> str:
     rows = [table.values(row) for row in table.rows]
     if table.marked:
         keys.append(MARKED)
-        marks = by_key((row, table.columns[place].key or "") for row, place in sorted(table.marked))
+        marked_keys: dict[int, list[str]] = {}
+        for number, place in sorted(table.marked):
+            marked_keys.setdefault(number, []).append(table.columns[place].key or "")
         for number, row in enumerate(rows):
-            row.append(", ".join(marks.get(number, ())))
+            row.append(", ".join(marked_keys.get(number, ())))
     return csv_text(keys, rows)
 
 

@@ -58,11 +58,13 @@ class Terminal:
         lines = _wrapped(spans, width)
         while most and _rows(lines, width) > most and spans[0][0] != _CUT:
             (text, style), *rest = spans
-            longest = text.removesuffix(_CUT)[: most * self._view.width]
+            text = text.removesuffix(_CUT)
+            longest = text[: most * self._view.width]
             kept, _, _ = longest.rpartition(" ")
             spans = ((f"{kept}{_CUT}", style), *rest)
             lines = _wrapped(spans, width)
-        self._lines += map(self._painted, lines)
+        for line in lines:
+            self._lines.append(self._painted(line))
 
     def paragraph(self, *spans: Span) -> None:
         """Add text wrapped at the width of the view, every line indented like the first."""
@@ -109,7 +111,9 @@ class Terminal:
         """Return the columns narrowed to their contents, but none narrower than a word."""
         fitted: list[Column] = []
         for column, *cells in zip(columns, *rows, strict=True):
-            texts = [column.heading, *(visible(text) for text, _ in cells)]
+            texts = [column.heading]
+            for text, _ in cells:
+                texts.append(visible(text))
             width = max(map(_width, texts))
             if fitted:  # not the first one, which gets the rest of the view
                 width = min(width, max(_longest_word(texts), column.width))
@@ -162,12 +166,16 @@ def _width(text: str) -> int:
 
 def _rows(lines: Iterable[Sequence[Span]], width: float) -> int:
     """Return how many rows of a terminal lines take."""
-    return sum(max(1, math.ceil(_width(_text(line)) / width)) for line in lines)
+    rows = 0
+    for line in lines:
+        rows += max(1, math.ceil(_width(_text(line)) / width))
+    return rows
 
 
 def _indented(row: Sequence[Span]) -> list[Span]:
     (first, style), *others = row
-    return [(f"{' ' * _GAP}{first}", style), *others]
+    indent = " " * _GAP
+    return [(f"{indent}{first}", style), *others]
 
 
 def _wrapped(spans: Sequence[Span], width: float, more: int = _GAP) -> list[list[Span]]:

@@ -344,14 +344,20 @@ class Submitters:
     def __init__(self, report: Report) -> None:
         """Take the submissions from the paths of result sets, and the submitters of raw logs."""
         self._report = report
-        named = [row for row in report.result_sets if row.submitter is not None]
-        self.submitted = [row for row in named if "/results/" in f"/{row.path}"]
         self.number = len(spellings(row.submitter for row in report.results if row.submitter))
+        self.submitted: list[ResultSetRow] = []
+        self.roots: dict[str, str] = {}
+        self._by_set: dict[str, str] = {}
+        named = [row for row in report.result_sets if row.submitter is not None]
         name_of: dict[str, str] = {}
         for spelling, alike in spellings(row.submitter or "" for row in named).items():
             name_of.update(dict.fromkeys(alike, spelling))
-        self.roots = {root(row.path): name_of[row.submitter or ""] for row in self.submitted}
-        self._by_set = {row.id: name_of[row.submitter or ""] for row in named}
+        for row in named:
+            submitter = name_of[row.submitter or ""]
+            self._by_set[row.id] = submitter
+            if "/results/" in f"/{row.path}":
+                self.submitted.append(row)
+                self.roots[root(row.path)] = submitter
 
     def of(self, finding: Finding) -> str | None:
         """Return the submitter of what a finding is about; None outside submissions."""
@@ -395,15 +401,20 @@ class Submitters:
         if self._report.verdict.official is Verdict.NOT_CHECKED:  # of the whole: of no part
             verdict = replace(verdict, official=Verdict.NOT_CHECKED)
         number_of = words.counts(findings)
-        with_runs = [row for row in rows if row.runs_found > 0]
-        failing_rcp = [row for row in rows if wording.rcp_state(row) == "fail"]
+        with_runs = 0
+        rcp_failures = 0
+        for row in rows:
+            if row.runs_found > 0:
+                with_runs += 1
+            if wording.rcp_state(row) == "fail":
+                rcp_failures += 1
         return SubmitterRow(
             name=name,
-            result_sets=len(with_runs),
+            result_sets=with_runs,
             verdict=verdict,
             errors=number_of[Severity.ERROR],
             warnings=number_of[Severity.WARNING],
-            rcp_failures=len(failing_rcp),
+            rcp_failures=rcp_failures,
         )
 
     def of_group(self, group: CodeGroup) -> str:

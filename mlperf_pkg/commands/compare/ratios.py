@@ -107,8 +107,10 @@ class Result(Struct, frozen=True):
         matter.
         """
         names = [self.system, self.system_name, self.submitter, self.path, self.name]
-        names += [f"{self.submitter}/{self.system}", f"{self.round} {self.system}"]
-        return any(name and fnmatchcase(name.casefold(), pattern.casefold()) for name in names)
+        names.append(f"{self.submitter}/{self.system}")
+        names.append(f"{self.round} {self.system}")
+        wanted = pattern.casefold()
+        return any(name and fnmatchcase(name.casefold(), wanted) for name in names)
 
 
 class ComparisonRow(Struct, frozen=True):
