@@ -171,17 +171,17 @@ def _row(
 ) -> ComparisonRow:
     price = price_of(prices, result.system, result.system_name)
     previous = _previous(result, members)
-    known: dict[str, Any] = {}
+    figures: dict[str, Any] = {}
     if baseline:
-        known.update(_ratios(result, baseline))
+        figures.update(_ratios(result, baseline))
         baseline_price = price_of(prices, baseline.system, baseline.system_name)
         if price and baseline_price:
             cost = _ratio(baseline_price.usd, price.usd)
-            known["performance_per_dollar"] = _product(known["speed"], cost)
+            figures["performance_per_dollar"] = _product(figures["speed"], cost)
     if price:
-        known.update(price_usd=price.usd, price_source=price.source, price_date=price.date)
+        figures.update(price_usd=price.usd, price_source=price.source, price_date=price.date)
     if previous:
-        known.update(
+        figures.update(
             previous_round=previous.round,
             previous_system=previous.system,
             previous_minutes=previous.minutes,
@@ -192,7 +192,7 @@ def _row(
         baseline=result is baseline,
         samples_per_second_per_accelerator=_ratio(result.samples_per_second, result.accelerators),
         samples_per_second_per_node=_ratio(result.samples_per_second, result.nodes),
-        **known,
+        **figures,
     )
 
 

@@ -174,8 +174,8 @@ def iso(time: datetime) -> str:
 def _divisions(written: str | None) -> dict[str, str | None]:
     """Return a division as the rules spell it, None if they lack it; and as it is written."""
     division = known_division(written)
-    known = division if division in DIVISIONS else None
-    return {"division": known, "division_written": written}
+    official = division if division in DIVISIONS else None
+    return {"division": official, "division_written": written}
 
 
 def number_of(value: str) -> float | None:

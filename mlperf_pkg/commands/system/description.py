@@ -124,9 +124,9 @@ def _status(user_values: UserValues) -> str | None:
     status = schema.status_of_round(text, user_values.usage, user_values.round)
     if status is None:
         similar = did_you_mean(text, schema.spelled_statuses(), schema.SIMILAR)
-        known = "; ".join(schema.statuses(user_values.usage, user_values.round))
+        statuses = "; ".join(schema.statuses(user_values.usage, user_values.round))
         raise UserError(
-            f"unknown status of round {user_values.round}: {text!r}{similar} (known: {known})"
+            f"unknown status of round {user_values.round}: {text!r}{similar} (known: {statuses})"
         )
     return status
 
