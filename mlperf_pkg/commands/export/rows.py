@@ -173,9 +173,10 @@ def iso(time: datetime) -> str:
 
 def _divisions(written: str | None) -> dict[str, str | None]:
     """Return a division as the rules spell it, None if they lack it; and as it is written."""
-    division = known_division(written)
-    official = division if division in DIVISIONS else None
-    return {"division": official, "division_written": written}
+    division: str | None = known_division(written)
+    if division not in DIVISIONS:
+        division = None
+    return {"division": division, "division_written": written}
 
 
 def number_of(value: str) -> float | None:
