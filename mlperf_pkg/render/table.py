@@ -175,10 +175,7 @@ def document(*paragraphs: str) -> str:
 def _markdown_rows(table: Table, rows: Sequence[Any], first: int) -> str:
     """Return rows below the heads of their columns; ``first`` is the number of the first one."""
     titled = table.titled
-    lines = [
-        _markdown_line(escape_markdown(column.heading) for _, column in titled),
-        _markdown_line("---:" if column.numbers else "---" for _, column in titled),
-    ]
+    lines = _markdown_heads([column for _, column in titled])
     for number, row in enumerate(rows, first):
         cells = []
         for (text, _), (place, _) in zip(table.spans(row), titled, strict=True):
@@ -187,6 +184,15 @@ def _markdown_rows(table: Table, rows: Sequence[Any], first: int) -> str:
             cells.append(f"**{cell}**" if is_marked else cell)
         lines.append(_markdown_line(cells))
     return "\n".join(lines)
+
+
+def _markdown_heads(columns: Sequence[Column]) -> list[str]:
+    headings = []
+    alignments = []
+    for column in columns:
+        headings.append(escape_markdown(column.heading))
+        alignments.append("---:" if column.numbers else "---")
+    return [_markdown_line(headings), _markdown_line(alignments)]
 
 
 def _markdown_line(cells: Iterable[str]) -> str:

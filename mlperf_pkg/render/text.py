@@ -215,7 +215,8 @@ def _subjects(kind: CodeGroup, submitters: Submitters) -> str:
 
 
 def _finding(terminal: Terminal, finding: Finding, view: View) -> None:
-    text = f"  {words.location(finding)}: {words.sentence(finding)}  "
+    place = words.location(finding)
+    text = f"  {place}: {words.sentence(finding)}  "
     label = (words.label(finding), _style(finding))
     most = 0 if view.show is Show.ALL else _MOST_ROWS
     terminal.line((text, PLAIN), label, most=most)
@@ -249,11 +250,13 @@ def _summary(terminal: Terminal, report: Report, view: View) -> None:
     for basis in words.BASES:
         verdict = words.verdict_on(report, basis)
         extent = words.verdict_in_words(report, basis)
-        terminal.paragraph(
+        spans = [
             (f"{basis}: ".ljust(len("official: ")), PLAIN),
             (wording.VERDICTS[verdict], STYLES[verdict]),
-            (f", {extent}" if extent else "", PLAIN),
-        )
+        ]
+        if extent:
+            spans.append((f", {extent}", PLAIN))
+        terminal.paragraph(*spans)
     if view.quiet:
         return
     counts = words.counts_in_words(report)
@@ -477,7 +480,8 @@ def verdicts(report: Report) -> str:
     """Return both verdicts, the counts and the round, as a list."""
     lines = []
     for basis in words.BASES:
-        lines.append(f"**{basis}**: {escape_markdown(words.verdict_sentence(report, basis))}")
+        sentence = words.verdict_sentence(report, basis)
+        lines.append(f"**{basis}**: {escape_markdown(sentence)}")
     lines.append(words.counts_in_words(report))
     for sentence in (words.round_in_words(report), *words.sets_in_words(report)):
         lines.append(escape_markdown(sentence))
@@ -486,7 +490,8 @@ def verdicts(report: Report) -> str:
 
 def _finding_item(finding: Finding) -> str:
     where = escape_markdown(words.location(finding))
-    head = f"**{wording.severity(finding)} {escape_markdown(words.label(finding))}**"
+    label = escape_markdown(words.label(finding))
+    head = f"**{wording.severity(finding)} {label}**"
     lines = [words.sentence(finding), *words.remarks(finding)]
     text = "\n  <br>".join(map(escape_markdown, lines))
     return f"- {where}: {head}: {text}"

@@ -109,8 +109,7 @@ def _of_rounds(
 
 def _unknown_round(name: str, existing: Sequence[str]) -> str:
     problem = f"no such round{did_you_mean(name, [*existing, ALL])}"
-    newest = max(map(version_of, existing))
-    if is_round_name(name) and version_of(name) > newest:
+    if is_round_name(name) and version_of(name) > max(map(version_of, existing)):
         problem = "newer than the published results of this package"
     return f"{problem} (of {', '.join(dict.fromkeys(existing))}, all)"
 
