@@ -24,34 +24,6 @@ FAILED = 2  # exit status of a command that could not do its work
 INTERRUPTED = 128 + 2
 PIPE_CLOSED = 128 + 13
 _BUG = "This is a bug in mlperf-pkg: please report it with the output of 'mlperf-pkg --debug ...'"
-FORMER = {"verify-round": ("check", "--fail-on=official"), "plot": ("report", "--draw=all")}
-"""What replaces former commands, until the release after the next."""
-_SHOWING = ("check", "system check", "verify")
-RENAMED = {
-    "build --select": "--choose-runs",
-    "build --keep-invalid": "--invalid keep",
-    "build --drop-invalid": "--invalid drop",
-    "diff --from": "--borrowed-from",
-    "pack --keep-invalid": "--invalid keep",
-    "pack --drop-invalid": "--invalid drop",
-    "rcp chart": "'rcp show BENCHMARK --chart FILE'",
-    "report --chart": "--draw",
-    "results --ids": "--private-ids",
-    "review --one-spelling": "no option: spellings of a name always count as one",
-    "review compare --round": "the rounds of OLD and NEW, which follow from their logs",
-    "review objection --force": "another FOLDER, or move the file away",
-    "review objections --percent": "TREE, in which the difference is measured",
-    "review previews": "'review compare previews'",
-    "review resubmitted": "'review compare resubmitted'",
-    "simulate --code": "--with code",
-    "simulate --power": "--with power",
-    "simulate --systems": "--system-count",
-    "simulate --whole-round": "--submitters N or --system-count N",
-    "system merge": "'system init NODE...'",
-    **{f"{name} --statistics": "--show statistics" for name in _SHOWING},
-    **{f"{name} --strict": "--fail-on warning" for name in _SHOWING},
-}
-"""What to use instead of former options and subcommands, until the release after the next."""
 
 
 class Failure(click.ClickException):
@@ -217,7 +189,7 @@ def general_in_words(ctx: click.Context) -> str:
 
 
 class Command(click.Command):
-    """A command that has the general options too, and names the new ones of former options."""
+    """A command that has the general options too."""
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the arguments and options, the general ones last."""
@@ -231,14 +203,6 @@ class Command(click.Command):
             formatter.write_paragraph()
             formatter.write_text(text)
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments; the error about a former option names the new one."""
-        try:
-            return super().parse_args(ctx, args)
-        except click.NoSuchOption as error:
-            refuse_former(ctx, error.option_name)
-            raise
-
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command, unless a general option is set that would change nothing."""
         values = ctx.find_root().params
@@ -247,18 +211,6 @@ class Command(click.Command):
             if values.get(name) is not None and name not in names:
                 ctx.fail(f"--{name} does not apply to '{ctx.command_path}'")
         return super().invoke(ctx)
-
-
-def refuse_former(ctx: click.Context, name: str) -> None:
-    """Refuse a former option or subcommand.
-
-    Raises:
-        Failure: it is one; the message says what to use instead.
-    """
-    former = f"{ctx.command_path.partition(' ')[2]} {name}"
-    new = RENAMED.get(former)
-    if new and not ctx.resilient_parsing:
-        raise Failure(f"{former}: use {new}")
 
 
 # ---- groups -------------------------------------------------------------------------------
@@ -283,7 +235,6 @@ class Group(click.Group):
         """Find the command, or fail with a suggestion."""
         name = args[0]
         commands = self.list_commands(ctx)
-        refuse_former(ctx, name)
         if name not in commands and not name.startswith("-") and not ctx.resilient_parsing:
             ctx.fail(f"no such command {name!r}{did_you_mean(name, commands)}")
         return super().resolve_command(ctx, args)
@@ -329,16 +280,6 @@ class Program(Group):
 
         names = [CompletionItem(name) for name in self._names if name.startswith(incomplete)]
         return names + click.Command.shell_complete(self, ctx, incomplete)
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or by a former name the one that replaces it, which a note names."""
-        words = FORMER.get(args[0])
-        if words and not ctx.resilient_parsing:
-            click.echo(f"note: {args[0]} is now 'mlperf-pkg {' '.join(words)}'", err=True)
-            args = [*words, *args[1:]]
-        return super().resolve_command(ctx, args)
 
     def make_context(self, *args: Any, **others: Any) -> click.Context:
         """Parse the arguments and read the user's rules; Ctrl-C ends this silently."""

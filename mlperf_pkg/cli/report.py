@@ -141,7 +141,7 @@ def command(
     if not paths and not history:
         paths = options.default_paths()
     if charts:
-        names = set(charts) - {"all"} or _CHARTS  # "plot --draw rcp" has both
+        names = set(charts) - {"all"} or _CHARTS
         folder = output or Path(DEFAULT_CHARTS)
         return _charts(paths, check_options, names, folder, format_ or _FORMATS[0], force=force)
     if site:

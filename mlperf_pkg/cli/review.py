@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import completion, options
-from mlperf_pkg.cli.group import FILE, FOLDER, RENAMED, Choice, Command, Group
+from mlperf_pkg.cli.group import FILE, FOLDER, Choice, Command, Group
 from mlperf_pkg.cli.output import Output, note
 from mlperf_pkg.commands.review import calendar as dates
 from mlperf_pkg.commands.review import objection_text
@@ -121,7 +121,7 @@ class _ReviewGroup(Group):
         except click.UsageError:
             words = []
         word = words[0] if words else ""
-        if word in self.commands or f"{self.name} {word}" in RENAMED:
+        if word in self.commands:
             return super().make_context(info_name, args, parent, **extra)
         return self.default.make_context(info_name, args, parent, **extra)
 
