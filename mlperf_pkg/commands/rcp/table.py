@@ -138,7 +138,7 @@ def text(items: Sequence[Sequence[PointRow]], view: View) -> str:
         _add_overview(terminal, [rows[0].reference for rows in items])
         return terminal.text()
     reference = items[0][0].reference
-    add_heading(terminal, reference)
+    _add_heading(terminal, reference)
     terminal.table(table_of(_COLUMNS, items[0]))
     for paragraph in (*_legend(items[0]), *reference.notes):
         terminal.paragraph((paragraph, PLAIN))
@@ -150,10 +150,10 @@ def text(items: Sequence[Sequence[PointRow]], view: View) -> str:
     return terminal.text()
 
 
-def add_heading(terminal: Terminal, reference: Reference, more: str = "") -> None:
+def _add_heading(terminal: Terminal, reference: Reference) -> None:
     """Add the benchmark with its round and its unit, and the source of its points."""
     round_ = f"{reference.usage} {reference.round}"
-    title = f"{reference.benchmark}, {round_}: {reference.unit} to converge{more}"
+    title = f"{reference.benchmark}, {round_}: {reference.unit} to converge"
     terminal.paragraph((title, HEADING))
     terminal.line((f"source: {reference.source}", PLAIN))
     terminal.line()
@@ -214,10 +214,10 @@ def _fields(rows: Sequence[PointRow]) -> dict[str, Any]:
         | {"has_limit": row.limits, "to_converge": runs.get(row.points, ())}
         for row in rows
     ]
-    return {**about(reference), "points": points}
+    return {**_about(reference), "points": points}
 
 
-def about(reference: Reference) -> dict[str, Any]:
+def _about(reference: Reference) -> dict[str, Any]:
     """Return the fields of a benchmark in a round for JSON."""
     runs = {"runs_required": reference.runs.required, "runs_dropped": reference.runs.drop}
     first = ("usage", "round", "benchmark", "unit")
