@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from mlperf_pkg.cli.group import Choice, Command
+from mlperf_pkg.cli.group import Command, SuggestingChoice
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.resources import data_folder, rules_folders, rules_read_from
 from mlperf_pkg.rulebook.documents import rounds as rounds_of
@@ -134,7 +134,7 @@ def _codes() -> list[str]:
 
 
 @click.command(name="completion", cls=Command)
-@click.argument("shell", type=Choice(("bash", "zsh", "fish", "powershell")))
+@click.argument("shell", type=SuggestingChoice(("bash", "zsh", "fish", "powershell")))
 @click.pass_context
 def command(ctx: click.Context, *, shell: str) -> int:
     """Complete commands, options and values with the tab key.

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import wraps
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import click
 from click.core import ParameterSource
@@ -19,6 +18,9 @@ from mlperf_pkg.infra.text import did_you_mean, visible
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+
+CommandFunction = Callable[..., Any]
+"""The function of a command, which returns its exit status."""
 
 FAILED = 2  # exit status of a command that could not do its work
 INTERRUPTED = 128 + 2
@@ -40,7 +42,7 @@ class Failure(click.ClickException):
 # ---- types of arguments and options ------------------------------------------------------
 
 
-class Choice(click.Choice):  # type: ignore[type-arg,unused-ignore] # generic only in newer versions
+class SuggestingChoice(click.Choice):  # type: ignore[type-arg,unused-ignore] # generic only in newer versions
     """A ``click.Choice`` whose error message suggests the nearest choice."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -77,7 +79,7 @@ FOLDER = LocalPath(file_okay=False)
 # ---- general options ----------------------------------------------------------------------
 
 
-class _General(click.Option):
+class _GeneralOption(click.Option):
     """An option of all commands, before the command's name or after it; the last one counts.
 
     Its value is kept by the outermost context. Only the help of the program describes it.
@@ -102,31 +104,31 @@ def _keep(ctx: click.Context, option: click.Parameter, value: Any) -> None:
 
 
 GENERAL = (
-    _General(
+    _GeneralOption(
         "-j",
         "--jobs",
         type=click.IntRange(min=1),
         metavar="N",
         help="Use N processes (default: one per core).",
     ),
-    _General(
+    _GeneralOption(
         "--scheduler",
         metavar="URL",
         help="Read logs on a Dask cluster, such as tcp://10.0.0.1:8786 (see docs/scale.md).",
     ),
-    _General(
+    _GeneralOption(
         "--config",
         type=FILE,
         help="Read settings and waivers from FILE (default: mlperf-pkg.yaml in the current folder,"
         " unless that is inside the input).",
     ),
-    _General(
+    _GeneralOption(
         "--usage",
-        type=Choice(("training", "hpc")),
+        type=SuggestingChoice(("training", "hpc")),
         help="Use MLPerf Training or MLPerf HPC (default: inferred from the folder name or the"
         " benchmark, else training).",
     ),
-    _General(
+    _GeneralOption(
         "--rules",
         type=click.Path(exists=True, file_okay=False, path_type=Path),
         envvar="MLPERF_PKG_RULES",
@@ -134,9 +136,11 @@ GENERAL = (
         is_eager=True,
         help="Read rounds and benchmarks from FOLDER too; they replace those of the same name.",
     ),
-    _General("-q", "--quiet", is_flag=True, help="Print only the verdicts; same exit status."),
-    _General("-v", "--verbose", is_flag=True, help="Show all runs and result sets."),
-    _General("--debug", is_flag=True, help="Show the tracebacks of unexpected errors."),
+    _GeneralOption(
+        "-q", "--quiet", is_flag=True, help="Print only the verdicts; same exit status."
+    ),
+    _GeneralOption("-v", "--verbose", is_flag=True, help="Show all runs and result sets."),
+    _GeneralOption("--debug", is_flag=True, help="Show the tracebacks of unexpected errors."),
 )
 _EVERYWHERE = ("rules", "debug")  # commands need not read them
 _DECISIVE = ("config", "usage")  # refused by commands that do not read them
@@ -158,17 +162,12 @@ def apply_general(root: click.Context, name: str) -> None:
         check_rulebook(folder)
 
 
-def reads(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def reads(*names: str) -> Callable[[CommandFunction], CommandFunction]:
     """Return a decorator that hands the values of general options to the function of a command."""
 
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(function)
-        def with_values(**others: Any) -> Any:
-            values = click.get_current_context().find_root().params
-            return function(**{name: values.get(name) for name in names}, **others)
-
-        with_values.reads = {*names, *read_by(function)}  # type: ignore[attr-defined]
-        return with_values
+    def decorate(function: CommandFunction) -> CommandFunction:
+        function.reads = {*names, *read_by(function)}  # type: ignore[attr-defined]
+        return function
 
     return decorate
 
@@ -184,16 +183,52 @@ def general_in_words(ctx: click.Context) -> str:
     if ctx.parent is None:
         return ""
     names = {*_EVERYWHERE, *read_by(ctx.command.callback)}
-    shown = ", ".join("/".join(option.opts) for option in GENERAL if option.name in names)
-    return f"General options (mlperf-pkg --help): {shown}"
+    spellings = ["/".join(option.opts) for option in GENERAL if option.name in names]
+    return f"General options (mlperf-pkg --help): {', '.join(spellings)}"
+
+
+# ---- commands -----------------------------------------------------------------------------
+
+
+class Step(NamedTuple):
+    """What turns values of options into one that the function of a command receives.
+
+    The values that it ``takes``, as far as the command has them, are the arguments of ``make``; the
+    function receives what that returns, by the name ``gives``, instead of them.
+    """
+
+    gives: str
+    make: Callable[..., Any]
+    takes: tuple[str, ...]
+
+
+def attached(
+    gives: str, make: Callable[..., Any], *takes: str
+) -> Callable[[CommandFunction], CommandFunction]:
+    """Return a decorator that attaches a ``Step`` to the function of a command.
+
+    Steps are done in the order in which their decorators are read, the first one first.
+    """
+
+    def decorate(function: CommandFunction) -> CommandFunction:
+        steps = [Step(gives, make, takes), *_steps_of(function)]
+        function.steps = steps  # type: ignore[attr-defined]
+        return function
+
+    return decorate
+
+
+def _steps_of(function: object) -> list[Step]:
+    steps: list[Step] = getattr(function, "steps", [])
+    return steps
 
 
 class Command(click.Command):
-    """A command that has the general options too."""
+    """A command that has the general options too, and the steps of its own options."""
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the arguments and options, the general ones last."""
-        return [*super().get_params(ctx), *(GENERAL if ctx.parent else ())]
+        return _with_general(ctx, super().get_params(ctx))
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Name the general options."""
@@ -204,26 +239,40 @@ class Command(click.Command):
             formatter.write_text(text)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command, unless a general option is set that would change nothing."""
-        values = ctx.find_root().params
+        """Do the steps, then call the function of the command once.
+
+        The command is refused if a general option is set that would change nothing.
+        """
+        general = ctx.find_root().params
         names = read_by(self.callback)
         for name in _DECISIVE:
-            if values.get(name) is not None and name not in names:
+            if general.get(name) is not None and name not in names:
                 ctx.fail(f"--{name} does not apply to '{ctx.command_path}'")
+        values = {name: general.get(name) for name in names}
+        values.update(ctx.params)
+        for step in _steps_of(self.callback):
+            taken = {name: values.pop(name) for name in step.takes if name in values}
+            values[step.gives] = ctx.invoke(step.make, **taken)
+        ctx.params = values
         return super().invoke(ctx)
+
+
+def _with_general(ctx: click.Context, params: list[click.Parameter]) -> list[click.Parameter]:
+    """Return the parameters of a command and, unless it is the program, the general options."""
+    return [*params, *GENERAL] if ctx.parent else params
 
 
 # ---- groups -------------------------------------------------------------------------------
 
 
-class Group(click.Group):
+class CommandGroup(click.Group):
     """A group that suggests the nearest command for a mistyped name."""
 
     command_class = Command
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the options, the general ones last."""
-        return [*super().get_params(ctx), *(GENERAL if ctx.parent else ())]
+        return _with_general(ctx, super().get_params(ctx))
 
     def list_commands(self, _: click.Context) -> list[str]:
         """Return the names in the order of definition, which is that of use."""
@@ -240,7 +289,7 @@ class Group(click.Group):
         return super().resolve_command(ctx, args)
 
 
-class Program(Group):
+class Program(CommandGroup):
     """The outermost group, which turns results and exceptions into exit statuses.
 
     Each command is the ``command`` of the module of its name, and returns its exit status.

@@ -6,7 +6,7 @@ import click
 
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options, secret
-from mlperf_pkg.cli.group import Choice, Command, LocalPath
+from mlperf_pkg.cli.group import Command, LocalPath, SuggestingChoice
 from mlperf_pkg.cli.output import Output, note, say
 from mlperf_pkg.cli.streams import stop_cleanly
 from mlperf_pkg.commands.archive import packing
@@ -29,7 +29,7 @@ from mlperf_pkg.results.report import Report
 @options.judged
 @click.option(
     "--encrypt",
-    type=Choice([form.value for form in Form]),
+    type=SuggestingChoice([form.value for form in Form]),
     help="Encrypt the archive in this form (default: not encrypted).",
 )
 @options.repeatable(

@@ -1,28 +1,23 @@
 """``mlperf-pkg rcp``: commands about reference convergence points."""
 
-from collections.abc import Callable
-from functools import wraps
 from pathlib import Path
-from typing import Any
 
 import click
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import completion, options
-from mlperf_pkg.cli.group import EXISTING_FILE, Group, reads
+from mlperf_pkg.cli.group import EXISTING_FILE, CommandFunction, CommandGroup, attached, reads
 from mlperf_pkg.cli.options import noted
 from mlperf_pkg.cli.output import Output
-from mlperf_pkg.commands.rcp import reference as reference_points
 from mlperf_pkg.commands.rcp.differences import DIFF_FORMATS, differences
+from mlperf_pkg.commands.rcp.reference import PointsOrigin, reference, references
 from mlperf_pkg.commands.rcp.table import SHOW_FORMATS, points_picture, shown
 from mlperf_pkg.commands.rcp.tested import CHECK_FORMATS, tested_sets
 from mlperf_pkg.infra.files import write_whole
 
-_Command = Callable[..., Any]
 
-
-@click.group(name="rcp", cls=Group)
+@click.group(name="rcp", cls=CommandGroup)
 def command() -> None:
     """Show, check and compare reference convergence points.
 
@@ -43,7 +38,7 @@ def command() -> None:
 
 # ---- arguments and options that the commands share ----------------------------------------
 
-LARGEST_SIZE = 999_999_999
+_LARGEST_SIZE = 999_999_999
 
 
 _benchmark_argument = click.argument(
@@ -54,29 +49,33 @@ _benchmark_argument = click.argument(
 )
 
 
-def round_option(function: _Command) -> _Command:
+def round_option(function: CommandFunction) -> CommandFunction:
     """Add ``round_`` and ``usage``, by default that which has the benchmark."""
     text = "Use this round (default: the newest with points of the benchmark)."
-    with_round: _Command = options.round_option(text)(reads("usage")(function))
-    return with_round
+    return options.round_option(text)(reads("usage")(function))
 
 
-def origin_options(function: _Command) -> _Command:
+def origin_options(function: CommandFunction) -> CommandFunction:
     """Add ``origin``, the source of the points."""
-
-    @wraps(function)
-    def with_origin(custom: Path | None, merge: bool, **others: Any) -> Any:
-        if merge and not custom:
-            raise click.UsageError("--merge needs --custom FILE")
-        return function(origin=reference_points.Origin(custom, merge), **others)
-
-    merging = options.flag(
+    add_custom = click.option(
+        "--custom",
+        type=EXISTING_FILE,
+        help="Use the points in FILE (format of mlperf-logging) instead of those of"
+        " mlperf-logging.",
+    )
+    add_merge = options.flag(
         "--merge",
         text="Add the points of --custom FILE to those of mlperf-logging; a point of FILE"
         " replaces one of the same batch size.",
     )
-    text = "Use the points in FILE (format of mlperf-logging) instead of those of mlperf-logging."
-    return click.option("--custom", type=EXISTING_FILE, help=text)(merging(with_origin))
+    add_step = attached("origin", _origin, "custom", "merge")
+    return add_custom(add_merge(add_step(function)))
+
+
+def _origin(custom: Path | None, *, merge: bool) -> PointsOrigin:
+    if merge and not custom:
+        raise click.UsageError("--merge needs --custom FILE")
+    return PointsOrigin(custom, merge)
 
 
 # ---- commands -----------------------------------------------------------------------------
@@ -95,7 +94,7 @@ def origin_options(function: _Command) -> _Command:
 @options.repeatable(
     "--batch-size",
     "batch_sizes",
-    type=click.IntRange(1, LARGEST_SIZE),
+    type=click.IntRange(1, _LARGEST_SIZE),
     metavar="N",
     text="Show the point that sets of batch size N are compared with, interpolated if necessary",
 )
@@ -115,7 +114,7 @@ def show(
     batch_sizes: tuple[int, ...],
     interpolate: bool,
     chart: Path | None,
-    origin: reference_points.Origin,
+    origin: PointsOrigin,
     target: Output,
 ) -> int:
     """Show the reference points of a benchmark.
@@ -148,9 +147,9 @@ def show(
         Output(chart, target.force).refuse_early(inputs)
         draw = points_picture(chart)
     if benchmark is None:
-        chosen = reference_points.references(usage, round_)
+        chosen = references(usage, round_)
     else:
-        chosen = [reference_points.reference(usage, round_, benchmark, origin)]
+        chosen = [reference(usage, round_, benchmark, origin)]
     if chart:
         write_whole(chart, draw(chosen[0]), replace=target.force)
     sizes = [item.every_size if interpolate else batch_sizes for item in chosen]
@@ -167,7 +166,7 @@ def check_points(
     *,
     paths: tuple[str, ...],
     check_options: Options,
-    origin: reference_points.Origin,
+    origin: PointsOrigin,
     target: Output,
 ) -> int:
     """Test the convergence of result sets against reference points.

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.check import check, check_inputs
 from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.cli import options
-from mlperf_pkg.cli.group import Choice, Command, LocalPath
+from mlperf_pkg.cli.group import Command, LocalPath, SuggestingChoice
 from mlperf_pkg.cli.options import noted
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.errors import UserError
@@ -58,13 +58,13 @@ _FORMATS = ("svg", "png")
 @options.repeatable(
     "--draw",
     "charts",
-    type=Choice(("all", *_CHARTS)),
+    type=SuggestingChoice(("all", *_CHARTS)),
     text="Write charts, each to its own file, instead of the page: all, or only these",
 )
 @click.option(
     "--format",
     "format_",
-    type=Choice(_FORMATS),
+    type=SuggestingChoice(_FORMATS),
     help=f"With --draw, write vectors (svg) or pixels (png) (default: {_FORMATS[0]}).",
 )
 @click.option(

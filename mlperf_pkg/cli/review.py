@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import completion, options
-from mlperf_pkg.cli.group import FILE, FOLDER, Choice, Command, Group
+from mlperf_pkg.cli.group import FILE, FOLDER, Command, CommandGroup, SuggestingChoice
 from mlperf_pkg.cli.output import Output, note
 from mlperf_pkg.commands.review import calendar as dates
 from mlperf_pkg.commands.review import objection_text
@@ -103,7 +103,7 @@ def review_round(
     return int(bool(reviewed.problems))
 
 
-class _ReviewGroup(Group):
+class _ReviewGroup(CommandGroup):
     """A group whose first argument is the name of a command, or else a round to review."""
 
     default: click.Command = review_round
@@ -347,7 +347,7 @@ def _sides(ctx: click.Context, _: click.Parameter, sides: tuple[str, ...]) -> tu
 
 
 @command.command(name="compare")
-@click.argument("what", type=Choice(("previews", "resubmitted")))
+@click.argument("what", type=SuggestingChoice(("previews", "resubmitted")))
 @click.argument(
     "sides",
     nargs=-1,

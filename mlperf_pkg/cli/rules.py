@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from mlperf_pkg.cli import completion, options
-from mlperf_pkg.cli.group import Group, LocalPath, reads
+from mlperf_pkg.cli.group import CommandGroup, LocalPath, reads
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.config import round_name
 from mlperf_pkg.errors import UserError
@@ -29,7 +29,7 @@ _benchmark = click.option(
 )
 
 
-@click.group(name="rules", cls=Group)
+@click.group(name="rules", cls=CommandGroup)
 def command() -> None:
     """Show, compare and verify the rules.
 

@@ -7,7 +7,7 @@ import click
 from click.core import ParameterSource
 
 from mlperf_pkg.cli import completion, options
-from mlperf_pkg.cli.group import FOLDER, Choice, Command, reads
+from mlperf_pkg.cli.group import FOLDER, Command, SuggestingChoice, reads
 from mlperf_pkg.cli.output import note
 from mlperf_pkg.commands import simulate as simulation
 from mlperf_pkg.infra.text import visible
@@ -65,7 +65,7 @@ _ROUND_OPTIONS = ("sets", "extras", "force")
 @options.repeatable(
     "--failure",
     "failures",
-    type=Choice(list(FAILURES)),
+    type=SuggestingChoice(list(FAILURES)),
     text="Make the last run fail (whole round: the last run of every tenth result set)",
 )
 @options.count_option(
@@ -77,7 +77,7 @@ _ROUND_OPTIONS = ("sets", "extras", "force")
 )
 @click.option(
     "--layout",
-    type=Choice(list(simulation.LAYOUTS)),
+    type=SuggestingChoice(list(simulation.LAYOUTS)),
     default="flat",
     show_default=True,
     help="Write all logs into one folder, or into folders as in results/.",
@@ -102,7 +102,7 @@ _ROUND_OPTIONS = ("sets", "extras", "force")
 @options.repeatable(
     "--with",
     "extras",
-    type=Choice(simulation.EXTRAS),
+    type=SuggestingChoice(simulation.EXTRAS),
     text="Whole round: add power logs to systems of up to four nodes (power), stubs of code in"
     " benchmarks/ (code)",
 )

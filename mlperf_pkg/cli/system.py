@@ -8,7 +8,7 @@ import click
 
 from mlperf_pkg.checks.descriptions import FILL_IN
 from mlperf_pkg.cli import options
-from mlperf_pkg.cli.group import Group, reads
+from mlperf_pkg.cli.group import CommandGroup, reads
 from mlperf_pkg.cli.output import Output, Outputs
 from mlperf_pkg.commands.system import description, machine
 from mlperf_pkg.infra.text import visible
@@ -22,7 +22,7 @@ _ROUND = (
 )
 
 
-@click.group(name="system", cls=Group)
+@click.group(name="system", cls=CommandGroup)
 def command() -> None:
     """Write and check system descriptions.
 

@@ -30,7 +30,7 @@ _IN_SAMPLES = frozenset({"llama2_70b_lora", "flux1"})
 """The benchmarks whose points have "samples to converge" in mlperf-logging 4.1.68."""
 
 
-class Origin(Struct, frozen=True):
+class PointsOrigin(Struct, frozen=True):
     """The source of points: mlperf-logging or a ``file``, with ``merge`` both.
 
     A point of the file replaces one of mlperf-logging with the same batch size.
@@ -40,7 +40,7 @@ class Origin(Struct, frozen=True):
     merge: bool = False
 
 
-PACKAGE = Origin()
+PACKAGE = PointsOrigin()
 
 
 class Reference(Struct, frozen=True):
@@ -108,7 +108,7 @@ def references(usage: str | None, round_name: str | None) -> list[Reference]:
 
 
 def reference(
-    usage: str | None, round_name: str | None, benchmark: str, origin: Origin = PACKAGE
+    usage: str | None, round_name: str | None, benchmark: str, origin: PointsOrigin = PACKAGE
 ) -> Reference:
     """Return the points of a benchmark, by default in the newest round that has it and its points.
 
@@ -131,7 +131,7 @@ def _lacking(of: str, others: Sequence[str]) -> UserError:
     return UserError(f"{_package()} has no reference points of {of}{with_points}")
 
 
-def reference_of(round_: Round, rules: Benchmark, origin: Origin = PACKAGE) -> Reference:
+def reference_of(round_: Round, rules: Benchmark, origin: PointsOrigin = PACKAGE) -> Reference:
     """Return the points of a benchmark of a round, possibly none.
 
     Raises:

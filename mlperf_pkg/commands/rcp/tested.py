@@ -11,7 +11,7 @@ from mlperf_pkg.checker.reading import guarded
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.rcp import Points, crash_of, rcp_row, rcp_test
-from mlperf_pkg.commands.rcp.reference import Origin, benchmarks_in, reference_of
+from mlperf_pkg.commands.rcp.reference import PointsOrigin, benchmarks_in, reference_of
 from mlperf_pkg.commands.rcp.table import number, size
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Verdict
@@ -71,7 +71,7 @@ class TestedSets(Struct, frozen=True):
         return int(any(item.state is not Verdict.PASS for item in required))
 
 
-def tested_sets(checked: Checked, origin: Origin) -> TestedSets:
+def tested_sets(checked: Checked, origin: PointsOrigin) -> TestedSets:
     """Test all result sets of a check.
 
     Raises:
@@ -93,7 +93,9 @@ def _joined(names: set[str]) -> str:
     return ", ".join(map(visible, sorted(names))) or "no benchmark"
 
 
-def _tested(row: ResultSetRow, context: SetContext, origin: Origin, names: set[str]) -> TestedSet:
+def _tested(
+    row: ResultSetRow, context: SetContext, origin: PointsOrigin, names: set[str]
+) -> TestedSet:
     """Test a result set, against the points of ``origin`` if they are of its benchmark."""
     package, reason = _test(context, None)
     if context.rules is None or context.rules.name not in names:
