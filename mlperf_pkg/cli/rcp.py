@@ -39,20 +39,12 @@ def command() -> None:
 # ---- arguments and options that the commands share ----------------------------------------
 
 _LARGEST_SIZE = 999_999_999
-
-
 _benchmark_argument = click.argument(
     "benchmark",
     required=False,
     callback=lambda _, __, value: value and value.lower(),
     shell_complete=completion.benchmarks,
 )
-
-
-def round_option(function: CommandFunction) -> CommandFunction:
-    """Add ``round_`` and ``usage``, by default that which has the benchmark."""
-    text = "Use this round (default: the newest with points of the benchmark)."
-    return options.round_option(text)(reads("usage")(function))
 
 
 def origin_options(function: CommandFunction) -> CommandFunction:
@@ -83,7 +75,8 @@ def _origin(custom: Path | None, *, merge: bool) -> PointsOrigin:
 
 @command.command(name="show")
 @_benchmark_argument
-@round_option
+@options.round_option("Use this round (default: the newest with points of the benchmark).")
+@reads("usage")
 @click.option(
     "--all/--pruned",
     "--unpruned",
@@ -147,13 +140,13 @@ def show(
         Output(chart, target.force).refuse_early(inputs)
         draw = points_picture(chart)
     if benchmark is None:
-        chosen = references(usage, round_)
-    else:
-        chosen = [reference(usage, round_, benchmark, origin)]
+        target.show([shown(points, pruned=not all_) for points in references(usage, round_)])
+        return 0
+    points = reference(usage, round_, benchmark, origin)
     if chart:
-        write_whole(chart, draw(chosen[0]), replace=target.force)
-    sizes = [item.every_size if interpolate else batch_sizes for item in chosen]
-    target.show([shown(*pair, pruned=not all_) for pair in zip(chosen, sizes, strict=True)])
+        write_whole(chart, draw(points), replace=target.force)
+    sizes = points.every_size if interpolate else batch_sizes
+    target.show([shown(points, sizes, pruned=not all_)])
     return 0
 
 
@@ -190,8 +183,8 @@ def check_points(
       mlperf-pkg rcp check submissions/ACME --format csv
       mlperf-pkg rcp check logs/ --custom new-point.json --merge
     """
-    files = [str(origin.file)] if origin.file else []
-    target.refuse_early([*paths, *files])
+    inputs = [*paths, str(origin.file)] if origin.file else paths
+    target.refuse_early(inputs)
     result = tested_sets(noted(check(paths, check_options)), origin)
     target.show(result)
     return result.status
@@ -221,6 +214,7 @@ def diff_points(
       mlperf-pkg rcp diff 1.0 3.0 --usage hpc --format csv
     """
     target.refuse_early([])
-    rounds = old.removeprefix("v"), new.removeprefix("v")
-    target.show(differences(usage or "training", *rounds, benchmark))
+    old_round = old.removeprefix("v")
+    new_round = new.removeprefix("v")
+    target.show(differences(usage or "training", old_round, new_round, benchmark))
     return 0
