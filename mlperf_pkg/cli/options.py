@@ -160,17 +160,17 @@ def flagged(*flags: str) -> Callable[[CommandFunction], CommandFunction]:
     """
 
     def with_flags(check_options: Options, **values: bool) -> Options:
-        chosen = {flag for flag in flags if values[_parameter(flag)]}
+        chosen = {flag for flag in flags if values[parameter(flag)]}
         if KEEP_SCALING in chosen:
             note(_KEPT_NOTE)
         return replace(check_options, flags=check_options.flags | chosen)
 
-    add_step = attached("check_options", with_flags, "check_options", *map(_parameter, flags))
+    add_step = attached("check_options", with_flags, "check_options", *map(parameter, flags))
     add_options = bypass_options(*flags)
     return lambda function: add_options(add_step(function))
 
 
-def _parameter(flag: str) -> str:
+def parameter(flag: str) -> str:
     """Return the name under which the value of a flag is handed on."""
     return flag.replace("-", "_")
 

@@ -88,15 +88,17 @@ def init(
     if not nodes:
         _write(target, description.describe(machine.this_machine(), user_values))
         return 0
-    read = description.read_nodes(nodes)
-    merged, differences = description.merge(read, user_values)
+    descriptions = description.read_nodes(nodes)
+    merged, differences = description.merge(descriptions, user_values)
     _write(target, merged)
-    if differences:
-        fields = counted(len(differences), "field")
-        click.echo(f"{counted(len(read), 'node')}, which differ in {fields}:", err=True)
+    if not differences:
+        return 0
+    count = counted(len(descriptions), "node")
+    fields = counted(len(differences), "field")
+    click.echo(f"{count}, which differ in {fields}:", err=True)
     for difference in differences:
         click.echo(f"  {visible(difference)}", err=True)
-    return int(bool(differences))
+    return 1
 
 
 def _write(target: Output, fields: dict[str, Any]) -> None:
