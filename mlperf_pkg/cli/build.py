@@ -104,15 +104,14 @@ def command(
       mlperf-pkg build --invalid drop
       mlperf-pkg build work --logs /scratch/runs --output /scratch/submissions
     """
-    chosen = [flag for flag in BYPASSES if bypasses[flag.replace("-", "_")]]
+    chosen_bypasses = [flag for flag in BYPASSES if bypasses[options.parameter(flag)]]
     folders = Folders.of(workspace, logs, systems, output)
-    prepared = preparing.prepare(folders, replace(order, bypasses=chosen))
+    prepared = preparing.prepare(folders, replace(order, bypasses=chosen_bypasses))
     plan = prepared.plan
-    Output().write(
-        config_text(explained(prepared.workspace, plan))
-        if explain
-        else preparing.plan_text(prepared, logs=dry_run)
-    )
+    if explain:
+        Output().write(config_text(explained(prepared.workspace, plan)))
+    else:
+        Output().write(preparing.plan_text(prepared, logs=dry_run))
     say("note", prepared.notes)
     if prepared.lost:
         say("error", prepared.refusals)
@@ -122,11 +121,25 @@ def command(
         if plan.configuration:
             click.echo(f"Save this as {CONFIG_NAME} and complete it:", err=True)
             click.echo(plan.configuration, err=True)
-        click.echo(f"nothing was built{'' if plan.problems else _ADVICE}", err=True)
+        advice = "" if plan.problems else _ADVICE
+        click.echo(f"nothing was built{advice}", err=True)
         return 1
     say("kept although not valid", prepared.kept)
     if not dry_run and not explain:
-        accept = () if order.invalid == "keep" else (lambda tree: preparing.accept(prepared, tree),)
-        write_tree(prepared.target, prepared.files, *accept, force=force, division=plan.division)
+        _write(prepared, order, force=force)
         Output().write(preparing.built_text(prepared))
     return 0
+
+
+def _write(prepared: preparing.Prepared, order: preparing.Order, *, force: bool) -> None:
+    """Write the tree, which must be valid unless the order keeps what is not."""
+    target = prepared.target
+    division = prepared.plan.division
+    if order.invalid == "keep":
+        write_tree(target, prepared.files, force=force, division=division)
+        return
+
+    def accept(tree: Path) -> None:
+        preparing.accept(prepared, tree)
+
+    write_tree(target, prepared.files, accept, force=force, division=division)

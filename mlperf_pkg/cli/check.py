@@ -84,16 +84,15 @@ def command(
       mlperf-pkg check s3://bucket/ACME --scheduler tcp://10.0.0.1:8786
     """
     target.refuse_early(paths)
-    log = Output(log_output, force=True) if log_output else None
-    if log:
-        log.refuse_early(paths)
+    log = Output(log_output, force=True)
+    log.refuse_early(paths)
     check_options = replace(check_options, partial=partial)
     show_settled = _settled(objections, check_options) if objections else None
     checked = check(paths, check_options)
     # Kept by the context until the process ends, as freeing the runs and findings is slow.
     click.get_current_context().meta[__name__] = checked
     report = filter_findings(checked.report)
-    if log:
+    if log_output:
         log.write(FORMATS["log"](report, showing(log.view())))
     target.show(report, paths, showing)
     if show_settled:

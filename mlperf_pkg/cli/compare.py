@@ -108,15 +108,18 @@ def command(
             write_whole(chart, draw(rows), replace=target.force)
     finally:  # without its chart, a comparison is still a comparison
         target.show(rows)
-    return int(not any(row.speed is not None and not row.baseline for row in rows))
+    is_compared = any(row.speed is not None and not row.baseline for row in rows)
+    return int(not is_compared)
 
 
 def _results(
     paths: tuple[str, ...], published: tuple[str, ...], wanted: Filter, check_options: Options
 ) -> list[Result]:
     """Return the results in paths, then published ones; only these are filtered by system."""
-    of_paths = Filter(wanted.benchmarks, divisions=wanted.divisions) if published else wanted
-    results = read_results(paths, of_paths, check_options, noted)
+    wanted_in_paths = wanted
+    if published:
+        wanted_in_paths = Filter(wanted.benchmarks, divisions=wanted.divisions)
+    results = read_results(paths, wanted_in_paths, check_options, noted)
     if not results and (paths or not published):
         raise UserError("no result matches --benchmark, --system, --division and --accelerators")
     if published:

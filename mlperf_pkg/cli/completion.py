@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from mlperf_pkg.cli.group import Choice, Command
+from mlperf_pkg.cli.group import Command, SuggestingChoice
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.resources import data_folder, rules_folders, rules_read_from
 from mlperf_pkg.rulebook.documents import rounds as rounds_of
@@ -33,7 +33,9 @@ def _with_the_users_rules(complete: _Complete) -> _Complete:
     @wraps(complete)
     def with_rules(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
         folder: Path | None = ctx.find_root().params.get("rules")
-        with rules_read_from(*([folder.absolute()] if folder else [])):
+        if folder is None:
+            return complete(ctx, param, incomplete)
+        with rules_read_from(folder.absolute()):
             return complete(ctx, param, incomplete)
 
     return with_rules
@@ -42,17 +44,18 @@ def _with_the_users_rules(complete: _Complete) -> _Complete:
 @_with_the_users_rules
 def rounds(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
     """Complete rounds of the usage, the newest first."""
-    names = (name for usage in _usages(ctx) for name in reversed(rounds_of(usage)))
-    return _beginning(incomplete, names)
+    names: list[str] = []
+    for usage in _usages(ctx):
+        names.extend(reversed(rounds_of(usage)))
+    return beginning(incomplete, names)
 
 
 def published_rounds(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
     """Complete, after the last comma, the rounds with published results, the newest first."""
     from mlperf_pkg.published.results import published_results  # noqa: PLC0415 - this alone needs it
 
-    before, comma, last = incomplete.rpartition(",")
-    names = ["all", *(r.name for r in reversed(published_results().provenance.rounds))]
-    return [f"{before}{comma}{name}" for name in _beginning(last, names)]
+    newest_first = reversed(published_results().provenance.rounds)
+    return _after_the_last_comma(incomplete, ["all", *[round_.name for round_ in newest_first]])
 
 
 @_with_the_users_rules
@@ -61,15 +64,16 @@ def benchmarks(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[
     chosen = ctx.params.get("round_")
     names = set[str]()
     for usage in _usages(ctx):
-        for round_ in (name for name in rounds_of(usage) if chosen in (None, name)):
-            names.update(load_round(usage, round_).benchmarks)
-    return _beginning(incomplete, sorted(names))
+        for round_ in rounds_of(usage):
+            if chosen is None or round_ == chosen:
+                names.update(load_round(usage, round_).benchmarks)
+    return beginning(incomplete, sorted(names))
 
 
 @_with_the_users_rules
 def codes(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
     """Complete codes of findings."""
-    return _beginning(incomplete.upper(), _codes())
+    return beginning(incomplete.upper(), _codes())
 
 
 @_with_the_users_rules
@@ -80,22 +84,23 @@ def subjects(ctx: click.Context, param: click.Parameter, incomplete: str) -> lis
         return names
     from mlperf_pkg.rulebook.explain import keys  # noqa: PLC0415 - slow to import
 
-    return [*names, *_beginning(incomplete, sorted(keys()))]
+    return [*names, *beginning(incomplete, sorted(keys()))]
 
 
 @_with_the_users_rules
 def prefixes(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
     """Complete, after the last comma, families of codes and then the codes themselves."""
-    before, comma, last = incomplete.upper().rpartition(",")
-    families = sorted({name.rstrip("0123456789") for name in _codes()})
-    names = [*families, *_codes()] if last else families
-    return [f"{before}{comma}{name}" for name in _beginning(last, names)]
+    names = sorted({name.rstrip("0123456789") for name in _codes()})
+    is_begun = incomplete and not incomplete.endswith(",")
+    if is_begun:
+        names += _codes()
+    return _after_the_last_comma(incomplete.upper(), names)
 
 
 def systems(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
     """Complete ids of the systems that the package describes."""
     names = sorted(path.stem for path in data_folder("systems").glob("*.json"))
-    return _beginning(incomplete, names)
+    return beginning(incomplete, names)
 
 
 def files(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -117,8 +122,14 @@ def _item(value: str, kind: str = "plain") -> CompletionItem:
     return CompletionItem(value, type=kind)
 
 
-def _beginning(incomplete: str, names: Iterable[str]) -> list[str]:
+def beginning(incomplete: str, names: Iterable[str]) -> list[str]:
+    """Return the names that begin as what is typed, each once."""
     return [name for name in dict.fromkeys(names) if name.startswith(incomplete)]
+
+
+def _after_the_last_comma(incomplete: str, names: Iterable[str]) -> list[str]:
+    before, comma, last = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in beginning(last, names)]
 
 
 def _usages(ctx: click.Context) -> list[str]:
@@ -128,13 +139,16 @@ def _usages(ctx: click.Context) -> list[str]:
 
 def _codes() -> list[str]:
     """Return all codes by a search of the rules' text: loading them is too slow for a key press."""
-    files = (path for folder in rules_folders() for path in folder.rglob("*.yaml"))
-    texts = (RuleFile(path, path.name).read().decode() for path in files)
-    return sorted({code for text in texts for code in re.findall(_CODE, text)})
+    names = set[str]()
+    for folder in rules_folders():
+        for path in folder.rglob("*.yaml"):
+            text = RuleFile(path, path.name).read().decode()
+            names.update(re.findall(_CODE, text))
+    return sorted(names)
 
 
 @click.command(name="completion", cls=Command)
-@click.argument("shell", type=Choice(("bash", "zsh", "fish", "powershell")))
+@click.argument("shell", type=SuggestingChoice(("bash", "zsh", "fish", "powershell")))
 @click.pass_context
 def command(ctx: click.Context, *, shell: str) -> int:
     """Complete commands, options and values with the tab key.

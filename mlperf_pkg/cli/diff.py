@@ -50,7 +50,8 @@ def command(
       mlperf-pkg diff submitted/ fixed/ACME
       mlperf-pkg diff submitted/ACME fixed/ACME --borrowed-from submitted/
     """
-    target.refuse_early((old, new, *filter(None, [borrowed_from])))
+    inputs = [old, new, borrowed_from] if borrowed_from else [old, new]
+    target.refuse_early(inputs)
     changes = compare_paths(old, new, check_options, borrowed_from)
     target.show(changes)
     return int(changes.any)

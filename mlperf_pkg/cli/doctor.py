@@ -1,22 +1,24 @@
 """``mlperf-pkg doctor``."""
 
 import textwrap
+from collections.abc import Sequence
 
 import click
 
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.group import Command
-from mlperf_pkg.cli.output import Formats, Output
-from mlperf_pkg.commands.doctor import FORMAT, Diagnosis, State, diagnoses
+from mlperf_pkg.cli.output import Output
+from mlperf_pkg.commands.doctor import FORMAT, Diagnosis, DiagnosisState, diagnoses
 from mlperf_pkg.infra.text import visible
+from mlperf_pkg.render import View
 from mlperf_pkg.render.table import json_text
 
 _NAME = 18  # columns
-_INDENT = " " * (len(State.BROKEN) + _NAME + 3)
+_INDENT = " " * (len(DiagnosisState.BROKEN) + _NAME + 3)
 
 
 def _lines(result: Diagnosis) -> str:
-    start = f"{result.state:<{len(State.BROKEN)}} {result.name:<{_NAME}} "
+    start = f"{result.state:<{len(DiagnosisState.BROKEN)}} {result.name:<{_NAME}} "
     text = textwrap.fill(
         visible(result.text),
         width=80,
@@ -25,18 +27,21 @@ def _lines(result: Diagnosis) -> str:
         break_long_words=False,
         break_on_hyphens=False,
     )
-    repair = f"{_INDENT}{visible(result.repair)}\n" if result.repair else ""
-    return f"{text}\n{repair}"
+    if not result.repair:
+        return f"{text}\n"
+    return f"{text}\n{_INDENT}{visible(result.repair)}\n"
 
 
-_FORMATS: Formats = {
-    "text": lambda results, _: "".join(map(_lines, results)),
-    "json": lambda results, _: json_text({"format": FORMAT, "diagnoses": results}),
-}
+def _text(results: Sequence[Diagnosis], _: View) -> str:
+    return "".join(map(_lines, results))
+
+
+def _json(results: Sequence[Diagnosis], _: View) -> str:
+    return json_text({"format": FORMAT, "diagnoses": results})
 
 
 @click.command(name="doctor", cls=Command)
-@options.written(_FORMATS)
+@options.written({"text": _text, "json": _json})
 def command(*, target: Output) -> int:
     """Show what is installed and works, and how to repair the rest.
 
@@ -55,4 +60,4 @@ def command(*, target: Output) -> int:
     target.refuse_early(())
     results = tuple(diagnoses())
     target.show(results)
-    return int(any(result.state is State.BROKEN for result in results))
+    return int(any(result.state is DiagnosisState.BROKEN for result in results))

@@ -11,7 +11,7 @@ from msgspec import structs
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
-from mlperf_pkg.cli.group import Choice, Command, LocalPath
+from mlperf_pkg.cli.group import Command, LocalPath, SuggestingChoice
 from mlperf_pkg.cli.options import noted
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import locked
@@ -37,7 +37,7 @@ _TABLES = ("systems", "result_sets", "runs", "evaluations", "settings", "finding
 )
 @click.option(
     "--table",
-    type=Choice(_TABLES),
+    type=SuggestingChoice(_TABLES),
     help="Write only this table (Parquet and CSV): FILE is then a file, not a folder.",
 )
 @options.published_option("Also export")

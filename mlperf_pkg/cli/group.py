@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import wraps
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import click
 from click.core import ParameterSource
@@ -20,38 +19,13 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 
+CommandFunction = Callable[..., Any]
+"""The function of a command, which returns its exit status."""
+
 FAILED = 2  # exit status of a command that could not do its work
 INTERRUPTED = 128 + 2
 PIPE_CLOSED = 128 + 13
 _BUG = "This is a bug in mlperf-pkg: please report it with the output of 'mlperf-pkg --debug ...'"
-FORMER = {"verify-round": ("check", "--fail-on=official"), "plot": ("report", "--draw=all")}
-"""What replaces former commands, until the release after the next."""
-_SHOWING = ("check", "system check", "verify")
-RENAMED = {
-    "build --select": "--choose-runs",
-    "build --keep-invalid": "--invalid keep",
-    "build --drop-invalid": "--invalid drop",
-    "diff --from": "--borrowed-from",
-    "pack --keep-invalid": "--invalid keep",
-    "pack --drop-invalid": "--invalid drop",
-    "rcp chart": "'rcp show BENCHMARK --chart FILE'",
-    "report --chart": "--draw",
-    "results --ids": "--private-ids",
-    "review --one-spelling": "no option: spellings of a name always count as one",
-    "review compare --round": "the rounds of OLD and NEW, which follow from their logs",
-    "review objection --force": "another FOLDER, or move the file away",
-    "review objections --percent": "TREE, in which the difference is measured",
-    "review previews": "'review compare previews'",
-    "review resubmitted": "'review compare resubmitted'",
-    "simulate --code": "--with code",
-    "simulate --power": "--with power",
-    "simulate --systems": "--system-count",
-    "simulate --whole-round": "--submitters N or --system-count N",
-    "system merge": "'system init NODE...'",
-    **{f"{name} --statistics": "--show statistics" for name in _SHOWING},
-    **{f"{name} --strict": "--fail-on warning" for name in _SHOWING},
-}
-"""What to use instead of former options and subcommands, until the release after the next."""
 
 
 class Failure(click.ClickException):
@@ -68,7 +42,7 @@ class Failure(click.ClickException):
 # ---- types of arguments and options ------------------------------------------------------
 
 
-class Choice(click.Choice):  # type: ignore[type-arg,unused-ignore] # generic only in newer versions
+class SuggestingChoice(click.Choice):  # type: ignore[type-arg,unused-ignore] # generic only in newer versions
     """A ``click.Choice`` whose error message suggests the nearest choice."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -105,7 +79,7 @@ FOLDER = LocalPath(file_okay=False)
 # ---- general options ----------------------------------------------------------------------
 
 
-class _General(click.Option):
+class _GeneralOption(click.Option):
     """An option of all commands, before the command's name or after it; the last one counts.
 
     Its value is kept by the outermost context. Only the help of the program describes it.
@@ -130,31 +104,31 @@ def _keep(ctx: click.Context, option: click.Parameter, value: Any) -> None:
 
 
 GENERAL = (
-    _General(
+    _GeneralOption(
         "-j",
         "--jobs",
         type=click.IntRange(min=1),
         metavar="N",
         help="Use N processes (default: one per core).",
     ),
-    _General(
+    _GeneralOption(
         "--scheduler",
         metavar="URL",
         help="Read logs on a Dask cluster, such as tcp://10.0.0.1:8786 (see docs/scale.md).",
     ),
-    _General(
+    _GeneralOption(
         "--config",
         type=FILE,
         help="Read settings and waivers from FILE (default: mlperf-pkg.yaml in the current folder,"
         " unless that is inside the input).",
     ),
-    _General(
+    _GeneralOption(
         "--usage",
-        type=Choice(("training", "hpc")),
+        type=SuggestingChoice(("training", "hpc")),
         help="Use MLPerf Training or MLPerf HPC (default: inferred from the folder name or the"
         " benchmark, else training).",
     ),
-    _General(
+    _GeneralOption(
         "--rules",
         type=click.Path(exists=True, file_okay=False, path_type=Path),
         envvar="MLPERF_PKG_RULES",
@@ -162,9 +136,11 @@ GENERAL = (
         is_eager=True,
         help="Read rounds and benchmarks from FOLDER too; they replace those of the same name.",
     ),
-    _General("-q", "--quiet", is_flag=True, help="Print only the verdicts; same exit status."),
-    _General("-v", "--verbose", is_flag=True, help="Show all runs and result sets."),
-    _General("--debug", is_flag=True, help="Show the tracebacks of unexpected errors."),
+    _GeneralOption(
+        "-q", "--quiet", is_flag=True, help="Print only the verdicts; same exit status."
+    ),
+    _GeneralOption("-v", "--verbose", is_flag=True, help="Show all runs and result sets."),
+    _GeneralOption("--debug", is_flag=True, help="Show the tracebacks of unexpected errors."),
 )
 _EVERYWHERE = ("rules", "debug")  # commands need not read them
 _DECISIVE = ("config", "usage")  # refused by commands that do not read them
@@ -186,17 +162,12 @@ def apply_general(root: click.Context, name: str) -> None:
         check_rulebook(folder)
 
 
-def reads(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def reads(*names: str) -> Callable[[CommandFunction], CommandFunction]:
     """Return a decorator that hands the values of general options to the function of a command."""
 
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(function)
-        def with_values(**others: Any) -> Any:
-            values = click.get_current_context().find_root().params
-            return function(**{name: values.get(name) for name in names}, **others)
-
-        with_values.reads = {*names, *read_by(function)}  # type: ignore[attr-defined]
-        return with_values
+    def decorate(function: CommandFunction) -> CommandFunction:
+        function.reads = {*names, *read_by(function)}  # type: ignore[attr-defined]
+        return function
 
     return decorate
 
@@ -212,16 +183,52 @@ def general_in_words(ctx: click.Context) -> str:
     if ctx.parent is None:
         return ""
     names = {*_EVERYWHERE, *read_by(ctx.command.callback)}
-    shown = ", ".join("/".join(option.opts) for option in GENERAL if option.name in names)
-    return f"General options (mlperf-pkg --help): {shown}"
+    spellings = ["/".join(option.opts) for option in GENERAL if option.name in names]
+    return f"General options (mlperf-pkg --help): {', '.join(spellings)}"
+
+
+# ---- commands -----------------------------------------------------------------------------
+
+
+class Step(NamedTuple):
+    """What turns values of options into one that the function of a command receives.
+
+    The values that it ``takes``, as far as the command has them, are the arguments of ``make``; the
+    function receives what that returns, by the name ``gives``, instead of them.
+    """
+
+    gives: str
+    make: Callable[..., Any]
+    takes: tuple[str, ...]
+
+
+def attached(
+    gives: str, make: Callable[..., Any], *takes: str
+) -> Callable[[CommandFunction], CommandFunction]:
+    """Return a decorator that attaches a ``Step`` to the function of a command.
+
+    Steps are done in the order in which their decorators are read, the first one first.
+    """
+
+    def decorate(function: CommandFunction) -> CommandFunction:
+        steps = [Step(gives, make, takes), *_steps_of(function)]
+        function.steps = steps  # type: ignore[attr-defined]
+        return function
+
+    return decorate
+
+
+def _steps_of(function: object) -> list[Step]:
+    steps: list[Step] = getattr(function, "steps", [])
+    return steps
 
 
 class Command(click.Command):
-    """A command that has the general options too, and names the new ones of former options."""
+    """A command that has the general options too, and the steps of its own options."""
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the arguments and options, the general ones last."""
-        return [*super().get_params(ctx), *(GENERAL if ctx.parent else ())]
+        return _with_general(ctx, super().get_params(ctx))
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Name the general options."""
@@ -231,47 +238,41 @@ class Command(click.Command):
             formatter.write_paragraph()
             formatter.write_text(text)
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments; the error about a former option names the new one."""
-        try:
-            return super().parse_args(ctx, args)
-        except click.NoSuchOption as error:
-            refuse_former(ctx, error.option_name)
-            raise
-
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command, unless a general option is set that would change nothing."""
-        values = ctx.find_root().params
+        """Do the steps, then call the function of the command once.
+
+        The command is refused if a general option is set that would change nothing.
+        """
+        general = ctx.find_root().params
         names = read_by(self.callback)
         for name in _DECISIVE:
-            if values.get(name) is not None and name not in names:
+            if general.get(name) is not None and name not in names:
                 ctx.fail(f"--{name} does not apply to '{ctx.command_path}'")
+        values = {name: general.get(name) for name in names}
+        values.update(ctx.params)
+        for step in _steps_of(self.callback):
+            taken = {name: values.pop(name) for name in step.takes if name in values}
+            values[step.gives] = ctx.invoke(step.make, **taken)
+        ctx.params = values
         return super().invoke(ctx)
 
 
-def refuse_former(ctx: click.Context, name: str) -> None:
-    """Refuse a former option or subcommand.
-
-    Raises:
-        Failure: it is one; the message says what to use instead.
-    """
-    former = f"{ctx.command_path.partition(' ')[2]} {name}"
-    new = RENAMED.get(former)
-    if new and not ctx.resilient_parsing:
-        raise Failure(f"{former}: use {new}")
+def _with_general(ctx: click.Context, params: list[click.Parameter]) -> list[click.Parameter]:
+    """Return the parameters of a command and, unless it is the program, the general options."""
+    return [*params, *GENERAL] if ctx.parent else params
 
 
 # ---- groups -------------------------------------------------------------------------------
 
 
-class Group(click.Group):
+class CommandGroup(click.Group):
     """A group that suggests the nearest command for a mistyped name."""
 
     command_class = Command
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the options, the general ones last."""
-        return [*super().get_params(ctx), *(GENERAL if ctx.parent else ())]
+        return _with_general(ctx, super().get_params(ctx))
 
     def list_commands(self, _: click.Context) -> list[str]:
         """Return the names in the order of definition, which is that of use."""
@@ -283,13 +284,12 @@ class Group(click.Group):
         """Find the command, or fail with a suggestion."""
         name = args[0]
         commands = self.list_commands(ctx)
-        refuse_former(ctx, name)
         if name not in commands and not name.startswith("-") and not ctx.resilient_parsing:
             ctx.fail(f"no such command {name!r}{did_you_mean(name, commands)}")
         return super().resolve_command(ctx, args)
 
 
-class Program(Group):
+class Program(CommandGroup):
     """The outermost group, which turns results and exceptions into exit statuses.
 
     Each command is the ``command`` of the module of its name, and returns its exit status.
@@ -329,16 +329,6 @@ class Program(Group):
 
         names = [CompletionItem(name) for name in self._names if name.startswith(incomplete)]
         return names + click.Command.shell_complete(self, ctx, incomplete)
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or by a former name the one that replaces it, which a note names."""
-        words = FORMER.get(args[0])
-        if words and not ctx.resilient_parsing:
-            click.echo(f"note: {args[0]} is now 'mlperf-pkg {' '.join(words)}'", err=True)
-            args = [*words, *args[1:]]
-        return super().resolve_command(ctx, args)
 
     def make_context(self, *args: Any, **others: Any) -> click.Context:
         """Parse the arguments and read the user's rules; Ctrl-C ends this silently."""

@@ -42,13 +42,16 @@ def command(*, workspace: Path, force: bool) -> int:
     if path.exists() and not force:
         raise UserError(f"{path}: exists already; --force overwrites it")
     prepared = _prepared(workspace)
-    fields, to_do = proposed(prepared.workspace, prepared.plan) if prepared else ({}, ())
+    if prepared is None:
+        write_whole(path, config_text({}, ()), replace=force)
+        click.echo(visible(str(path)))
+        return 0
+    fields, to_do = proposed(prepared.workspace, prepared.plan)
     write_whole(path, config_text(fields, to_do), replace=force)
     click.echo(visible(str(path)))
     say("to do", to_do)
-    if prepared:
-        completed = replace(prepared.workspace, config=read_config_file(path))
-        say("left to fill in", make_plan(completed).problems)
+    completed = replace(prepared.workspace, config=read_config_file(path))
+    say("left to fill in", make_plan(completed).problems)
     return 0
 
 

@@ -1,7 +1,7 @@
 """Arguments and options that several commands share, each declared once."""
 
 from collections.abc import Callable, Iterable
-from functools import partial, reduce, wraps
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,7 +11,14 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checker.values import UNREAD, Checked, Options, with_config
 from mlperf_pkg.cli import completion
-from mlperf_pkg.cli.group import FILE, FOLDER, Choice, reads
+from mlperf_pkg.cli.group import (
+    FILE,
+    FOLDER,
+    CommandFunction,
+    SuggestingChoice,
+    attached,
+    reads,
+)
 from mlperf_pkg.cli.output import Formats, Output, Outputs, destinations, note
 from mlperf_pkg.cli.streams import progress
 from mlperf_pkg.config import round_name
@@ -22,8 +29,7 @@ from mlperf_pkg.results.wording import shortened
 from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.submission.model import KEEP_SCALING
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
-_Command = Callable[..., Any]
+_Function = TypeVar("_Function", bound=CommandFunction)
 
 Filter = Callable[[Report], Report]
 """Return a report without the findings that the user does not want to see."""
@@ -41,47 +47,52 @@ ROUND = (
 # ---- inputs and rules ---------------------------------------------------------------------
 
 
-def checked(function: _Command) -> _Command:
+def checked(function: CommandFunction) -> CommandFunction:
     """Add the arguments ``paths`` and all options of ``judged``."""
-    add = click.argument("paths", nargs=-1, metavar="[PATH]...", callback=_paths, type=click.Path())
-    return add(judged(function))
+    add_paths = click.argument(
+        "paths", nargs=-1, metavar="[PATH]...", callback=_paths, type=click.Path()
+    )
+    return add_paths(judged(function))
 
 
-def judged(function: _Command) -> _Command:
+def judged(function: CommandFunction) -> CommandFunction:
     """Add ``--round`` to the options of ``judging``."""
     return round_option(ROUND)(judging(function))
 
 
-def judging(function: _Command) -> _Command:
+def judging(function: CommandFunction) -> CommandFunction:
     """Add the options of a check: the function receives ``check_options`` (``Options``)."""
-
-    @reads("usage", "config", "jobs", "scheduler")
-    @wraps(function)
-    def with_options(
-        *,
-        usage: str | None,
-        config: Path | None,
-        jobs: int | None,
-        scheduler: str | None,
-        round_: str | None = None,
-        **others: Any,
-    ) -> Any:
-        if jobs and scheduler:
-            raise click.UsageError("--jobs and --scheduler cannot be used together")
-        check_options = Options(usage, round_, jobs, scheduler=scheduler)
-        check_options = with_config(check_options, config, _inputs(), note)
-        with progress() as observer:
-            return function(check_options=replace(check_options, observer=observer), **others)
-
-    return with_options
+    general = ("usage", "config", "jobs", "scheduler")
+    add_step = attached("check_options", _check_options, "round_", *general)
+    return reads(*general)(add_step(function))
 
 
-def _inputs() -> list[str]:
-    """Return the arguments of the command that runs: what it reads."""
+def _check_options(
+    *,
+    usage: str | None,
+    config: Path | None,
+    jobs: int | None,
+    scheduler: str | None,
+    round_: str | None = None,
+) -> Options:
+    """Return the options of a check, whose progress is shown until the command ends."""
+    if jobs and scheduler:
+        raise click.UsageError("--jobs and --scheduler cannot be used together")
     context = click.get_current_context()
-    arguments = [param for param in context.command.params if isinstance(param, click.Argument)]
-    values = [context.params.get(argument.name or "") or () for argument in arguments]
-    return [str(v) for value in values for v in (value if isinstance(value, tuple) else [value])]
+    check_options = Options(usage, round_, jobs, scheduler=scheduler)
+    check_options = with_config(check_options, config, _inputs(context), note)
+    return replace(check_options, observer=context.with_resource(progress()))
+
+
+def _inputs(context: click.Context) -> list[str]:
+    """Return the arguments of the command that runs: what it reads."""
+    inputs: list[str] = []
+    for param in context.command.params:
+        if isinstance(param, click.Argument):
+            value = context.params.get(param.name or "") or ()
+            values = value if isinstance(value, tuple) else (value,)
+            inputs.extend(map(str, values))
+    return inputs
 
 
 def workspace_options(round_: str | None, usage: str | None = None) -> Options:
@@ -131,31 +142,37 @@ _FLAGS = {
 _KEPT_NOTE = "scores have the factors in scaling.json, not those of the RCP test (--keep-scaling)"
 
 
-def bypass_options(*names: str) -> Callable[[_Function], _Function]:
+def bypass_options(*names: str) -> Callable[[CommandFunction], CommandFunction]:
     """Add flags of ``package_checker_params``, or ``keep_scaling``."""
 
-    options = [flag(f"--{name}", text=_FLAGS[name]) for name in reversed(names)]
-    return lambda function: reduce(lambda decorated, option: option(decorated), options, function)
+    def decorate(function: CommandFunction) -> CommandFunction:
+        for name in reversed(names):
+            function = flag(f"--{name}", text=_FLAGS[name])(function)
+        return function
+
+    return decorate
 
 
-def flagged(*flags: str) -> Callable[[_Command], _Command]:
+def flagged(*flags: str) -> Callable[[CommandFunction], CommandFunction]:
     """Add the options of ``bypass_options``, which apply to all result sets.
 
     They are added to ``check_options``, so this decorator comes after ``checked``.
     """
 
-    def decorate(function: _Command) -> _Command:
-        @wraps(function)
-        def with_flags(check_options: Options, **others: Any) -> Any:
-            chosen = frozenset(flag for flag in flags if others.pop(flag.replace("-", "_")))
-            if KEEP_SCALING in chosen:
-                note(_KEPT_NOTE)
-            options = replace(check_options, flags=check_options.flags | chosen)
-            return function(check_options=options, **others)
+    def with_flags(check_options: Options, **values: bool) -> Options:
+        chosen = {flag for flag in flags if values[parameter(flag)]}
+        if KEEP_SCALING in chosen:
+            note(_KEPT_NOTE)
+        return replace(check_options, flags=check_options.flags | chosen)
 
-        return bypass_options(*flags)(with_flags)
+    add_step = attached("check_options", with_flags, "check_options", *map(parameter, flags))
+    add_options = bypass_options(*flags)
+    return lambda function: add_options(add_step(function))
 
-    return decorate
+
+def parameter(flag: str) -> str:
+    """Return the name under which the value of a flag is handed on."""
+    return flag.replace("-", "_")
 
 
 counting_samples = flagged("rcp-bert-train-samples")
@@ -178,19 +195,15 @@ def seed_option(text: str) -> Callable[[_Function], _Function]:
     return click.option("--seed", type=int, metavar="N", default=0, show_default=True, help=text)
 
 
-def gathered(kind: type[Struct], name: str) -> Callable[[_Command], _Command]:
+def gathered(kind: type[Struct], name: str) -> Callable[[CommandFunction], CommandFunction]:
     """Hand the options that are fields of ``kind`` to the function as one value, ``name``."""
+    fields = kind.__struct_fields__
+    with_underscore = [f"{field}_" for field in fields]  # such as ``round_``
 
-    def decorate(function: _Command) -> _Command:
-        @wraps(function)
-        def with_value(**values: Any) -> Any:
-            fields = [option for option in values if option.rstrip("_") in kind.__struct_fields__]
-            value = kind(**{field.rstrip("_"): values.pop(field) for field in fields})
-            return function(**{name: value}, **values)
+    def make(**values: Any) -> Struct:
+        return kind(**{option.rstrip("_"): value for option, value in values.items()})
 
-        return with_value
-
-    return decorate
+    return attached(name, make, *fields, *with_underscore)
 
 
 def count_option(
@@ -203,25 +216,25 @@ def count_option(
 
 def division_option(text: str, **attributes: Any) -> Callable[[_Function], _Function]:
     """Add ``division``."""
-    return click.option("--division", type=Choice(DIVISIONS), help=text, **attributes)
+    return click.option("--division", type=SuggestingChoice(DIVISIONS), help=text, **attributes)
 
 
 # ---- findings to show ---------------------------------------------------------------------
 
 
-def filtered(function: _Command) -> _Command:
+def filtered(function: CommandFunction) -> CommandFunction:
     """Add ``--select`` and ``--ignore``: the function receives ``filter_findings`` (``Filter``)."""
-
-    @_codes("--select", "Show only", "")
-    @_codes("--ignore", "Hide", "; the verdicts do not change")
-    @wraps(function)
-    def with_filter(select: tuple[str, ...], ignore: tuple[str, ...], **others: Any) -> Any:
-        return function(filter_findings=lambda report: report.only(select, ignore), **others)
-
-    return with_filter
+    add_select = _codes_option("--select", "Show only", "")
+    add_ignore = _codes_option("--ignore", "Hide", "; the verdicts do not change")
+    add_step = attached("filter_findings", _finding_filter, "select", "ignore")
+    return add_select(add_ignore(add_step(function)))
 
 
-def _codes(name: str, verb: str, more: str) -> Callable[[_Command], _Command]:
+def _finding_filter(select: tuple[str, ...], ignore: tuple[str, ...]) -> Filter:
+    return lambda report: report.only(select, ignore)
+
+
+def _codes_option(name: str, verb: str, more: str) -> Callable[[CommandFunction], CommandFunction]:
     return click.option(
         name,
         multiple=True,
@@ -242,12 +255,13 @@ def _prefixes(_: click.Context, __: click.Parameter, values: Iterable[str]) -> t
 
 def noted(checked: Checked) -> Checked:
     """Return ``checked``, whose findings are not shown; print which logs cannot be read."""
-    files: dict[str, list[str]] = {}
+    logs_by_problem: dict[str, list[str]] = {}
     for finding in checked.report.findings:
         if finding.code in UNREAD:
-            files.setdefault(finding.text, []).extend(p.path for p in finding.occurrences)
-    for text, paths in files.items():
-        note(f"{shortened(paths, _NAMED)}: {text}")
+            logs = logs_by_problem.setdefault(finding.text, [])
+            logs.extend(place.path for place in finding.occurrences)
+    for problem, logs in logs_by_problem.items():
+        note(f"{shortened(logs, _NAMED)}: {problem}")
     return checked
 
 
@@ -258,95 +272,89 @@ Status = Callable[[Report], int]
 """Return the exit status for a report: 1 if a finding or a verdict fails the command."""
 
 
-def shown(function: _Command) -> _Command:
+def shown(function: CommandFunction) -> CommandFunction:
     """Add ``--show`` and read ``--quiet``: the function receives ``showing``."""
-
-    @reads("quiet")
-    @wraps(function)
-    def with_showing(show: str, quiet: bool | None, **others: Any) -> Any:
-        statistics = show == _STATISTICS
-        level = Show.WARNINGS if statistics else Show(show)
-        showing = partial(replace, show=level, quiet=bool(quiet), statistics=statistics)
-        return function(showing=showing, **others)
-
-    option: Callable[[_Command], _Command] = click.option(
+    severities = [level.value for level in Show]
+    add_show = click.option(
         "--show",
-        type=Choice([*(level.value for level in Show), _STATISTICS]),
+        type=SuggestingChoice([*severities, _STATISTICS]),
         default=Show.WARNINGS.value,
         show_default=True,
         help="Show findings of this severity and above; 'all' lists each with its source,"
         " 'statistics' counts them by code and submitter, as a table.",
     )
-    return option(with_showing)
+    add_step = attached("showing", _showing, "show", "quiet")
+    return add_show(reads("quiet")(add_step(function)))
 
 
-def failing(function: _Command) -> _Command:
+def _showing(show: str, quiet: bool | None) -> Showing:
+    statistics = show == _STATISTICS
+    level = Show.WARNINGS if statistics else Show(show)
+    return partial(replace, show=level, quiet=bool(quiet), statistics=statistics)
+
+
+def failing(function: CommandFunction) -> CommandFunction:
     """Add ``--fail-on``: the function receives ``status`` (``Status``)."""
-
-    @wraps(function)
-    def with_status(fail_on: str, **others: Any) -> Any:
-        def status(report: Report) -> int:
-            if fail_on == _OFFICIAL:
-                return int(report.verdict.official is not Verdict.PASS)
-            return int(report.fails_on(Severity(fail_on)))
-
-        return function(status=status, **others)
-
-    option: Callable[[_Command], _Command] = click.option(
+    severities = [severity.value for severity in Severity]
+    add_fail_on = click.option(
         "--fail-on",
-        type=Choice([*(severity.value for severity in Severity), _OFFICIAL]),
+        type=SuggestingChoice([*severities, _OFFICIAL]),
         default=Severity.ERROR.value,
         show_default=True,
         help="Exit with status 1 on findings of this severity and above, or only if the official"
         " verdict is not pass (official).",
     )
-    return option(with_status)
+    return add_fail_on(attached("status", _status, "fail_on")(function))
+
+
+def _status(fail_on: str) -> Status:
+    if fail_on == _OFFICIAL:
+        return lambda report: int(report.verdict.official is not Verdict.PASS)
+    severity = Severity(fail_on)
+    return lambda report: int(report.fails_on(severity))
 
 
 # ---- output -------------------------------------------------------------------------------
 
 
-def written(formats: Formats, *, many: bool = False) -> Callable[[_Command], _Command]:
+def written(
+    formats: Formats, *, many: bool = False
+) -> Callable[[CommandFunction], CommandFunction]:
     """Add the options of the result: the function receives ``target``.
 
     It is an ``Output`` or, with ``many``, ``Outputs``.
     """
+    add_format = click.option(
+        "--format",
+        "format_",
+        type=SuggestingChoice(tuple(formats)),
+        help="Write in this format (default: by the ending of FILE, else text).",
+    )
+    repeated = "; repeatable" if many else ""
+    add_output = click.option(
+        "-o",
+        "--output",
+        multiple=True,
+        metavar="[FORMAT:]FILE",
+        shell_complete=completion.files,
+        help=f"Write to FILE; - is standard output, the default{repeated}.",
+    )
+    add_force = force_option()
 
-    def decorate(function: _Command) -> _Command:
-        @click.option(
-            "--format",
-            "format_",
-            type=Choice(tuple(formats)),
-            help="Write in this format (default: by the ending of FILE, else text).",
-        )
-        @click.option(
-            "-o",
-            "--output",
-            multiple=True,
-            metavar="[FORMAT:]FILE",
-            shell_complete=completion.files,
-            help=f"Write to FILE; - is standard output, the default{'; repeatable' * many}.",
-        )
-        @force_option()
-        @reads("verbose")
-        @wraps(function)
-        def with_target(
-            format_: str | None,
-            output: tuple[str, ...],
-            verbose: bool | None,
-            *,
-            force: bool,
-            **others: Any,
-        ) -> Any:
-            every = tuple(
-                Output(file, force, bool(verbose), name, formats)
-                for name, file in destinations(output, format_, tuple(formats))
-            )
-            if len(every) > 1 and not many:
-                raise click.UsageError("this command writes one file: give -o once")
-            return function(target=Outputs(every) if many else every[0], **others)
+    def make_target(
+        format_: str | None, output: tuple[str, ...], verbose: bool | None, *, force: bool
+    ) -> Output | Outputs:
+        chosen = destinations(output, format_, tuple(formats))
+        outputs = [Output(file, force, bool(verbose), name, formats) for name, file in chosen]
+        if many:
+            return Outputs(tuple(outputs))
+        if len(outputs) > 1:
+            raise click.UsageError("this command writes one file: give -o once")
+        return outputs[0]
 
-        return with_target
+    def decorate(function: CommandFunction) -> CommandFunction:
+        add_step = attached("target", make_target, "format_", "output", "verbose", "force")
+        return add_format(add_output(add_force(reads("verbose")(add_step(function)))))
 
     return decorate
 
@@ -368,12 +376,13 @@ def force_option(text: str = "Overwrite existing files.") -> Callable[[_Function
 
 def invalid_option(function: _Function) -> _Function:
     """Add ``invalid``."""
-    return click.option(
+    add_invalid = click.option(
         "--invalid",
-        type=Choice(("keep", "drop")),
+        type=SuggestingChoice(("keep", "drop")),
         help="Keep result sets that are not valid, or drop each of them and say why (default: write"
         " nothing if there is one).",
-    )(function)
+    )
+    return add_invalid(function)
 
 
 def published_option(text: str) -> Callable[[_Function], _Function]:
@@ -384,13 +393,16 @@ def published_option(text: str) -> Callable[[_Function], _Function]:
         is_flag=False,
         flag_value="all",
         metavar="ROUND",
-        callback=lambda _, __, values: tuple(
-            filter(None, (n.strip().removeprefix("v") for n in ",".join(values).split(",")))
-        ),
+        callback=_round_names,
         shell_complete=completion.published_rounds,
         help=f"{text} the published results of ROUND, such as 5.1, or of all; repeatable or"
         " comma-separated.",
     )
+
+
+def _round_names(_: click.Context, __: click.Parameter, values: Iterable[str]) -> tuple[str, ...]:
+    names = [name.strip().removeprefix("v") for name in ",".join(values).split(",")]
+    return tuple(filter(None, names))
 
 
 def chart_option(text: str) -> Callable[[_Function], _Function]:

@@ -61,9 +61,12 @@ class Output(Struct, frozen=True):
         """Return the width of the terminal, and whether it shows colours."""
         if self.file is not None:
             return View(WIDTH_OF_FILES, verbose=self.verbose)
-        colors = _shows_colors()
-        wraps = sys.stdout.isatty()
-        return View(_terminal_width(), color=colors, wraps=wraps, verbose=self.verbose)
+        return View(
+            _terminal_width(),
+            color=_shows_colors(),
+            wraps=sys.stdout.isatty(),
+            verbose=self.verbose,
+        )
 
     def show(self, result: Any) -> None:
         """Write a result in the format of this output.
@@ -166,9 +169,9 @@ class Outputs(Struct, frozen=True):
         """
         repository = checkout(inputs)
         contents = []
-        for item in self.every:
-            view = adapt(replace(item.view(), checkout=repository))
-            contents.append((item, item.formats[item.format](result, view)))
+        for output in self.every:
+            view = adapt(replace(output.view(), checkout=repository))
+            contents.append((output, output.formats[output.format](result, view)))
         files = {output.file: content for output, content in contents if output.file}
         if files:
             from mlperf_pkg.infra.files import write_all  # noqa: PLC0415 - most reports are shown
@@ -186,10 +189,20 @@ def checkout(inputs: Sequence[str]) -> Checkout:
     to that folder (or to the folder of that file), those of several inputs to the current folder.
     """
     here = Path.cwd()
-    root = next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
-    base = here / inputs[0] if len(inputs) == 1 and not is_url(inputs[0]) else here
-    base = base if base.is_dir() else base.parent
-    return Checkout(root.as_posix(), here.as_posix(), base.as_posix())
+    base = here
+    if len(inputs) == 1 and not is_url(inputs[0]):
+        base = here / inputs[0]
+    if not base.is_dir():
+        base = base.parent
+    return Checkout(_repository(here).as_posix(), here.as_posix(), base.as_posix())
+
+
+def _repository(here: Path) -> Path:
+    """Return the folder of the repository around a folder, or that folder if there is none."""
+    for folder in (here, *here.parents):
+        if (folder / ".git").exists():
+            return folder
+    return here
 
 
 # ---- the files and formats of --format and -o [FORMAT:]FILE -------------------------------
@@ -221,24 +234,44 @@ def destinations(
         click.UsageError: a prefix is not a format, a file has no name or is named twice.
     """
     parsed = [_destination(value, formats) for value in outputs or [STDOUT]]
-    files = [file and file.resolve() for _, file in parsed]
-    twice = [name for name, file in zip(outputs, files, strict=False) if files.count(file) > 1]
-    if twice:
-        raise click.UsageError(f"-o {twice[-1]} is given twice")
-    alone = format_ if len(parsed) == 1 else None
+    _refuse_twice(outputs, [file for _, file in parsed])
     chosen = []
     for prefix, file in parsed:
-        ending = _ENDINGS.get(file.suffix.lower(), "") if file else ""
-        by_ending = ending if ending in formats else None
-        chosen.append((prefix or alone or by_ending or format_ or DEFAULT, file))
+        if prefix:
+            name = prefix
+        elif format_ and len(parsed) == 1:
+            name = format_
+        else:
+            name = _by_ending(file, formats) or format_ or DEFAULT
+        chosen.append((name, file))
     return chosen
 
 
+def _refuse_twice(outputs: Sequence[str], files: Sequence[Path | StoredFile | None]) -> None:
+    """Refuse outputs of which several are the same file; the message names the last of them."""
+    resolved = [file and file.resolve() for file in files]
+    for output, file in reversed(list(zip(outputs, resolved, strict=False))):
+        if resolved.count(file) > 1:
+            raise click.UsageError(f"-o {output} is given twice")
+
+
+def _by_ending(file: Path | StoredFile | None, formats: Sequence[str]) -> str | None:
+    """Return the format that the ending of a file names, if the command has it."""
+    if file is None:
+        return None
+    name = _ENDINGS.get(file.suffix.lower())
+    return name if name in formats else None
+
+
 def _destination(value: str, formats: Sequence[str]) -> tuple[str | None, Path | StoredFile | None]:
+    prefix = None
+    name = value
     matched = re.fullmatch(_PREFIX, value)
-    prefix, name = matched.groups() if matched else (None, value)
+    if matched:
+        prefix, name = matched.groups()
     if prefix is not None and prefix not in formats:
-        suggestion = did_you_mean(prefix, formats) or f"; expected one of {', '.join(formats)}"
+        expected = f"; expected one of {', '.join(formats)}"
+        suggestion = did_you_mean(prefix, formats) or expected
         raise click.UsageError(
             f"-o {value}: unknown format {prefix!r}{suggestion}"
             f" (for a file of this name, write ./{value})"

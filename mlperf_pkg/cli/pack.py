@@ -6,7 +6,7 @@ import click
 
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options, secret
-from mlperf_pkg.cli.group import Choice, Command, LocalPath
+from mlperf_pkg.cli.group import Command, LocalPath, SuggestingChoice
 from mlperf_pkg.cli.output import Output, note, say
 from mlperf_pkg.cli.streams import stop_cleanly
 from mlperf_pkg.commands.archive import packing
@@ -29,7 +29,7 @@ from mlperf_pkg.results.report import Report
 @options.judged
 @click.option(
     "--encrypt",
-    type=Choice([form.value for form in Form]),
+    type=SuggestingChoice([form.value for form in Form]),
     help="Encrypt the archive in this form (default: not encrypted).",
 )
 @options.repeatable(
@@ -96,7 +96,8 @@ def command(
             note(f"{folder} is empty and not packed")
         lines = packing.pack(contents, target, encryption, force=force)
         lines.append(f"checked: {counts_in_words(report)}")
-        Output().write("".join(f"{visible(line)}\n" for line in lines))
+        for line in lines:
+            Output().write(f"{visible(line)}\n")
         return 0
 
 
@@ -107,10 +108,12 @@ def _without_invalid(
 
     Repeat this, as the rest may depend on them: weak scaling needs strong scaling.
     """
-    while 0 < len(invalid := packing.reasons(report)) < len(report.result_sets):
-        say("note", (f"left out: {reason}" for reason in invalid.values()))
+    while True:
+        invalid = packing.reasons(report)
+        if not invalid or len(invalid) >= len(report.result_sets):
+            return tree, report
+        say("note", [f"left out: {reason}" for reason in invalid.values()])
         tree, report = packing.without_sets(tree, report, invalid, check_options)
-    return tree, report
 
 
 def _encryption(

@@ -1,32 +1,25 @@
 """``mlperf-pkg rcp``: commands about reference convergence points."""
 
-from collections.abc import Callable
-from functools import wraps
 from pathlib import Path
-from typing import Any
 
 import click
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import completion, options
-from mlperf_pkg.cli.group import EXISTING_FILE, Group, reads
+from mlperf_pkg.cli.group import EXISTING_FILE, CommandFunction, CommandGroup, attached, reads
 from mlperf_pkg.cli.options import noted
-from mlperf_pkg.cli.output import Output, note
-from mlperf_pkg.commands.rcp import authoring
-from mlperf_pkg.commands.rcp import reference as reference_points
-from mlperf_pkg.commands.rcp.bootstrap import BOOTSTRAP_FORMATS, bootstrap
+from mlperf_pkg.cli.output import Output
 from mlperf_pkg.commands.rcp.differences import DIFF_FORMATS, differences
+from mlperf_pkg.commands.rcp.reference import PointsOrigin, reference, references
 from mlperf_pkg.commands.rcp.table import SHOW_FORMATS, points_picture, shown
 from mlperf_pkg.commands.rcp.tested import CHECK_FORMATS, tested_sets
 from mlperf_pkg.infra.files import write_whole
 
-_Command = Callable[..., Any]
 
-
-@click.group(name="rcp", cls=Group)
+@click.group(name="rcp", cls=CommandGroup)
 def command() -> None:
-    """Show, check and write reference convergence points.
+    """Show, check and compare reference convergence points.
 
     The RCP test compares the convergence of result sets with runs of the reference at
     the same batch size.
@@ -39,59 +32,51 @@ def command() -> None:
       mlperf-pkg rcp show llama31_8b --batch-size 48
       mlperf-pkg rcp show llama31_8b --chart points.svg
       mlperf-pkg rcp check logs/ --custom rcps_llama31_8b.json
-      mlperf-pkg rcp new reference-logs/ -o new-point.json
-      mlperf-pkg rcp bootstrap llama31_8b --batch-size 32
       mlperf-pkg rcp diff 5.0 5.1
-      mlperf-pkg rcp lint rcps_llama31_8b.json
     """
 
 
 # ---- arguments and options that the commands share ----------------------------------------
 
-LARGEST_SIZE = 999_999_999
+_LARGEST_SIZE = 999_999_999
+_benchmark_argument = click.argument(
+    "benchmark",
+    required=False,
+    callback=lambda _, __, value: value and value.lower(),
+    shell_complete=completion.benchmarks,
+)
 
 
-def benchmark_argument(*, required: bool = True) -> Callable[[_Command], _Command]:
-    """Add ``benchmark``."""
-    return click.argument(
-        "benchmark",
-        required=required,
-        callback=lambda _, __, value: value and value.lower(),
-        shell_complete=completion.benchmarks,
-    )
-
-
-def round_option(function: _Command) -> _Command:
-    """Add ``round_`` and ``usage``, by default that which has the benchmark."""
-    text = "Use this round (default: the newest with points of the benchmark)."
-    with_round: _Command = options.round_option(text)(reads("usage")(function))
-    return with_round
-
-
-def origin_options(function: _Command) -> _Command:
+def origin_options(function: CommandFunction) -> CommandFunction:
     """Add ``origin``, the source of the points."""
-
-    @wraps(function)
-    def with_origin(custom: Path | None, merge: bool, **others: Any) -> Any:
-        if merge and not custom:
-            raise click.UsageError("--merge needs --custom FILE")
-        return function(origin=reference_points.Origin(custom, merge), **others)
-
-    merging = options.flag(
+    add_custom = click.option(
+        "--custom",
+        type=EXISTING_FILE,
+        help="Use the points in FILE (format of mlperf-logging) instead of those of"
+        " mlperf-logging.",
+    )
+    add_merge = options.flag(
         "--merge",
         text="Add the points of --custom FILE to those of mlperf-logging; a point of FILE"
         " replaces one of the same batch size.",
     )
-    text = "Use the points in FILE (format of mlperf-logging) instead of those of mlperf-logging."
-    return click.option("--custom", type=EXISTING_FILE, help=text)(merging(with_origin))
+    add_step = attached("origin", _origin, "custom", "merge")
+    return add_custom(add_merge(add_step(function)))
+
+
+def _origin(custom: Path | None, *, merge: bool) -> PointsOrigin:
+    if merge and not custom:
+        raise click.UsageError("--merge needs --custom FILE")
+    return PointsOrigin(custom, merge)
 
 
 # ---- commands -----------------------------------------------------------------------------
 
 
 @command.command(name="show")
-@benchmark_argument(required=False)
-@round_option
+@_benchmark_argument
+@options.round_option("Use this round (default: the newest with points of the benchmark).")
+@reads("usage")
 @click.option(
     "--all/--pruned",
     "--unpruned",
@@ -102,7 +87,7 @@ def origin_options(function: _Command) -> _Command:
 @options.repeatable(
     "--batch-size",
     "batch_sizes",
-    type=click.IntRange(1, LARGEST_SIZE),
+    type=click.IntRange(1, _LARGEST_SIZE),
     metavar="N",
     text="Show the point that sets of batch size N are compared with, interpolated if necessary",
 )
@@ -122,7 +107,7 @@ def show(
     batch_sizes: tuple[int, ...],
     interpolate: bool,
     chart: Path | None,
-    origin: reference_points.Origin,
+    origin: PointsOrigin,
     target: Output,
 ) -> int:
     """Show the reference points of a benchmark.
@@ -155,13 +140,13 @@ def show(
         Output(chart, target.force).refuse_early(inputs)
         draw = points_picture(chart)
     if benchmark is None:
-        chosen = reference_points.references(usage, round_)
-    else:
-        chosen = [reference_points.reference(usage, round_, benchmark, origin)]
+        target.show([shown(points, pruned=not all_) for points in references(usage, round_)])
+        return 0
+    points = reference(usage, round_, benchmark, origin)
     if chart:
-        write_whole(chart, draw(chosen[0]), replace=target.force)
-    sizes = [item.every_size if interpolate else batch_sizes for item in chosen]
-    target.show([shown(*pair, pruned=not all_) for pair in zip(chosen, sizes, strict=True)])
+        write_whole(chart, draw(points), replace=target.force)
+    sizes = points.every_size if interpolate else batch_sizes
+    target.show([shown(points, sizes, pruned=not all_)])
     return 0
 
 
@@ -174,7 +159,7 @@ def check_points(
     *,
     paths: tuple[str, ...],
     check_options: Options,
-    origin: reference_points.Origin,
+    origin: PointsOrigin,
     target: Output,
 ) -> int:
     """Test the convergence of result sets against reference points.
@@ -198,101 +183,17 @@ def check_points(
       mlperf-pkg rcp check submissions/ACME --format csv
       mlperf-pkg rcp check logs/ --custom new-point.json --merge
     """
-    files = [str(origin.file)] if origin.file else []
-    target.refuse_early([*paths, *files])
+    inputs = [*paths, str(origin.file)] if origin.file else paths
+    target.refuse_early(inputs)
     result = tested_sets(noted(check(paths, check_options)), origin)
     target.show(result)
     return result.status
 
 
-@command.command(name="new")
-@options.checked
-@options.counting_samples
-@click.option("--creator", metavar="ORG", help="Name the organisation (default: as logged).")
-@click.option("--platform", metavar="TEXT", help="Name the system (default: as logged).")
-@click.option(
-    "--when",
-    metavar="TEXT",
-    help="Give the time of the runs (default: 'Prior to ROUND submission').",
-)
-@click.option("--precision", metavar="TEXT", help="Name the numerical format, such as BF16.")
-@options.output_option(
-    "Write the point to FILE; - is standard output.", metavar="FILE", default="-", show_default=True
-)
-@options.force_option()
-def new(
-    *, paths: tuple[str, ...], check_options: Options, output: Path, force: bool, **about: Any
-) -> int:
-    """Make a new reference point from logs of the reference.
-
-    PATH is as for 'mlperf-pkg check': the logs of at least 2N runs, where a submission
-    has N. All runs must converge and have the same benchmark, batch size and
-    hyperparameters. The point is written in the format of mlperf-logging, which
-    --custom_rcps of the official RCP checker and 'mlperf-pkg rcp check --custom' read.
-    stderr shows its mean and limit, and whether pruning would keep it.
-
-    Exit status: 0 if the point was written, 2 if not.
-
-    \b
-    Examples:
-      mlperf-pkg rcp new reference-logs/ -o new-point.json
-      mlperf-pkg rcp new logs/ --creator ACME --platform H100 --precision BF16
-    """
-    target = Output(None if output == Path("-") else output, force)
-    target.refuse_early(paths)
-    text, notes = authoring.new_point(noted(check(paths, check_options)), about)
-    target.write(text)
-    for remark in notes:
-        note(remark)
-    return 0
-
-
-@command.command(name="bootstrap")
-@benchmark_argument()
-@round_option
-@origin_options
-@options.count_option(
-    "--batch-size", most=LARGEST_SIZE, required=True, text="Resample the limit at this batch size."
-)
-@options.count_option(
-    "--resamples", least=100, most=100_000, default=2000, text="Resample N times."
-)
-@options.seed_option("Seed the random numbers; the same options and seed give the same result.")
-@options.written(BOOTSTRAP_FORMATS)
-def confidence(
-    *,
-    benchmark: str,
-    round_: str | None,
-    usage: str | None,
-    origin: reference_points.Origin,
-    batch_size: int,
-    resamples: int,
-    seed: int,
-    target: Output,
-) -> int:
-    """Show the confidence interval of a limit.
-
-    Resample the reference runs of the limit (of two points if it is interpolated), and
-    show the 95 % confidence intervals of mean and limit. Show also how often a set of
-    runs drawn from the reference itself fails the test, which aims at 5 %.
-
-    Exit status: 0 if there is a limit, 2 if not.
-
-    \b
-    Examples:
-      mlperf-pkg rcp bootstrap llama31_8b --batch-size 32
-      mlperf-pkg rcp bootstrap bert --round 5.0 --batch-size 1024 --seed 7
-    """
-    points = reference_points.reference(usage, round_, benchmark, origin)
-    target.refuse_early([])
-    target.show(bootstrap(points, batch_size, resamples=resamples, seed=seed))
-    return 0
-
-
 @command.command(name="diff")
 @click.argument("old", shell_complete=completion.rounds)
 @click.argument("new", shell_complete=completion.rounds)
-@benchmark_argument(required=False)
+@_benchmark_argument
 @reads("usage")
 @options.written(DIFF_FORMATS)
 def diff_points(
@@ -313,47 +214,7 @@ def diff_points(
       mlperf-pkg rcp diff 1.0 3.0 --usage hpc --format csv
     """
     target.refuse_early([])
-    rounds = old.removeprefix("v"), new.removeprefix("v")
-    target.show(differences(usage or "training", *rounds, benchmark))
+    old_round = old.removeprefix("v")
+    new_round = new.removeprefix("v")
+    target.show(differences(usage or "training", old_round, new_round, benchmark))
     return 0
-
-
-@command.command(name="lint")
-@click.argument("file", required=False, type=EXISTING_FILE)
-@click.option(
-    "--benchmark",
-    metavar="NAME",
-    shell_complete=completion.benchmarks,
-    help="Check only this benchmark (default with FILE: that of its points).",
-)
-@round_option
-@options.written(authoring.LINT_FORMATS)
-def lint(
-    *,
-    file: Path | None,
-    benchmark: str | None,
-    round_: str | None,
-    usage: str | None,
-    target: Output,
-) -> int:
-    """Find mistakes in the data of reference points.
-
-    FILE has points in the format of mlperf-logging. Without FILE, check the points of
-    the installed mlperf-logging. Mistakes are a run far from the others (outlier),
-    fewer than 2N runs where a submission has N (few_runs), runs that are all equal
-    (equal_runs), another benchmark than that of the file (misnamed), and a benchmark
-    that the round does not have (unused).
-
-    Exit status: 0 if there are no mistakes except known ones, 1 if there are others, 2
-    if the points could not be read.
-
-    \b
-    Examples:
-      mlperf-pkg rcp lint
-      mlperf-pkg rcp lint --round 4.1 --verbose
-      mlperf-pkg rcp lint rcps_llama31_8b.json
-    """
-    target.refuse_early([str(file)] if file else [])
-    result = authoring.mistakes(file, usage, round_, benchmark)
-    target.show(result)
-    return int(result.new > 0)

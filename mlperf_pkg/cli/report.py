@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.check import check, check_inputs
 from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.cli import options
-from mlperf_pkg.cli.group import Choice, Command, LocalPath
+from mlperf_pkg.cli.group import Command, LocalPath, SuggestingChoice
 from mlperf_pkg.cli.options import noted
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.errors import UserError
@@ -58,13 +58,13 @@ _FORMATS = ("svg", "png")
 @options.repeatable(
     "--draw",
     "charts",
-    type=Choice(("all", *_CHARTS)),
+    type=SuggestingChoice(("all", *_CHARTS)),
     text="Write charts, each to its own file, instead of the page: all, or only these",
 )
 @click.option(
     "--format",
     "format_",
-    type=Choice(_FORMATS),
+    type=SuggestingChoice(_FORMATS),
     help=f"With --draw, write vectors (svg) or pixels (png) (default: {_FORMATS[0]}).",
 )
 @click.option(
@@ -124,24 +124,22 @@ def command(
       mlperf-pkg report submissions/ACME --draw all -o charts/
       mlperf-pkg report submissions/ACME --draw rcp --draw times --format png
     """
-    from mlperf_pkg.commands.charts import drawing  # noqa: PLC0415 - slow to import
-    from mlperf_pkg.commands.page import html, template  # noqa: PLC0415 - slow to import
-
-    modes = {"--draw": charts, "--history": history, "--site": site}
-    chosen = [name for name, value in modes.items() if value]
-    refused = {
-        f"{' and '.join(chosen)} cannot be used together": len(chosen) > 1,
-        "--from needs --history": export and not history,
-        "--format needs --draw": format_ and not charts,
-        "--review needs --site": review and not site,
-        "--site and --output cannot be used together": site and output,
-    }
-    for message in (message for message, wrong in refused.items() if wrong):
-        raise click.UsageError(message)
+    modes = {"--draw": bool(charts), "--history": history, "--site": site is not None}
+    chosen = [name for name, is_chosen in modes.items() if is_chosen]
+    if len(chosen) > 1:
+        raise click.UsageError(f"{' and '.join(chosen)} cannot be used together")
+    if export and not history:
+        raise click.UsageError("--from needs --history")
+    if format_ and not charts:
+        raise click.UsageError("--format needs --draw")
+    if review and not site:
+        raise click.UsageError("--review needs --site")
+    if site and output:
+        raise click.UsageError("--site and --output cannot be used together")
     if not paths and not history:
         paths = options.default_paths()
     if charts:
-        names = set(charts) - {"all"} or _CHARTS  # "plot --draw rcp" has both
+        names = set(charts) - {"all"} or _CHARTS
         folder = output or Path(DEFAULT_CHARTS)
         return _charts(paths, check_options, names, folder, format_ or _FORMATS[0], force=force)
     if site:
@@ -149,19 +147,104 @@ def command(
     file = output or Path(DEFAULT_HISTORY if history else DEFAULT_PAGE)
     target = Output(None if file == Path("-") else file, force)
     target.refuse_early(paths)
-    template.library()
-    drawing.library()
     if history:
-        page = _history(paths, check_options, export)
-        status = 0
+        return _history(paths, check_options, export, target)
+    return _page(paths, check_options, filter_findings, target)
+
+
+# ---- the page of a check, and that of all rounds ------------------------------------------
+
+
+def _page(
+    paths: tuple[str, ...], check_options: Options, filter_findings: options.Filter, target: Output
+) -> int:
+    """Write the page of a check and return the exit status."""
+    from mlperf_pkg.commands.charts import drawing  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.commands.page import html  # noqa: PLC0415 - slow to import
+
+    _require_extra()
+    _, content = _checked(paths, check_options, filter_findings)
+    _write(target, html.html(content, drawing.runtime()))
+    return int(content.report.has_errors)
+
+
+def _history(
+    paths: tuple[str, ...], check_options: Options, export: Path | None, target: Output
+) -> int:
+    """Write the page of all published rounds, or of an export, with the sets in ``paths``."""
+    from mlperf_pkg.commands.page import history  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.published.results import published_results  # noqa: PLC0415
+
+    _require_extra()
+    published = published_results()
+    own_sets: list[PublishedSet] = []
+    if paths:
+        own_sets.extend(history.own_sets(check(paths, check_options)))
+        if not own_sets:
+            raise UserError(f"{', '.join(paths)}: no result set; expected logs or submissions")
+    if export is None:
+        rounds = history.published_history(published, own_sets)
     else:
-        content, _ = _content(paths, check_options, filter_findings)
-        page = html.html(content, drawing.runtime())
-        status = int(content.report.has_errors)
+        exported = _exported(export)
+        rounds = history.history(exported, f"from {export.name}", own_sets, published.sets)
+    _write(target, history.history_html(rounds))
+    return 0
+
+
+def _exported(export: Path) -> list[PublishedSet]:
+    """Return the result sets of an export."""
+    from mlperf_pkg.commands.export.formats import FORMATS, Destination  # noqa: PLC0415 - slow
+    from mlperf_pkg.commands.export.rows import exported_sets  # noqa: PLC0415 - slow
+
+    if export.suffix not in FORMATS:
+        raise UserError(f"{export}: unknown ending; expected one of {', '.join(FORMATS)}")
+    sets = list(exported_sets(Destination(export).read()))
+    if not sets:
+        raise UserError(f"{export}: no result set")
+    return sets
+
+
+def _write(target: Output, page: str) -> None:
+    """Write a page and print its name."""
     target.write(page)
     if target.file:
-        click.echo(file)
-    return status
+        click.echo(target.file)
+
+
+def _require_extra() -> None:
+    """Make sure that pages and charts can be written, before the work starts.
+
+    Raises:
+        UserError: the extra is not installed.
+    """
+    from mlperf_pkg.commands.charts import drawing  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.commands.page import template  # noqa: PLC0415 - slow to import
+
+    template.library()
+    drawing.library()
+
+
+def _checked(
+    paths: tuple[str, ...], check_options: Options, filter_findings: options.Filter
+) -> tuple[Checked, PageContent]:
+    """Return a check and the content of its page, and print its verdicts."""
+    from mlperf_pkg.commands.compare.ratios import all_prices  # noqa: PLC0415
+    from mlperf_pkg.commands.page import content  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.published.results import usable_results  # noqa: PLC0415
+
+    checked = noted(check(paths, replace(check_options, curves=True)))
+    report = filter_findings(checked.report)
+    view = replace(Output().view(), quiet=True, color=False)
+    click.echo(text.text(report, view), err=True, nl=False)
+    excerpts = content.excerpts(checked, content.shown_findings(report))
+    prices = all_prices(None, check_options.config.prices, Path())
+    sections = list(content.sections(checked, prices))
+    published = usable_results()
+    published_sets = published.sets if published else ()
+    return checked, content.PageContent(report, sections, excerpts, published_sets)
+
+
+# ---- charts and sites ---------------------------------------------------------------------
 
 
 def _charts(
@@ -193,27 +276,9 @@ def _charts(
         click.echo("mlperf-pkg: nothing to draw", err=True)
         return 1
     write_together(folder, files, replace=force)
-    for name in files:
-        click.echo(folder / name)
+    for file in files:
+        click.echo(folder / file)
     return int(len(files) < len(charts))
-
-
-def _content(
-    paths: tuple[str, ...], check_options: Options, filter_findings: options.Filter
-) -> tuple[PageContent, Checked]:
-    """Return the content of the page of a check, and print its verdicts."""
-    from mlperf_pkg.commands.compare.ratios import all_prices  # noqa: PLC0415
-    from mlperf_pkg.commands.page import content  # noqa: PLC0415 - slow to import
-    from mlperf_pkg.published.results import usable_results  # noqa: PLC0415
-
-    checked = noted(check(paths, replace(check_options, curves=True)))
-    report = filter_findings(checked.report)
-    view = replace(Output().view(), quiet=True, color=False)
-    click.echo(text.text(report, view), err=True, nl=False)
-    lines = content.excerpts(checked, content.shown_findings(report))
-    of_sets = list(content.sections(checked, all_prices(None, check_options.config.prices, Path())))
-    record = results.sets if (results := usable_results()) else ()
-    return content.PageContent(report, of_sets, lines, record), checked
 
 
 def _site(
@@ -227,57 +292,32 @@ def _site(
 ) -> int:
     """Write a site and print the names of its pages."""
     from mlperf_pkg.commands.charts import drawing  # noqa: PLC0415 - slow to import
-    from mlperf_pkg.commands.page import history, site, template  # noqa: PLC0415 - slow to import
-    from mlperf_pkg.commands.review.files import files_of, review_of, sections  # noqa: PLC0415 - slow
-    from mlperf_pkg.commands.review.round import Choices, read_round  # noqa: PLC0415 - slow
+    from mlperf_pkg.commands.page import history, site  # noqa: PLC0415 - slow to import
     from mlperf_pkg.infra.files import refuse_within, write_together  # noqa: PLC0415
     from mlperf_pkg.published.results import usable_results  # noqa: PLC0415
 
     refuse_within(folder, paths)
-    template.library()
-    drawing.library()
+    _require_extra()
     pages: dict[str, tuple[PageContent, dict[str, str]]] = {}
-    own: list[PublishedSet] = []
+    own_sets: list[PublishedSet] = []
     for path in paths:
-        content, checked = _content((path,), check_options, filter_findings)
-        files = {}
-        if review:
-            reviewed = read_round(path, check_options, Choices(), checked=checked)
-            files = files_of(review_of(reviewed, list(sections(reviewed))))
-        pages[site.page_name(content, pages)] = (content, files)
-        own += history.own_sets(checked)
-    files = site.files(pages, usable_results(), own, drawing.runtime())
+        checked, content = _checked((path,), check_options, filter_findings)
+        review_files = _review_files(path, check_options, checked) if review else {}
+        pages[site.page_name(content, pages)] = (content, review_files)
+        own_sets.extend(history.own_sets(checked))
+    files = site.files(pages, usable_results(), own_sets, drawing.runtime())
     write_together(folder, files, replace=force)
-    for name in files:
-        if name.endswith(".html"):
-            click.echo(folder / name)
+    for file in files:
+        if file.endswith(".html"):
+            click.echo(folder / file)
     return 0
 
 
-def _history(paths: tuple[str, ...], check_options: Options, export: Path | None) -> str:
-    """Return the page of all published rounds, or of an export, with the sets in ``paths``."""
-    from mlperf_pkg.commands.page import history  # noqa: PLC0415 - slow to import
-    from mlperf_pkg.published.results import published_results  # noqa: PLC0415
+def _review_files(path: str, check_options: Options, checked: Checked) -> dict[str, str]:
+    """Return the files of the review of a round that was checked."""
+    from mlperf_pkg.commands.review import files  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.commands.review.round import Choices, read_round  # noqa: PLC0415 - slow
 
-    published = published_results()
-    own = list(history.own_sets(check(paths, check_options))) if paths else []
-    if paths and not own:
-        raise UserError(f"{', '.join(paths)}: no result set; expected logs or submissions")
-    if export is None:
-        rounds = history.published_history(published, own)
-    else:
-        rounds = history.history(_exported(export), f"from {export.name}", own, published.sets)
-    return history.history_html(rounds)
-
-
-def _exported(export: Path) -> list[PublishedSet]:
-    """Return the result sets of an export."""
-    from mlperf_pkg.commands.export.formats import FORMATS, Destination  # noqa: PLC0415 - slow
-    from mlperf_pkg.commands.export.rows import exported_sets  # noqa: PLC0415 - slow
-
-    if export.suffix not in FORMATS:
-        raise UserError(f"{export}: unknown ending; expected one of {', '.join(FORMATS)}")
-    sets = list(exported_sets(Destination(export).read()))
-    if not sets:
-        raise UserError(f"{export}: no result set")
-    return sets
+    reviewed = read_round(path, check_options, Choices(), checked=checked)
+    review = files.review_of(reviewed, list(files.sections(reviewed)))
+    return files.files_of(review)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import completion, options
-from mlperf_pkg.cli.group import FILE, FOLDER, RENAMED, Choice, Command, Group
+from mlperf_pkg.cli.group import FILE, FOLDER, Command, CommandGroup, SuggestingChoice
 from mlperf_pkg.cli.output import Output, note
 from mlperf_pkg.commands.review import calendar as dates
 from mlperf_pkg.commands.review import objection_text
@@ -25,14 +25,16 @@ class _ReviewRound(Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, and the commands of the group."""
         super().format_options(ctx, formatter)
-        commands = [(name, c.get_short_help_str(60)) for name, c in command.commands.items()]
+        summaries = []
+        for name, subcommand in command.commands.items():
+            summaries.append((name, subcommand.get_short_help_str(60)))
         with formatter.section("Commands"):
-            formatter.write_dl(commands)
+            formatter.write_dl(summaries)
 
 
 def _completed(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete the names of commands and files."""
-    names = [name for name in command.commands if incomplete and name.startswith(incomplete)]
+    names = completion.beginning(incomplete, command.commands) if incomplete else []
     return list(map(CompletionItem, names)) or completion.files(ctx, param, incomplete)
 
 
@@ -94,7 +96,8 @@ def review_round(
     """
     from mlperf_pkg.commands.review import files  # noqa: PLC0415 - slow to import
 
-    files.refuse_early(output, list(filter(None, [round_dir, previous])), force=force)
+    inputs = [path for path in (round_dir, previous) if path]
+    files.refuse_early(output, inputs, force=force)
     reviewed = read_round(round_dir, check_options, Choices(**choices), previous)
     review = files.review_of(reviewed, list(files.sections(reviewed)))
     files.write_review(output, files.files_of(review), force=force)
@@ -103,7 +106,7 @@ def review_round(
     return int(bool(reviewed.problems))
 
 
-class _ReviewGroup(Group):
+class _ReviewGroup(CommandGroup):
     """A group whose first argument is the name of a command, or else a round to review."""
 
     default: click.Command = review_round
@@ -120,8 +123,7 @@ class _ReviewGroup(Group):
             _, words, _ = self.make_parser(click.Context(self, parent)).parse_args(list(args))
         except click.UsageError:
             words = []
-        word = words[0] if words else ""
-        if word in self.commands or f"{self.name} {word}" in RENAMED:
+        if words and words[0] in self.commands:
             return super().make_context(info_name, args, parent, **extra)
         return self.default.make_context(info_name, args, parent, **extra)
 
@@ -170,15 +172,19 @@ def objection(
       mlperf-pkg review objection RCP,SEED training_results_v5.1 -o objections
       mlperf-pkg review objection all training_results_v5.1 -o objections
     """
-    parts = [part.strip() for part in codes.split(",")]
-    wanted = tuple(part if part == states.ALL else known_prefix(part) for part in parts)
-    by = by or check_options.config.submitter
+    wanted = tuple(_wanted(part.strip()) for part in codes.split(","))
+    objector = by or check_options.config.submitter
     if output is None:
-        Output().write(objection_text.texts(path, check_options, wanted, by))
+        Output().write(objection_text.texts(path, check_options, wanted, objector))
     else:
-        for line in objection_text.write(output, path, check_options, wanted, by):
+        for line in objection_text.write(output, path, check_options, wanted, objector):
             click.echo(line)
     return 0
+
+
+def _wanted(code: str) -> str:
+    """Return a code, a prefix of codes, or the word for all codes, as the objections know it."""
+    return code if code == states.ALL else known_prefix(code)
 
 
 @command.command(name="objections")
@@ -227,27 +233,29 @@ def objections(
       mlperf-pkg review objections o.yaml corrected_v5.1 --id a-1 --state waived
       mlperf-pkg review objections o.yaml --format gh -o file-objections.sh
     """
-
     if bool(ids) != bool(state):
         raise click.UsageError("--id and --state belong together")
     if not state and not (issue is None and note_ is None):
         raise click.UsageError("--issue and --note need --id and --state")
-    new = states.state_of(state, "--state") if state else None
-    if new is states.ObjectionState.WAIVED and tree is None:
+    new_state = states.state_of(state, "--state") if state else None
+    is_waived = new_state is states.ObjectionState.WAIVED
+    if is_waived and tree is None:
         raise click.UsageError("the state waived needs TREE, the round with the correction")
-    target.refuse_early(tuple(filter(None, [tree])))
+    target.refuse_early((tree,) if tree else ())
     calendar = dates.calendar_here()
     entries = states.read_entries(file)
     examined = states.examine(tree, check_options) if tree else None
-    if new:
-        is_waived = new is states.ObjectionState.WAIVED
-        corrected = tree if is_waived else None
-        fields = {"state": new.value, "issue": issue, "note": note_, "corrected": corrected}
+    if new_state:
+        fields = {"state": new_state.value, "issue": issue, "note": note_}
+        if is_waived:
+            fields["corrected"] = tree
         texts = {name: text for name, text in fields.items() if text is not None}
         states.change_states(file, ids, texts, examined if is_waived else None)
         entries = states.read_entries(file)
-    outcome = states.ObjectionOutcome(tuple(map(states.Judged, entries)))
-    outcome = outcome if examined is None else states.judge(entries, examined, check_options)
+    if examined is None:
+        outcome = states.ObjectionOutcome(tuple(map(states.Judged, entries)))
+    else:
+        outcome = states.judge(entries, examined, check_options)
     target.show(replace(outcome, file=file, calendar=calendar))
     return int(not outcome.is_settled)
 
@@ -347,7 +355,7 @@ def _sides(ctx: click.Context, _: click.Parameter, sides: tuple[str, ...]) -> tu
 
 
 @command.command(name="compare")
-@click.argument("what", type=Choice(("previews", "resubmitted")))
+@click.argument("what", type=SuggestingChoice(("previews", "resubmitted")))
 @click.argument(
     "sides",
     nargs=-1,
@@ -391,7 +399,10 @@ def compare(*, what: str, sides: tuple[str, ...], check_options: Options, target
     from mlperf_pkg.commands.review import previews, resubmitted  # noqa: PLC0415 - slow to import
 
     target.refuse_early(sides)
-    made = previews.previews if what == "previews" else resubmitted.resubmitted
-    listing = made(*read_sides(sides, check_options))
+    old, new = read_sides(sides, check_options)
+    if what == "previews":
+        listing = previews.previews(old, new)
+    else:
+        listing = resubmitted.resubmitted(old, new)
     target.show(listing)
     return int(any(map(listing.is_open, listing.rows)))

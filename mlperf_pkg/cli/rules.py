@@ -2,19 +2,18 @@
 
 from collections.abc import Sequence
 from importlib.metadata import version
-from itertools import chain
 from pathlib import Path
 
 import click
 
 from mlperf_pkg.cli import completion, options
-from mlperf_pkg.cli.group import Group, LocalPath, reads
+from mlperf_pkg.cli.group import CommandGroup, LocalPath, reads
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.config import round_name
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.render import rules as render
-from mlperf_pkg.results.rcp import changed_points
+from mlperf_pkg.results.rcp import PointChange, changed_points
 from mlperf_pkg.rulebook import explain
 from mlperf_pkg.rulebook.documents import rounds, usages
 from mlperf_pkg.rulebook.load import load_round
@@ -24,12 +23,12 @@ from mlperf_pkg.rulebook.upstream import points
 from mlperf_pkg.rulebook.upstream import verify as verification
 
 _written = options.written(render.FORMATS)
-_benchmark = click.option(
+_only_benchmark = click.option(
     "--benchmark", metavar="NAME", shell_complete=completion.benchmarks, help="Only this benchmark."
 )
 
 
-@click.group(name="rules", cls=Group)
+@click.group(name="rules", cls=CommandGroup)
 def command() -> None:
     """Show, compare and verify the rules.
 
@@ -47,7 +46,7 @@ def command() -> None:
 @click.argument("name", required=False, shell_complete=completion.benchmarks)
 @reads("usage")
 @options.round_option("Only this round.")
-@_benchmark
+@_only_benchmark
 @options.division_option(
     "Show the rules of this division for a benchmark.", default="closed", show_default=True
 )
@@ -78,9 +77,13 @@ def list_(
       mlperf-pkg rules list bert --round 4.0 --division open
     """
     if name and is_round_name(round_name(name)):
-        round_ = _only("round", round_name(name), round_)
+        name = round_name(name)
+        _refuse_two("round", name, round_)
+        round_ = name
     elif name:
-        benchmark = _only("benchmark", name.lower(), benchmark)
+        name = name.lower()
+        _refuse_two("benchmark", name, benchmark)
+        benchmark = name
     target.refuse_early(())
     chosen = _rounds(usage, round_, benchmark)
     if benchmark:
@@ -90,15 +93,10 @@ def list_(
     return 0
 
 
-def _only(kind: str, name: str, option: str | None) -> str:
-    """Return what the argument names.
-
-    Raises:
-        UserError: the option names another.
-    """
-    if option not in (None, name):
+def _refuse_two(kind: str, name: str, option: str | None) -> None:
+    """Refuse an option that names something other than the argument does."""
+    if option is not None and option != name:
         raise UserError(f"two {kind}s, {name} and --{kind} {option}: name only one")
-    return name
 
 
 def _rounds(usage: str | None, name: str | None, benchmark: str | None) -> list[Round]:
@@ -108,19 +106,35 @@ def _rounds(usage: str | None, name: str | None, benchmark: str | None) -> list[
         UserError: the rulebook has none.
     """
     chosen_usages = [usage] if usage else list(reversed(usages()))
-    candidates = [load_round(item, n) for item in chosen_usages for n in rounds(item)]
-    chosen = [round_ for round_ in candidates if name in (None, round_.name)]
+    candidates: list[Round] = []
+    for chosen_usage in chosen_usages:
+        candidates.extend(load_round(chosen_usage, round_) for round_ in rounds(chosen_usage))
+    chosen = candidates
+    if name is not None:
+        chosen = [round_ for round_ in candidates if round_.name == name]
     if not chosen:
         names = list(dict.fromkeys(round_.name for round_ in candidates))
         raise UserError(f"the rulebook has no round {name!r}{_instead(name or '', names)}")
-    having = [round_ for round_ in chosen if benchmark in round_.benchmarks or not benchmark]
-    if benchmark and not having:
-        names = sorted({name for round_ in chosen for name in round_.benchmarks})
-        where = f"round {name}" if name else "the rulebook"
-        instead = where_instead(chosen[-1].usage, name, benchmark) if name else ""
-        instead = instead or _instead(benchmark, names)
-        raise UserError(f"{where} has no benchmark {benchmark!r}{instead}")
-    return having
+    if not benchmark:
+        return chosen
+    with_benchmark = [round_ for round_ in chosen if benchmark in round_.benchmarks]
+    if not with_benchmark:
+        raise _unknown_benchmark(benchmark, name, chosen)
+    return with_benchmark
+
+
+def _unknown_benchmark(benchmark: str, name: str | None, chosen: Sequence[Round]) -> UserError:
+    """Return the error that no chosen round, or not that of this name, has a benchmark."""
+    where = "the rulebook"
+    instead = ""
+    if name:
+        where = f"round {name}"
+        instead = where_instead(chosen[-1].usage, name, benchmark)
+    if not instead:
+        instead = _instead(
+            benchmark, sorted(set().union(*[round_.benchmarks for round_ in chosen]))
+        )
+    return UserError(f"{where} has no benchmark {benchmark!r}{instead}")
 
 
 def _instead(name: str, names: Sequence[str]) -> str:
@@ -130,9 +144,10 @@ def _instead(name: str, names: Sequence[str]) -> str:
 
 def _benchmark_rules(round_: Round, name: str, division: str) -> render.Document:
     benchmark = explain.loaded(round_, name)
-    of_round = explain.common_layers(round_, division)
-    layers = [*of_round, *explain.benchmark_layers(benchmark, division)]
-    return render.of_benchmark(round_, benchmark, explain.effective(layers))
+    common_layers = explain.common_layers(round_, division)
+    own_layers = explain.benchmark_layers(benchmark, division)
+    rules = explain.effective([*common_layers, *own_layers])
+    return render.of_benchmark(round_, benchmark, rules)
 
 
 @command.command()
@@ -165,7 +180,8 @@ def show(*, name: str, target: Output) -> int:
         case "key", key:
             shown = render.of_key(key, explain.histories_of_key(key))
         case _, benchmark:
-            shown = _benchmark_rules(_rounds(None, None, benchmark)[-1], benchmark, "closed")
+            newest = _rounds(None, None, benchmark)[-1]
+            shown = _benchmark_rules(newest, benchmark, "closed")
     target.show(shown)
     return 0
 
@@ -174,7 +190,7 @@ def show(*, name: str, target: Output) -> int:
 @click.argument("old", shell_complete=completion.rounds)
 @click.argument("new", shell_complete=completion.rounds)
 @reads("usage")
-@_benchmark
+@_only_benchmark
 @options.division_option("Only this division.")
 @_written
 def diff(
@@ -203,10 +219,11 @@ def diff(
     comparison = explain.compare(
         usage or "training", round_name(old), round_name(new), benchmark, division
     )
-    before = comparison.old
-    after = comparison.new
-    changed = (changed_points(before, was, after, now) for was, now in comparison.pairs)
-    target.show(render.of_comparison(comparison, list(chain.from_iterable(changed))))
+    points_changes: list[PointChange] = []
+    for old_rules, new_rules in comparison.pairs:
+        changes = changed_points(comparison.old, old_rules, comparison.new, new_rules)
+        points_changes.extend(changes)
+    target.show(render.of_comparison(comparison, points_changes))
     return 0
 
 
@@ -244,7 +261,9 @@ def verify(*, against: Path | None, accept: str | None, target: Output) -> int:
         verification.accept(verification.verify(against), accept)
     differences = verification.verify(against)
     reviewed = points.review(against)
-    reference = str(against) if against else f"mlperf-logging {version('mlperf-logging')}"
+    reference = f"mlperf-logging {version('mlperf-logging')}"
+    if against:
+        reference = str(against)
     count = sum(len(rounds(usage)) for usage in usages())
     target.show(render.of_verification(differences, reviewed, reference, count))
     return int(bool(differences) or reviewed.fails)

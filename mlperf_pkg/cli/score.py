@@ -70,7 +70,8 @@ def command(
         refuse_tables(tables, paths, force=target.force)
     if private_ids:
         refuse_within(private_ids, paths)
-    with locked(private_ids) if private_ids else nullcontext():
+    lock = locked(private_ids) if private_ids else nullcontext()
+    with lock:
         ids = read_ids(private_ids) if private_ids else None
         checked = noted(check(paths, check_options))
         if tables:
@@ -81,7 +82,9 @@ def command(
                 note(text)
     result = scores(checked)
     has_score = any(scored.row.score_minutes is not None for scored in result.sets)
-    target.show(_with_standings(result, checked) if has_score else result, paths)
+    if has_score:
+        result = _with_standings(result, checked)
+    target.show(result, paths)
     return int(not has_score)
 
 

@@ -7,7 +7,7 @@ import click
 from click.core import ParameterSource
 
 from mlperf_pkg.cli import completion, options
-from mlperf_pkg.cli.group import FOLDER, Choice, Command, reads
+from mlperf_pkg.cli.group import FOLDER, Command, SuggestingChoice, reads
 from mlperf_pkg.cli.output import note
 from mlperf_pkg.commands import simulate as simulation
 from mlperf_pkg.infra.text import visible
@@ -16,6 +16,8 @@ from mlperf_pkg.simulate import FAILURES
 
 _SET_OPTIONS = ("system", "submitter", "runs", "minutes", "accelerators", "optimizer", "layout")
 _ROUND_OPTIONS = ("sets", "extras", "force")
+_REQUIRED = {"benchmarks": "--benchmark", "system": "--system", "submitter": "--submitter"}
+"""The options of one result set that have no default, by the names of their values."""
 
 
 @click.command(name="simulate", cls=Command)
@@ -65,7 +67,7 @@ _ROUND_OPTIONS = ("sets", "extras", "force")
 @options.repeatable(
     "--failure",
     "failures",
-    type=Choice(list(FAILURES)),
+    type=SuggestingChoice(list(FAILURES)),
     text="Make the last run fail (whole round: the last run of every tenth result set)",
 )
 @options.count_option(
@@ -77,7 +79,7 @@ _ROUND_OPTIONS = ("sets", "extras", "force")
 )
 @click.option(
     "--layout",
-    type=Choice(list(simulation.LAYOUTS)),
+    type=SuggestingChoice(list(simulation.LAYOUTS)),
     default="flat",
     show_default=True,
     help="Write all logs into one folder, or into folders as in results/.",
@@ -102,7 +104,7 @@ _ROUND_OPTIONS = ("sets", "extras", "force")
 @options.repeatable(
     "--with",
     "extras",
-    type=Choice(simulation.EXTRAS),
+    type=SuggestingChoice(simulation.EXTRAS),
     text="Whole round: add power logs to systems of up to four nodes (power), stubs of code in"
     " benchmarks/ (code)",
 )
@@ -140,10 +142,15 @@ def command(ctx: click.Context, /, *, folder: Path, force: bool, **values: Any) 
         _refuse(ctx, _SET_OPTIONS, "one result set, not of a whole round")
         summary = simulation.write_whole_round(folder, values, force=force)
         click.echo(visible(summary))
-        return 0
-    _refuse(ctx, _ROUND_OPTIONS, "a whole round (--submitters, --system-count)")
-    required = ("benchmarks", "system", "submitter")
-    missing = [f"--{name.removesuffix('s')}" for name in required if not values[name]]
+    else:
+        _refuse(ctx, _ROUND_OPTIONS, "a whole round (--submitters, --system-count)")
+        _write_set(folder, values)
+    return 0
+
+
+def _write_set(folder: Path, values: dict[str, Any]) -> None:
+    """Write the logs of one result set; print their paths, and notes on the description."""
+    missing = [option for name, option in _REQUIRED.items() if not values[name]]
     if missing:
         raise click.UsageError(f"missing {', '.join(missing)} (or --submitters)")
     if len(values["benchmarks"]) > 1:
@@ -158,14 +165,14 @@ def command(ctx: click.Context, /, *, folder: Path, force: bool, **values: Any) 
         click.echo(visible(str(path)))
     if description:
         click.echo(visible(f"{description} (system description)"))
-    for text in differences:
-        note(text)
-    return 0
+    for difference in differences:
+        note(difference)
 
 
 def _refuse(ctx: click.Context, names: tuple[str, ...], kind: str) -> None:
     """Reject options that do not apply."""
     for option in ctx.command.params:
-        is_set = ctx.get_parameter_source(option.name or "") is not ParameterSource.DEFAULT
-        if option.name in names and is_set:
-            raise click.UsageError(f"{option.opts[0]} is an option of {kind}")
+        if option.name in names:
+            source = ctx.get_parameter_source(option.name)
+            if source is not ParameterSource.DEFAULT:
+                raise click.UsageError(f"{option.opts[0]} is an option of {kind}")

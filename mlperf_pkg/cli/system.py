@@ -8,7 +8,7 @@ import click
 
 from mlperf_pkg.checks.descriptions import FILL_IN
 from mlperf_pkg.cli import options
-from mlperf_pkg.cli.group import Group, reads
+from mlperf_pkg.cli.group import CommandGroup, reads
 from mlperf_pkg.cli.output import Output, Outputs
 from mlperf_pkg.commands.system import description, machine
 from mlperf_pkg.infra.text import visible
@@ -22,7 +22,7 @@ _ROUND = (
 )
 
 
-@click.group(name="system", cls=Group)
+@click.group(name="system", cls=CommandGroup)
 def command() -> None:
     """Write and check system descriptions.
 
@@ -88,15 +88,17 @@ def init(
     if not nodes:
         _write(target, description.describe(machine.this_machine(), user_values))
         return 0
-    read = description.read_nodes(nodes)
-    merged, differences = description.merge(read, user_values)
+    descriptions = description.read_nodes(nodes)
+    merged, differences = description.merge(descriptions, user_values)
     _write(target, merged)
-    if differences:
-        fields = counted(len(differences), "field")
-        click.echo(f"{counted(len(read), 'node')}, which differ in {fields}:", err=True)
+    if not differences:
+        return 0
+    count = counted(len(descriptions), "node")
+    fields = counted(len(differences), "field")
+    click.echo(f"{count}, which differ in {fields}:", err=True)
     for difference in differences:
         click.echo(f"  {visible(difference)}", err=True)
-    return int(bool(differences))
+    return 1
 
 
 def _write(target: Output, fields: dict[str, Any]) -> None:

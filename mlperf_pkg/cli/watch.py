@@ -68,6 +68,8 @@ def command(
       mlperf-pkg watch run.log --timeout 60 -o json:events.jsonl
     """
     target.refuse_early(logs)
+    is_text = target.format == "text"
+    refreshing = is_text and target.file is None and sys.stdout.isatty()
     with target.as_stdout():
         return watch(
             logs,
@@ -76,6 +78,6 @@ def command(
             idle_s=60 * idle,
             timeout_s=60 * timeout if timeout else inf,
             format_=target.format,
-            refreshing=target.format == "text" and target.file is None and sys.stdout.isatty(),
+            refreshing=refreshing,
             fail_fast=fail_fast,
         )

@@ -41,7 +41,7 @@ _REQUIREMENT = re.compile(r"([\w.-]+)(?:\[.*?\])?[^;]*(?:;(.*))?")
 _EXTRA = re.compile(r"""extra == ["']([\w-]+)["']""")
 
 
-class State(StrEnum):
+class DiagnosisState(StrEnum):
     """Whether something works: OK, works with a limit (NOTE), or not at all (BROKEN)."""
 
     OK = "ok"
@@ -53,7 +53,7 @@ class Diagnosis(Struct, frozen=True):
     """What is known about one thing; ``repair`` is the command that makes it OK."""
 
     name: str
-    state: State
+    state: DiagnosisState
     text: str
     repair: str = ""
 
@@ -62,7 +62,7 @@ def diagnoses() -> Iterator[Diagnosis]:
     """Yield what is known about the installation and this machine, one after the other."""
     system = f"{platform.system()} {platform.machine()}"
     python = f"Python {platform.python_version()} ({platform.python_implementation()}, {system})"
-    yield Diagnosis("mlperf-pkg", State.OK, f"{__version__}, {python}")
+    yield Diagnosis("mlperf-pkg", DiagnosisState.OK, f"{__version__}, {python}")
     yield from _packages()
     yield _scanner()
     yield from _libyaml()
@@ -71,7 +71,9 @@ def diagnoses() -> Iterator[Diagnosis]:
     yield _compiled()
     yield _data("published results", _published)
     yield from _folders()
-    yield Diagnosis("processors", State.OK, f"{os.cpu_count() or 1}: --jobs uses all by default")
+    yield Diagnosis(
+        "processors", DiagnosisState.OK, f"{os.cpu_count() or 1}: --jobs uses all by default"
+    )
     yield _terminal()
 
 
@@ -82,24 +84,24 @@ def _packages() -> Iterator[Diagnosis]:
     required = _requirements()
     if not required:
         text = "not known: mlperf-pkg runs from its source without being installed"
-        yield Diagnosis("packages", State.NOTE, text, "pip install .")
+        yield Diagnosis("packages", DiagnosisState.NOTE, text, "pip install .")
         return
     missing = [name for name in required.get("", ()) if _version(name) is None]
     if missing:
         text = f"missing: {', '.join(missing)}"
-        yield Diagnosis("packages", State.BROKEN, text, "pip install mlperf-pkg")
+        yield Diagnosis("packages", DiagnosisState.BROKEN, text, "pip install mlperf-pkg")
     else:
-        yield Diagnosis("packages", State.OK, "all required ones are installed")
+        yield Diagnosis("packages", DiagnosisState.OK, "all required ones are installed")
     for extra, purpose in EXTRAS.items():
         versions = {name: _version(name) for name in required.get(extra, ())}
         if versions and all(versions.values()):
             packages = ", ".join(f"{name} {version}" for name, version in versions.items())
-            yield Diagnosis(f"extra {extra}", State.OK, f"{purpose}: {packages}")
+            yield Diagnosis(f"extra {extra}", DiagnosisState.OK, f"{purpose}: {packages}")
         else:
             lacking = ", ".join(name for name, version in versions.items() if version is None)
             text = f"{purpose}: not possible without {lacking or 'it'}"
             repair = f"pip install 'mlperf-pkg[{extra}]'"
-            yield Diagnosis(f"extra {extra}", State.NOTE, text, repair)
+            yield Diagnosis(f"extra {extra}", DiagnosisState.NOTE, text, repair)
 
 
 def _requirements() -> Mapping[str, Sequence[str]]:
@@ -112,11 +114,16 @@ def _requirements() -> Mapping[str, Sequence[str]]:
         return {}
     names: dict[str, list[str]] = defaultdict(list)
     for line in lines:
-        match = _REQUIREMENT.fullmatch(line)
-        if match:
-            extra = _EXTRA.search(match[2] or "")
-            if extra or not match[2]:  # other conditions may not hold here
-                names[extra[1] if extra else ""].append(match[1])
+        requirement = _REQUIREMENT.fullmatch(line)
+        if requirement is None:
+            continue
+        name, condition = requirement.groups()
+        if not condition:
+            names[""].append(name)
+            continue
+        extra = _EXTRA.search(condition)
+        if extra:  # other conditions may not hold here
+            names[extra[1]].append(name)
     return names
 
 
@@ -129,10 +136,10 @@ def _version(name: str) -> str | None:
 
 def _scanner() -> Diagnosis:
     if HAS_SCAN:
-        return Diagnosis("part in C", State.OK, "installed")
+        return Diagnosis("part in C", DiagnosisState.OK, "installed")
     repair = "pip install --force-reinstall --no-binary mlperf-pkg mlperf-pkg"
     text = "not installed: logs are read more slowly; it takes a C compiler"
-    return Diagnosis("part in C", State.NOTE, text, repair)
+    return Diagnosis("part in C", DiagnosisState.NOTE, text, repair)
 
 
 def _libyaml() -> Iterator[Diagnosis]:
@@ -141,11 +148,11 @@ def _libyaml() -> Iterator[Diagnosis]:
     except ImportError:
         return
     if yaml.__with_libyaml__:
-        yield Diagnosis("libyaml", State.OK, "installed")
+        yield Diagnosis("libyaml", DiagnosisState.OK, "installed")
         return
     repair = "pip install --force-reinstall --only-binary pyyaml pyyaml"
     text = "PyYAML was built without it, so rule files that are not compiled are read more slowly"
-    yield Diagnosis("libyaml", State.NOTE, text, repair)
+    yield Diagnosis("libyaml", DiagnosisState.NOTE, text, repair)
 
 
 def _official() -> Diagnosis:
@@ -153,15 +160,17 @@ def _official() -> Diagnosis:
     try:
         version = installed_version(name)
     except MissingPackageError as error:
-        return Diagnosis(name, State.BROKEN, str(error), f"pip install {name}")
+        return Diagnosis(name, DiagnosisState.BROKEN, str(error), f"pip install {name}")
     try:
-        unknown = [f"{usage} {name}" for usage, name in _rounds() if not has_ruleset(usage, name)]
+        unknown = [
+            f"{usage} {round_}" for usage, round_ in _rounds() if not has_ruleset(usage, round_)
+        ]
     except _ERRORS:  # of the rulebook, or of a package without its files
-        return Diagnosis(name, State.OK, version)
+        return Diagnosis(name, DiagnosisState.OK, version)
     if unknown:
         text = f"{version}; no official verdict for {', '.join(unknown)}: it has no rules for them"
-        return Diagnosis(name, State.NOTE, text, f"pip install --upgrade {name}")
-    return Diagnosis(name, State.OK, f"{version}, with the rules of all rounds")
+        return Diagnosis(name, DiagnosisState.NOTE, text, f"pip install --upgrade {name}")
+    return Diagnosis(name, DiagnosisState.OK, f"{version}, with the rules of all rounds")
 
 
 # ---- data of the package ------------------------------------------------------------------
@@ -169,19 +178,26 @@ def _official() -> Diagnosis:
 
 def _data(name: str, described: Callable[[], str]) -> Diagnosis:
     try:
-        return Diagnosis(name, State.OK, described())
+        return Diagnosis(name, DiagnosisState.OK, described())
     except _ERRORS as error:
-        return Diagnosis(name, State.BROKEN, str(error), _REINSTALL)
+        return Diagnosis(name, DiagnosisState.BROKEN, str(error), _REINSTALL)
 
 
 def _rulebook() -> str:
     for usage, name in _rounds():
         load_round(usage, name)
-    return ", ".join(f"{usage} {rounds(usage)[0]} to {rounds(usage)[-1]}" for usage in usages())
+    spans = []
+    for usage in usages():
+        names = rounds(usage)
+        spans.append(f"{usage} {names[0]} to {names[-1]}")
+    return ", ".join(spans)
 
 
-def _rounds() -> list[tuple[str, str]]:
-    return [(usage, name) for usage in usages() for name in rounds(usage)]
+def _rounds() -> Iterator[tuple[str, str]]:
+    """Yield the usage and the name of each round."""
+    for usage in usages():
+        for name in rounds(usage):
+            yield usage, name
 
 
 def _compiled() -> Diagnosis:
@@ -191,15 +207,17 @@ def _compiled() -> Diagnosis:
     try:
         path = data_folder("rules") / COMPILED
         if not path.is_file():
-            return Diagnosis(name, State.NOTE, f"missing: {slow}", _COMPILE)
+            return Diagnosis(name, DiagnosisState.NOTE, f"missing: {slow}", _COMPILE)
         repair = f"rm {shlex.quote(str(path))} && {_COMPILE}"
         documents = msgspec.msgpack.decode(path.read_bytes(), type=dict[bytes, msgspec.Raw])
         stale = sum(file.read_bytes() not in documents for file in path.parent.rglob("*.yaml"))
     except _ERRORS as error:
-        return Diagnosis(name, State.BROKEN, str(error), repair)
+        return Diagnosis(name, DiagnosisState.BROKEN, str(error), repair)
     if stale:
-        return Diagnosis(name, State.NOTE, f"stale for {stale} of the rule files: {slow}", _COMPILE)
-    return Diagnosis(name, State.OK, "fresh")
+        return Diagnosis(
+            name, DiagnosisState.NOTE, f"stale for {stale} of the rule files: {slow}", _COMPILE
+        )
+    return Diagnosis(name, DiagnosisState.OK, "fresh")
 
 
 def _published() -> str:
@@ -216,29 +234,31 @@ def _folders() -> Iterator[Diagnosis]:
         yield _folder("cache", folder, "charts are prepared anew each time")
     else:
         text = "not used: its folder is not your own"
-        yield Diagnosis("cache", State.NOTE, text, "export XDG_CACHE_HOME=FOLDER")
+        yield Diagnosis("cache", DiagnosisState.NOTE, text, "export XDG_CACHE_HOME=FOLDER")
     try:
         yield _folder("temporary files", Path(tempfile.gettempdir()), "some commands fail")
     except FileNotFoundError as error:
         text = error.strerror or str(error)
-        yield Diagnosis("temporary files", State.BROKEN, text, "export TMPDIR=FOLDER")
+        yield Diagnosis("temporary files", DiagnosisState.BROKEN, text, "export TMPDIR=FOLDER")
     try:
         yield _folder("current folder", Path.cwd(), "give -o a path elsewhere")
     except FileNotFoundError:
-        yield Diagnosis("current folder", State.BROKEN, "does not exist any more", "cd FOLDER")
+        yield Diagnosis(
+            "current folder", DiagnosisState.BROKEN, "does not exist any more", "cd FOLDER"
+        )
 
 
 def _folder(name: str, folder: Path, consequence: str) -> Diagnosis:
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     if os.access(existing, os.W_OK | os.X_OK):
-        return Diagnosis(name, State.OK, str(folder))
-    return Diagnosis(name, State.NOTE, f"{folder} cannot be written: {consequence}")
+        return Diagnosis(name, DiagnosisState.OK, str(folder))
+    return Diagnosis(name, DiagnosisState.NOTE, f"{folder} cannot be written: {consequence}")
 
 
 def _terminal() -> Diagnosis:
     encoding = sys.stdout.encoding or "unknown"
     kind = "a terminal" if sys.stdout.isatty() else "not a terminal"
     if encoding.lower().replace("-", "") == "utf8":
-        return Diagnosis("output", State.OK, f"{kind}, {encoding}")
+        return Diagnosis("output", DiagnosisState.OK, f"{kind}, {encoding}")
     text = f"{kind}, {encoding}: other characters are shown as escapes"
-    return Diagnosis("output", State.NOTE, text, "export PYTHONUTF8=1")
+    return Diagnosis("output", DiagnosisState.NOTE, text, "export PYTHONUTF8=1")

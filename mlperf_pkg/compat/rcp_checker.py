@@ -9,7 +9,7 @@ from typing import Any, TextIO, TypeAlias
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.checks.rcp import crash_of, rcp_test
-from mlperf_pkg.commands.rcp.reference import Origin, reference, reference_of
+from mlperf_pkg.commands.rcp.reference import PointsOrigin, reference, reference_of
 from mlperf_pkg.compat.console import Console, add_log_output, command, parser_of
 from mlperf_pkg.compat.official import write_factor
 from mlperf_pkg.config import round_name
@@ -70,7 +70,7 @@ def check_directory(  # noqa: PLR0917 - as in mlperf-logging
     Raises:
         UserError: the set cannot be tested.
     """
-    origin = Origin(Path(rcp_file.name) if rcp_file else None)
+    origin = PointsOrigin(Path(rcp_file.name) if rcp_file else None)
     result = _tested(dir, usage, version, bert_train_samples, origin, rcp_pass)
     if set_scaling:
         write_factor(Path(dir), result)
@@ -99,7 +99,7 @@ class RCP_Checker:  # noqa: N801 - as in mlperf-logging
         Raises:
             UserError: there are no such points.
         """
-        origin = Origin(Path(rcp_file.name) if rcp_file else None)
+        origin = PointsOrigin(Path(rcp_file.name) if rcp_file else None)
         self.usage = usage
         self.ruleset = ruleset
         self.benchmark = benchmark
@@ -159,7 +159,7 @@ class RCP_Checker:  # noqa: N801 - as in mlperf-logging
 
 
 def _tested(  # noqa: PLR0917 - the options of the command
-    folder: str, usage: str, version: str, by_samples: bool, origin: Origin, rcp_pass: str
+    folder: str, usage: str, version: str, by_samples: bool, origin: PointsOrigin, rcp_pass: str
 ) -> rcp.RcpResult:
     flags = TRAIN_SAMPLES if by_samples else frozenset()
     options = Options(usage, round_name(version), flags=flags)
@@ -176,14 +176,8 @@ def _tested(  # noqa: PLR0917 - the options of the command
 
 
 def _check(args: Namespace, console: Console) -> int:
-    result = _tested(
-        args.dir,
-        args.rcp_usage,
-        args.rcp_version,
-        args.bert_train_samples,
-        Origin(args.custom_rcps),
-        args.rcp_pass,
-    )
+    names = (args.dir, args.rcp_usage, args.rcp_version, args.bert_train_samples)
+    result = _tested(*names, PointsOrigin(args.custom_rcps), args.rcp_pass)
     console.log("INFO", f" Running RCP Checker, pass: {args.rcp_pass}")
     if result.mean is not None:
         console.log("INFO", f" Submission mean epochs: {result.mean:.4f}")

@@ -4,7 +4,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from mlperf_pkg.commands.rcp.reference import Origin, reference
+from mlperf_pkg.commands.rcp.reference import PointsOrigin, reference
 from mlperf_pkg.compat.console import Console, command, parser_of
 from mlperf_pkg.config import round_name
 from mlperf_pkg.errors import UserError
@@ -28,7 +28,9 @@ def get_parser() -> ArgumentParser:
 
 
 def _show(args: Namespace, console: Console) -> int:
-    item = reference(args.usage, round_name(args.version), args.benchmark, Origin(args.custom_rcps))
+    item = reference(
+        args.usage, round_name(args.version), args.benchmark, PointsOrigin(args.custom_rcps)
+    )
     points = item.points if args.unpruned else item.used
     if not args.no_header:
         console.say("BS,Mean,Min")

@@ -12,7 +12,6 @@ import pytest
 
 from mlperf_pkg import __version__
 from mlperf_pkg.cli import main
-from mlperf_pkg.cli.group import FORMER, RENAMED
 from tests.helpers.program import call, start
 from tests.helpers.trees import simulated, write_set
 
@@ -69,30 +68,6 @@ def test_the_help_has_a_section_for_each_kind_of_user() -> None:
     _, *sections = re.split(r"\n\n(\w[\w ]+):\n", call("--help").output)[2:]
     names = [tuple(re.findall(r"(?m)^  (\S+)", text)) for text in sections[1::2]]
     assert dict(zip(sections[::2], names, strict=True)) == main.SECTIONS
-
-
-def test_a_former_name() -> None:
-    for name in FORMER:
-        new = " ".join(FORMER[name])
-        result = call(name, "--help")
-        assert (result.exit_code, result.stderr) == (0, f"note: {name} is now 'mlperf-pkg {new}'\n")
-        assert result.stdout == call(*FORMER[name], "--help").stdout
-        assert f" {name} " not in call("--help").output
-
-
-def test_a_former_option_or_subcommand() -> None:
-    """The error, of one line, names the new one, which the help has."""
-    for former in RENAMED:
-        result = call(*former.split())
-        message = f"mlperf-pkg: error: {former}: use {RENAMED[former]}\n"
-        assert (result.exit_code, result.stdout, result.stderr) == (2, "", message)
-        words = former.split()[:-1] if " --" in former else []
-        new = [word for word in [*words, *RENAMED[former].strip("'").split()] if not word.isupper()]
-        if options := [word for word in new if word.startswith("--")]:
-            new = new[: new.index(options[0])]
-        result = call(*new, "--help")
-        assert result.exit_code == 0
-        assert all(option in result.stdout for option in options)
 
 
 # ---- general options ----------------------------------------------------------------------

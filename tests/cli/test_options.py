@@ -129,7 +129,7 @@ UTF_16 = "is UTF-16 text; expected UTF-8 text: convert it with iconv -f UTF-16 -
     "command",
     [
         *("check logs", "score logs", "select logs", "report logs", "export logs -o out.csv"),
-        *("compare logs", "diff logs logs/1.log", "rcp check logs", "rcp new logs"),
+        *("compare logs", "diff logs logs/1.log", "rcp check logs"),
         *("watch logs/0.log --timeout 0.001 --interval 0.05", "build .", "init ."),
     ],
 )

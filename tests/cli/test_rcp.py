@@ -1,4 +1,4 @@
-"""The output of ``mlperf-pkg rcp show``, ``diff`` and ``lint``."""
+"""The output of ``mlperf-pkg rcp show``, ``check`` and ``diff``."""
 
 import json
 import os
@@ -15,7 +15,6 @@ from mlperf_logging.rcp_checker import rcp_checker as official
 from mlperf_pkg.commands.charts import drawing
 from mlperf_pkg.infra.resources import official_folder
 from tests.helpers import program
-from tests.helpers.logs import edited
 from tests.helpers.trees import simulated, write_set
 from tests.helpers.upstream import RUNS, point
 from tests.parity.incumbent import quickened
@@ -110,8 +109,6 @@ def test_refusals() -> None:
         ("show --batch-size 5", "--batch-size, --interpolate, --chart and --custom need a BENCHMARK"),
         ("show bert --merge", "--merge needs --custom FILE"),
         ("show bert -o a -o b", "this command writes one file: give -o once"),
-        ("bootstrap gpt3 --batch-size 61440", "batch size 61,440 is larger than that of any point"),
-        ("bootstrap gpt3 --batch-size 64 --resamples 1", "not in the range"),
     ):  # fmt: skip
         status, text = call(*line.split())
         assert (status, message in text) == (2, True), line
@@ -137,7 +134,6 @@ def test_a_hostile_file(tmp_path: Path) -> None:
     for reason, content in HOSTILE.items():
         file = custom(tmp_path, content)
         status, text = call("show", "gpt3", "--custom", file)
-        assert (status, text) == call("lint", file, "--benchmark", "gpt3")
         assert (status, text.startswith(f"mlperf-pkg: error: {file}: ")) == (2, True)
         assert reason in text
         assert text.rstrip("\n").isprintable()
@@ -145,8 +141,7 @@ def test_a_hostile_file(tmp_path: Path) -> None:
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(pipe := tmp_path / "pipe")
-    for arguments in (("show", "bert", "--custom", pipe), ("lint", pipe)):
-        assert call(*arguments) == (2, f"mlperf-pkg: error: {pipe}: not a file\n")
+    assert call("show", "bert", "--custom", pipe) == (2, f"mlperf-pkg: error: {pipe}: not a file\n")
 
 
 # ---- chart --------------------------------------------------------------------------------
@@ -186,22 +181,6 @@ def test_diff_as_data() -> None:
     assert item["points"][1]["new"]["minimum"] is None
     rows = shown("diff", "4.0", "4.1", "gpt3", "--format", "csv").splitlines()
     assert len(rows) == 4
-
-
-# ---- lint ---------------------------------------------------------------------------------
-
-
-def test_lint_of_the_package() -> None:
-    text = shown("lint")
-    kinds = dict(re.findall(r"^(\w+): (\d+) points?; ", text, re.M))
-    numbers = {"outlier": "1", "few_runs": "13", "equal_runs": "53", "misnamed": "3"}
-    assert kinds == {**numbers, "unused": "13"}
-    assert text.endswith("\n83 mistakes, all known and accepted; --verbose shows each point\n")
-    assert max(map(len, text.splitlines())) <= 80
-
-
-Logs = tuple[bytes, ...]
-REFERENCE = simulated(runs=10)  # resnet of 2.0: a submission has 5
 
 
 FILE = official_folder() / "rcp_checker/training_2.0.0/rcps_resnet.json"
@@ -267,112 +246,3 @@ def test_check(tmp_path: Path) -> None:
         actual, text, errors = streams("check", folder, *options)
         assert (actual, errors, words in " ".join(text.split())) == (status, "", True)
         assert max(map(len, text.splitlines()[1:])) <= 80
-
-
-# ---- new ----------------------------------------------------------------------------------
-
-
-def each(key: str, **changes: Any) -> Logs:
-    return tuple(edited(log, key, **changes) for log in REFERENCE)
-
-
-def first(key: str, **changes: Any) -> Logs:
-    return (edited(REFERENCE[0], key, **changes), *REFERENCE[1:])
-
-
-RATE = "lars_opt_base_learning_rate"
-ENDLESS = {"epoch_num": 10**400}
-REFUSED: dict[str, Logs] = {
-    "9 logs; expected at least 10 (2N, as a submission has N = 5 runs)": REFERENCE[:9],
-    "batch sizes ": first("global_batch_size", value=64),
-    "batch size 'x'; expected a positive number": each("global_batch_size", value="x"),
-    "not converged (1 log): result_0.txt": first("run_stop", metadata={"status": "aborted"}),
-    "copies of other logs (1 log): result_10.txt": (*REFERENCE, REFERENCE[0]),
-    f"{RATE} is 10.284 (9 logs) and 3 (1 log); expected one value": first(RATE, value=3),
-    "the logs are of several benchmarks or rounds: ": (*REFERENCE, *simulated("bert")),
-    "does not have \\x1b[2Jx": each("submission_benchmark", value="\x1b[2Jx"),
-    "no number of epochs or samples to converge (10 logs): ": each(
-        "eval_accuracy", value=0.8, metadata=ENDLESS
-    ),
-}
-
-
-@pytest.mark.parametrize("reason", REFUSED)
-def test_new_refuses(reason: str, tmp_path: Path) -> None:
-    logs, file = write_set(tmp_path / "logs", REFUSED[reason]), tmp_path / "new.json"
-    status, text, errors = streams("new", logs, "-o", file)
-    assert (status, text) == (2, "")
-    assert reason in errors
-    assert all(line.isprintable() for line in errors.splitlines())
-    assert not file.exists()
-
-
-NEW = [("resnet", "2.0"), ("bert", "2.0"), ("stable_diffusion", "5.0"), ("rgat", "5.1")]
-
-
-@pytest.mark.parametrize(("benchmark", "round_"), NEW)
-def test_the_official_checker_accepts_a_new_point(
-    benchmark: str, round_: str, tmp_path: Path
-) -> None:
-    required = official.submission_runs["training"][benchmark]
-    reference = simulated(benchmark=benchmark, round_=round_, runs=2 * required, seed=3)
-    logs = write_set(tmp_path / "reference", reference)
-    file = tmp_path / "new.json"
-    shown("new", logs, "--round", round_, "-o", file, "--precision", "BF16")
-    [point] = json.loads(file.read_text("utf-8")).values()
-    with file.open(encoding="utf-8") as stream:
-        checker = official.RCP_Checker("training", f"{round_}.0", benchmark, False, stream)
-    [record] = checker.rcp_data.values()
-    assert len(record["Epochs to converge"]) == 2 * required
-    assert (point["Creator"], point["Precision"]) == ("Graphcore", "BF16")
-    assert (point["When"], point["BS"]) == (f"Prior to {round_} submission", record["BS"])
-    texts = [value for value in point["Hyperparams"].values() if isinstance(value, str)]
-    assert not any("e-" in text for text in texts)
-    own = write_set(tmp_path / "own", simulated(benchmark=benchmark, round_=round_, seed=4))
-    [row] = data("check", own, "--round", round_, "--custom", file)["result_sets"]
-    assert as_theirs(row) == theirs(own, file, f"{round_}.0")
-
-
-def test_new_counts_the_samples_of_bert(tmp_path: Path) -> None:
-    """With the option as the official checker with --bert_train_samples; by default, epochs."""
-    epochs = [
-        edited(log, "eval_accuracy", metadata={"epoch_num": 1})
-        for log in simulated("bert", runs=20)
-    ]
-    runs = (edited(log, "train_samples", value=2_500_000 + n) for n, log in enumerate(epochs))
-    logs = write_set(tmp_path, tuple(runs))
-    files = map(str, logs.glob("result_*.txt"))
-    _, samples, _ = official.get_submission_epochs(files, "2.0.0", bert_train_samples=True)
-    named = ("--creator", "ACME", "--platform", "X8", "--when", "in May")
-    for options, expected in ((named, [1] * 20), (("--rcp-bert-train-samples",), sorted(samples))):
-        [point] = json.loads(shown("new", logs, "--round", "2.0", *options)).values()
-        fields = [point[name] for name in ("Creator", "Platform", "When")]
-        assert (fields == ["ACME", "X8", "in May"]) is (options == named)
-        assert sorted(point["Epochs to converge"]) == expected
-
-
-# ---- bootstrap ----------------------------------------------------------------------------
-
-
-def test_bootstrap_is_deterministic() -> None:
-    arguments = ("bootstrap", "bert", "--round", "5.0", "--batch-size", "448", "--resamples", "200")
-    first, again, other = shown(*arguments), shown(*arguments), shown(*arguments, "--seed", "1")
-    assert first == again != other
-    assert "Efron and\n  Tibshirani" in first
-    assert max(map(len, first.splitlines())) <= 80
-
-
-def test_the_interval_contains_the_estimate() -> None:
-    for size in ("448", "1000"):
-        fields = data("bootstrap", "bert", "--round", "5.0", "--batch-size", size)
-        for name in ("mean", "limit"):
-            assert fields[name]["low"] < fields[name]["value"] < fields[name]["high"]
-        assert (fields["fails_percent"] is None) is (size == "1000")
-
-
-def test_a_wide_reference_fails_as_often_as_the_test_aims_at() -> None:
-    """197 runs that differ: the t-test keeps its 5 %."""
-    fields = data(
-        "bootstrap", "unet3d", "--round", "4.0", "--batch-size", "56", "--resamples", "5000"
-    )
-    assert fields["fails_percent"] == pytest.approx(5, abs=1)

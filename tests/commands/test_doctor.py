@@ -17,7 +17,7 @@ import yaml
 
 import mlperf_pkg
 from mlperf_pkg.commands import doctor
-from mlperf_pkg.commands.doctor import EXTRAS, FORMAT, Diagnosis, State, diagnoses
+from mlperf_pkg.commands.doctor import EXTRAS, FORMAT, Diagnosis, DiagnosisState, diagnoses
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.resources import MissingPackageError, data_folder
 from mlperf_pkg.rulebook.documents import COMPILED
@@ -141,8 +141,11 @@ def test_without_yaml(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [diagnosis.name for diagnosis in diagnoses()] == [n for n in NAMES if n != "libyaml"]
 
 
-@pytest.mark.parametrize(("state", "status"), [(State.OK, 0), (State.NOTE, 0), (State.BROKEN, 1)])
-def test_status(state: State, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("state", "status"),
+    [(DiagnosisState.OK, 0), (DiagnosisState.NOTE, 0), (DiagnosisState.BROKEN, 1)],
+)
+def test_status(state: DiagnosisState, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
     diagnosis = Diagnosis("thing", state, "text " * 30 + "\x1b[2J", "repair it")
     monkeypatch.setattr("mlperf_pkg.cli.doctor.diagnoses", lambda: [diagnosis])
     done = call("doctor")

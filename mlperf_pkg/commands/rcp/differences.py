@@ -19,7 +19,7 @@ from mlperf_pkg.rulebook.model import Benchmark, Round
 from mlperf_pkg.rulebook.upstream.points import points_folder
 
 FORMAT = "mlperf-pkg/rcp-diff/1"
-_KINDS = {"added": "+", "removed": "-", "changed": "~", "pruned": "~", "used": "~"}
+_MARKS = {"added": "+", "removed": "-", "changed": "~", "pruned": "~", "used": "~"}
 
 
 class PointState(Struct, frozen=True):
@@ -83,48 +83,71 @@ def differences(usage: str, old: str, new: str, benchmark: str | None) -> Differ
             raise UserError(
                 f"the installed mlperf-logging has no reference points of {usage} {round_.name}"
             )
-    gone = [(loaded(comparison.old, name), None) for name in comparison.gone]
     benchmarks = []
-    for before, after in (*comparison.pairs, *gone):
-        newest = [rules for rules in (before, after) if rules][-1]
-        states = _states(comparison.old, before)
-        later = _states(comparison.new, after)
-        points = [_point(n, states.get(n), later.get(n)) for n in sorted({*states, *later})]
-        different = tuple(point for point in points if point)
-        names = (newest.name, before.name if before else None, after is None, newest.unit)
-        benchmarks.append(BenchmarkDifference(*names, different, len(points) - len(different)))
+    for old_rules, new_rules in comparison.pairs:
+        old_name = old_rules.name if old_rules else None
+        old_states = _states(comparison.old, old_rules) if old_rules else {}
+        new_states = _states(comparison.new, new_rules)
+        benchmarks.append(_difference(new_rules, old_name, old_states, new_states))
+    for name in comparison.gone:
+        rules = loaded(comparison.old, name)
+        states = _states(comparison.old, rules)
+        benchmarks.append(_difference(rules, name, states, {}, gone=True))
     return Differences(usage, comparison.old.name, comparison.new.name, tuple(benchmarks))
 
 
-_State = tuple[tuple[float, ...], PointState]
+_RunsAndState = tuple[tuple[float, ...], PointState]
+_States = Mapping[float, _RunsAndState]
 
 
-def _states(round_: Round, rules: Benchmark | None) -> Mapping[float, _State]:
+def _states(round_: Round, rules: Benchmark) -> _States:
     """Return the runs and the state of each point by its batch size."""
-    if rules is None:
-        return {}
     reference = reference_of(round_, rules)
-    states = {}
     used = reference.used
+    states = {}
     for point in reference.points:
+        runs = point.to_converge
         minimum = point.minimum if has_limit(point) else None
-        state = PointState(len(point.to_converge), point.mean, minimum, point in used)
-        states[point.batch_size] = point.to_converge, state
+        state = PointState(len(runs), point.mean, minimum, point in used)
+        states[point.batch_size] = (runs, state)
     return states
 
 
+def _difference(
+    rules: Benchmark,
+    old_name: str | None,
+    old_states: _States,
+    new_states: _States,
+    *,
+    gone: bool = False,
+) -> BenchmarkDifference:
+    """Return the differences of a benchmark, whose newest rules are ``rules``."""
+    batch_sizes = sorted({*old_states, *new_states})
+    points = []
+    for batch_size in batch_sizes:
+        point = _point(batch_size, old_states.get(batch_size), new_states.get(batch_size))
+        if point:
+            points.append(point)
+    same = len(batch_sizes) - len(points)
+    return BenchmarkDifference(rules.name, old_name, gone, rules.unit, tuple(points), same)
+
+
 def _point(
-    batch_size: float, before: _State | None, after: _State | None
+    batch_size: float, before: _RunsAndState | None, after: _RunsAndState | None
 ) -> PointDifference | None:
-    if before is None or after is None:
-        kind = "added" if after else "removed"
-        return PointDifference(batch_size, kind, before and before[1], after and after[1])
-    old_runs, old = before
-    new_runs, new = after
+    """Return the difference of a point, None where nothing changed."""
+    old_runs, old = before or ((), None)
+    new_runs, new = after or ((), None)
+    if old is None:
+        return PointDifference(batch_size, "added", None, new)
+    if new is None:
+        return PointDifference(batch_size, "removed", old, None)
     if old_runs != new_runs:
         return PointDifference(batch_size, "changed", old, new)
-    if old.used != new.used:
-        return PointDifference(batch_size, "used" if new.used else "pruned", old, new)
+    if old.used and not new.used:
+        return PointDifference(batch_size, "pruned", old, new)
+    if new.used and not old.used:
+        return PointDifference(batch_size, "used", old, new)
     return None
 
 
@@ -136,44 +159,70 @@ def text(result: Differences, view: View) -> str:
     terminal = Terminal(view)
     title = f"Reference points of {result.usage}, {result.old} -> {result.new}"
     terminal.paragraph((title, HEADING))
-    for item in result.benchmarks:
-        if item.points:
-            terminal.line()
-            terminal.paragraph((_heading(item), HEADING))
-            for point in item.points:
-                add_item(terminal, f"  {_KINDS[point.kind]} ", _in_words(point))
-    unchanged = [item.name for item in result.benchmarks if not item.points]
+    unchanged = []
+    for benchmark in result.benchmarks:
+        if not benchmark.points:
+            unchanged.append(benchmark.name)
+            continue
+        terminal.line()
+        terminal.paragraph((_heading(benchmark), HEADING))
+        for point in benchmark.points:
+            add_item(terminal, f"  {_MARKS[point.kind]} ", _in_words(point))
     if unchanged:
         terminal.line()
         terminal.paragraph((f"Unchanged: {', '.join(unchanged)}", PLAIN))
     return terminal.text()
 
 
-def _heading(item: BenchmarkDifference) -> str:
-    same = f"; {counted(item.same, 'point')} unchanged" if item.same else ""
-    was = f" (was {item.old_name})" if item.old_name != item.name else ""
-    change = " (removed)" if item.gone else was if item.old_name else " (new)"
-    return f"{item.name}{change}, {item.unit} to converge{same}"
+def _heading(benchmark: BenchmarkDifference) -> str:
+    heading = f"{benchmark.name}{_change(benchmark)}, {benchmark.unit} to converge"
+    if benchmark.same:
+        heading += f"; {counted(benchmark.same, 'point')} unchanged"
+    return heading
+
+
+def _change(benchmark: BenchmarkDifference) -> str:
+    """Return whether a benchmark was removed, added or renamed, in words."""
+    if benchmark.gone:
+        return " (removed)"
+    if benchmark.old_name is None:
+        return " (new)"
+    if benchmark.old_name != benchmark.name:
+        return f" (was {benchmark.old_name})"
+    return ""
 
 
 def _in_words(point: PointDifference) -> str:
     batch_size = size(point.batch_size)
     old = point.old
     new = point.new
-    if old is None or new is None:
-        state = [state for state in (old, new) if state][-1]
-        values = f"{state.runs} runs, mean {number(state.mean)}, limit {_limit(state)}"
-        return f"{batch_size}: {values}{'' if state.used else ', pruned'}"
-    if point.kind != "changed":
-        return f"{batch_size}: the same runs, now {point.kind}"
-    pruned = "" if new.used == old.used else f", now {'used' if new.used else 'pruned'}"
-    sides = {
-        "runs": (f"{old.runs}", f"{new.runs}"),
-        "mean": (number(old.mean), number(new.mean)),
-        "limit": (_limit(old), _limit(new)),
-    }
-    changes = (f"{name} {' -> '.join(dict.fromkeys(both))}" for name, both in sides.items())
-    return f"{batch_size}: {', '.join(changes)}{pruned}"
+    if old and new:
+        return f"{batch_size}: {_change_in_words(point.kind, old, new)}"
+    return "".join(f"{batch_size}: {_state_in_words(state)}" for state in (old, new) if state)
+
+
+def _state_in_words(state: PointState) -> str:
+    words = f"{state.runs} runs, mean {number(state.mean)}, limit {_limit(state)}"
+    return words if state.used else f"{words}, pruned"
+
+
+def _change_in_words(kind: str, old: PointState, new: PointState) -> str:
+    if kind != "changed":
+        return f"the same runs, now {kind}"
+    changes = [
+        f"runs {_before_and_after(f'{old.runs}', f'{new.runs}')}",
+        f"mean {_before_and_after(number(old.mean), number(new.mean))}",
+        f"limit {_before_and_after(_limit(old), _limit(new))}",
+    ]
+    if old.used and not new.used:
+        changes.append("now pruned")
+    elif new.used and not old.used:
+        changes.append("now used")
+    return ", ".join(changes)
+
+
+def _before_and_after(before: str, after: str) -> str:
+    return before if before == after else f"{before} -> {after}"
 
 
 def _limit(state: PointState) -> str:
@@ -188,14 +237,16 @@ def json(result: Differences, _: View) -> str:
 def csv(result: Differences, _: View) -> str:
     """Render one line per point that differs."""
     names = PointState.__struct_fields__
-    of_sides = [f"{side}_{name}" for side in ("old", "new") for name in names]
-    rows = (
-        [item.name, point.batch_size, point.kind]
-        + [getattr(state, name, None) for state in (point.old, point.new) for name in names]
-        for item in result.benchmarks
-        for point in item.points
-    )
-    return csv_text(["benchmark", "batch_size", "kind", *of_sides], rows)
+    old_titles = [f"old_{name}" for name in names]
+    new_titles = [f"new_{name}" for name in names]
+    rows = []
+    for benchmark in result.benchmarks:
+        for point in benchmark.points:
+            old_values = [getattr(point.old, name, None) for name in names]
+            new_values = [getattr(point.new, name, None) for name in names]
+            place = (benchmark.name, point.batch_size, point.kind)
+            rows.append([*place, *old_values, *new_values])
+    return csv_text(["benchmark", "batch_size", "kind", *old_titles, *new_titles], rows)
 
 
 DIFF_FORMATS = {"text": text, "csv": csv, "json": json}

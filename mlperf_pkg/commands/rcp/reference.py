@@ -30,7 +30,7 @@ _IN_SAMPLES = frozenset({"llama2_70b_lora", "flux1"})
 """The benchmarks whose points have "samples to converge" in mlperf-logging 4.1.68."""
 
 
-class Origin(Struct, frozen=True):
+class PointsOrigin(Struct, frozen=True):
     """The source of points: mlperf-logging or a ``file``, with ``merge`` both.
 
     A point of the file replaces one of mlperf-logging with the same batch size.
@@ -40,7 +40,7 @@ class Origin(Struct, frozen=True):
     merge: bool = False
 
 
-PACKAGE = Origin()
+PACKAGE = PointsOrigin()
 
 
 class Reference(Struct, frozen=True):
@@ -98,17 +98,29 @@ def references(usage: str | None, round_name: str | None) -> list[Reference]:
     Raises:
         UserError: there is no such round, or mlperf-logging has no points of it.
     """
-    usage = usage or next((u for u in _usages() if round_name in (None, *rounds(u))), TRAINING)
+    if usage is None:
+        usage = _usage_with_round(round_name)
     round_ = load_round(usage, round_name or _newest(usage))
-    every_rules = (_rules(round_, name) for name in benchmarks_with_points(round_))
-    chosen = [reference_of(round_, rules) for rules in every_rules if rules]
-    if chosen:
-        return chosen
-    raise _lacking(f"{usage} {round_.name}", _rounds_with_points(usage))
+    chosen = []
+    for benchmark in benchmarks_with_points(round_):
+        rules = _rules(round_, benchmark)
+        if rules:
+            chosen.append(reference_of(round_, rules))
+    if not chosen:
+        raise _lacking(f"{usage} {round_.name}", _rounds_with_points(usage))
+    return chosen
+
+
+def _usage_with_round(round_name: str | None) -> str:
+    """Return the first usage that has a round of this name (None: any), else Training."""
+    for usage in _usages():
+        if round_name is None or round_name in rounds(usage):
+            return usage
+    return TRAINING
 
 
 def reference(
-    usage: str | None, round_name: str | None, benchmark: str, origin: Origin = PACKAGE
+    usage: str | None, round_name: str | None, benchmark: str, origin: PointsOrigin = PACKAGE
 ) -> Reference:
     """Return the points of a benchmark, by default in the newest round that has it and its points.
 
@@ -121,17 +133,20 @@ def reference(
         raise UserError(f"the rulebook has no benchmark {visible(benchmark)!r} of {round_.usage}")
     result = reference_of(round_, rules, origin)
     if not result.points:
-        of = f"{visible(benchmark)} in {round_.usage} {round_.name}"
-        raise _lacking(of, _rounds_with_points(round_.usage, benchmark))
+        subject = f"{visible(benchmark)} in {round_.usage} {round_.name}"
+        raise _lacking(subject, _rounds_with_points(round_.usage, benchmark))
     return result
 
 
-def _lacking(of: str, others: Sequence[str]) -> UserError:
-    with_points = f"; rounds with points: {', '.join(others)}" if others else ""
-    return UserError(f"{_package()} has no reference points of {of}{with_points}")
+def _lacking(subject: str, others: Sequence[str]) -> UserError:
+    """Return the error that there are no points of a round or a benchmark, only of others."""
+    message = f"{_package()} has no reference points of {subject}"
+    if others:
+        message += f"; rounds with points: {', '.join(others)}"
+    return UserError(message)
 
 
-def reference_of(round_: Round, rules: Benchmark, origin: Origin = PACKAGE) -> Reference:
+def reference_of(round_: Round, rules: Benchmark, origin: PointsOrigin = PACKAGE) -> Reference:
     """Return the points of a benchmark of a round, possibly none.
 
     Raises:
@@ -140,16 +155,19 @@ def reference_of(round_: Round, rules: Benchmark, origin: Origin = PACKAGE) -> R
     usage = round_.usage
     name = rules.name
     runs = rules.runs
-    file = f"{points_folder(Path(), round_).as_posix()}/rcps_{name}.json"
     points = rcp.reference_points(usage, round_.ruleset, name, runs=runs.required, drop=runs.drop)
-    source = f"{_package()}, {file}"
+    source = f"{_package()}, {points_folder(Path(), round_).as_posix()}/rcps_{name}.json"
     if origin.file:
-        own = custom_points(origin.file, name, runs)
+        own_points = custom_points(origin.file, name, runs)
         own_source = visible(str(origin.file))
-        sizes = {point.batch_size for point in own}
-        kept = [p for p in points if p.batch_size not in sizes] if origin.merge else []
-        points = rcp.by_size([*kept, *own])
-        source = f"{source} and {own_source}" if origin.merge else own_source
+        if origin.merge:
+            own_sizes = {point.batch_size for point in own_points}
+            kept = [point for point in points if point.batch_size not in own_sizes]
+            points = rcp.by_size([*kept, *own_points])
+            source = f"{source} and {own_source}"
+        else:
+            points = own_points
+            source = own_source
     return Reference(
         usage=usage,
         round=round_.name,
@@ -176,9 +194,11 @@ def _package() -> str:
 
 def _rules(round_: Round, name: str) -> Benchmark | None:
     """Return the rules of a benchmark in a round, else in the newest round that has it."""
-    names = (round_.name, *reversed(rounds(round_.usage)))
-    candidates = (load_benchmark(round_.usage, round_name, name) for round_name in names)
-    return next((rules for rules in candidates if rules), None)
+    for round_name in (round_.name, *reversed(rounds(round_.usage))):
+        rules = load_benchmark(round_.usage, round_name, name)
+        if rules:
+            return rules
+    return None
 
 
 # ---- the choice of a round -----------------------------------------------------------------
@@ -190,19 +210,14 @@ def _round_of(usage: str | None, name: str | None, benchmark: str) -> Round:
     Raises:
         UserError: there is no such round or benchmark.
     """
-    names = {of_usage: _benchmarks_of(of_usage) for of_usage in _usages()}
-    candidates = [usage] if usage else [u for u, of_usage in names.items() if benchmark in of_usage]
-    if not candidates:
-        every = sorted(set().union(*names.values()))
-        hint = did_you_mean(benchmark, every) or f"; expected one of {', '.join(every)}"
-        raise UserError(f"there is no benchmark {visible(benchmark)!r}{hint}")
+    candidates = [usage] if usage else _usages_with(benchmark)
     if name:
         return load_round(candidates[0], name)
-    for of_usage in candidates:
-        with_points = _rounds_with_points(of_usage, benchmark)
+    for candidate in candidates:
+        with_points = _rounds_with_points(candidate, benchmark)
         if with_points:
-            in_round = [n for n in with_points if benchmark in benchmarks_of(of_usage, n)]
-            return load_round(of_usage, (in_round or with_points)[-1])
+            in_round = [name for name in with_points if benchmark in benchmarks_of(candidate, name)]
+            return load_round(candidate, (in_round or with_points)[-1])
     return load_round(candidates[0], _newest(candidates[0]))
 
 
@@ -210,10 +225,26 @@ def _usages() -> list[str]:
     return sorted(usages(), key=lambda usage: usage != TRAINING)
 
 
-def _benchmarks_of(usage: str) -> set[str]:
-    """Return the benchmarks of all rounds, in the rulebook or in mlperf-logging."""
-    of_rounds = (benchmarks_of(usage, name) for name in rounds(usage))
-    return set().union(*of_rounds, *_with_points(usage).values())
+def _usages_with(benchmark: str) -> list[str]:
+    """Return the usages of which a round, in the rulebook or in mlperf-logging, has a benchmark.
+
+    Raises:
+        UserError: there is none.
+    """
+    chosen = []
+    every = set[str]()
+    for usage in _usages():
+        names = set().union(*_with_points(usage).values())
+        for round_name in rounds(usage):
+            names.update(benchmarks_of(usage, round_name))
+        every |= names
+        if benchmark in names:
+            chosen.append(usage)
+    if not chosen:
+        names_in_words = ", ".join(sorted(every))
+        hint = did_you_mean(benchmark, sorted(every)) or f"; expected one of {names_in_words}"
+        raise UserError(f"there is no benchmark {visible(benchmark)!r}{hint}")
+    return chosen
 
 
 def _newest(usage: str) -> str:
@@ -223,8 +254,11 @@ def _newest(usage: str) -> str:
 
 def _rounds_with_points(usage: str, benchmark: str | None = None) -> list[str]:
     """Return the rounds of which mlperf-logging has points of a benchmark (None: any), by age."""
-    with_points = _with_points(usage).items()
-    return [name for name, of in with_points if (benchmark in of if benchmark else of)]
+    chosen = []
+    for round_name, benchmarks in _with_points(usage).items():
+        if benchmark in benchmarks or (benchmarks and not benchmark):
+            chosen.append(round_name)
+    return chosen
 
 
 def _with_points(usage: str) -> dict[str, list[str]]:
@@ -249,17 +283,19 @@ def custom_points(path: Path, benchmark: str, runs: Runs) -> tuple[ReferencePoin
         UserError: the file cannot be read, or the official checker cannot use it.
     """
     every = read_points(path)
-    records = {name: r for name, r in every.items() if r.benchmark == benchmark} or every
-    reason = _refused(records, 2 * runs.drop)
+    of_benchmark = {name: record for name, record in every.items() if record.benchmark == benchmark}
+    records = of_benchmark or every
+    reason = _refused(records, dropped=2 * runs.drop)
     if reason:
         raise UserError(f"{visible(str(path))}: {reason}")
-    return rcp.by_size(point_of(name, record, runs) for name, record in records.items())
-
-
-def point_of(name: str, record: PointRecord, runs: Runs) -> ReferencePoint:
-    """Return the statistics of a point of a file."""
-    values = (name, record.batch_size, record.to_converge)
-    return ReferencePoint.from_runs(*values, runs=runs.required, drop=runs.drop)
+    points = []
+    for name, record in records.items():
+        to_converge = record.to_converge
+        point = ReferencePoint.from_runs(
+            name, record.batch_size, to_converge, runs=runs.required, drop=runs.drop
+        )
+        points.append(point)
+    return rcp.by_size(points)
 
 
 def benchmarks_in(path: Path) -> list[str]:
@@ -271,8 +307,11 @@ def benchmarks_in(path: Path) -> list[str]:
     return sorted({record.benchmark for record in read_points(path).values()})
 
 
-def _refused(records: Mapping[str, PointRecord], dropped: int) -> str | None:
-    """Return the reason why the official checker cannot use the points of a file, or None."""
+def _refused(records: Mapping[str, PointRecord], *, dropped: int) -> str | None:
+    """Return the reason why the official checker cannot use the points of a file, or None.
+
+    ``dropped`` is the number of runs of a point that do not count in its mean.
+    """
     if not records:
         return "no reference point"
     sizes: dict[float, str] = {}
@@ -281,17 +320,14 @@ def _refused(records: Mapping[str, PointRecord], dropped: int) -> str | None:
         first = sizes.setdefault(record.batch_size, name)
         if first != name:
             return f"{point} and {visible(first)} both have batch size {record.batch_size:.15g}"
-        reason = refused_point(record, dropped)
+        reason = _refused_point(record, dropped)
         if reason:
             return f"{point} {reason}"
     return None
 
 
-def refused_point(record: PointRecord, dropped: int) -> str | None:
-    """Return the reason why the official checker cannot use a point, or None.
-
-    ``dropped`` is the number of runs that do not count in the mean.
-    """
+def _refused_point(record: PointRecord, dropped: int) -> str | None:
+    """Return the reason why the official checker cannot use a point, or None."""
     key = unit_key(record.benchmark)
     values = record.samples if key.startswith("samples") else record.epochs
     if record.hyperparameters is None:

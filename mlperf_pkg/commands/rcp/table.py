@@ -1,7 +1,7 @@
 """The reference points of benchmarks as text, CSV, JSON and charts."""
 
 import base64
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
@@ -60,33 +60,56 @@ def shown(
 
     With ``batch_sizes``, return instead the rows with which the test compares sets of these sizes.
     """
-    places: list[tuple[float, str, tuple[str, ...], ReferencePoint | None]]
+    rows = []
     if batch_sizes:
-        compared = ((batch_size, reference.at(batch_size)) for batch_size in batch_sizes)
-        places = [(n, _STATES.get(c.message, MISSING), c.points, c.point) for n, c in compared]
-    else:
-        used = reference.used
-        of_points = ((USED if p in used else PRUNED, p) for p in reference.points)
-        places = [(p.batch_size, state, (p.name,), p) for state, p in of_points]
-        places = [place for place in places if not (pruned and place[1] == PRUNED)]
-    return [PointRow(reference, *place[:3], *_figures(place[3])) for place in places]
+        for batch_size in batch_sizes:
+            comparison = reference.at(batch_size)
+            state = _STATES.get(comparison.message, MISSING)
+            points = comparison.points
+            rows.append(_row(reference, batch_size, state, points, comparison.point))
+        return rows
+    used = reference.used
+    for point in reference.points:
+        if point in used:
+            rows.append(_row(reference, point.batch_size, USED, (point.name,), point))
+        elif not pruned:
+            rows.append(_row(reference, point.batch_size, PRUNED, (point.name,), point))
+    return rows
 
 
-def _figures(point: ReferencePoint | None) -> tuple[Any, ...]:
-    """Return the values of a row from its runs on."""
+def _row(
+    reference: Reference,
+    batch_size: float,
+    state: str,
+    names: tuple[str, ...],
+    point: ReferencePoint | None,
+) -> PointRow:
+    """Return the row of the points with these names, with the figures of ``point``, if any."""
     if point is None:
-        return ()
-    return len(point.to_converge) or None, point.mean, point.stdev, point.minimum, has_limit(point)
+        return PointRow(reference, batch_size, state, names)
+    return PointRow(
+        reference,
+        batch_size,
+        state,
+        names,
+        runs=len(point.to_converge) or None,
+        mean=point.mean,
+        deviation=point.stdev,
+        minimum=point.minimum,
+        limits=has_limit(point),
+    )
 
 
-# ---- text ---------------------------------------------------------------------------------
+# ---- columns ------------------------------------------------------------------------------
 
 
 def number(value: float | None) -> str:
     """Return epochs or samples in words: up to four decimals below 1000, else a whole number."""
     if value is None:
         return "-"
-    return f"{value:,.0f}" if abs(value) >= _LARGE else f"{value:.4f}".rstrip("0").rstrip(".")
+    if abs(value) >= _LARGE:
+        return f"{value:,.0f}"
+    return f"{value:.4f}".rstrip("0").rstrip(".")
 
 
 def size(value: float) -> str:
@@ -94,26 +117,51 @@ def size(value: float) -> str:
     return f"{value:,.15g}"
 
 
+def _limit(row: PointRow) -> str:
+    return number(row.minimum) if row.limits else "none"
+
+
 def _remark(row: PointRow) -> str:
-    sizes = [size(p.batch_size) for p in row.reference.points if p.name in row.points]
-    remarks = {USED: "", BETWEEN: " to ".join(sizes), BELOW: "below all"}
-    return remarks.get(row.state, row.state)
+    if row.state == USED:
+        return ""
+    if row.state == BELOW:
+        return "below all"
+    if row.state == BETWEEN:
+        used = [point for point in row.reference.points if point.name in row.points]
+        return " to ".join(size(point.batch_size) for point in used)
+    return row.state
 
 
-def _column(name: str, title: str | None = None, **more: Any) -> Column:
-    """Return the column of a field of the row, in data if it has no title."""
-    key = None if title else name.rpartition(".")[2]
-    return Column(title, **{"key": key, "of": attrgetter(name), **more})
+def _range(reference: Reference) -> str:
+    smallest = reference.points[0].batch_size
+    largest = reference.points[-1].batch_size
+    return f"{size(smallest)} to {size(largest)}"
+
+
+def _data_column(name: str) -> Column:
+    """Return the column of a field of the row, in data only."""
+    return Column(key=name.rpartition(".")[2], of=attrgetter(name))
+
+
+def _column(name: str, title: str, **attributes: Any) -> Column:
+    """Return the column of a field of the row with a title, in data only if it has a key."""
+    return Column(title, of=attrgetter(name), **attributes)
 
 
 _COLUMNS = (
-    *map(_column, ("reference.usage", "reference.round", "reference.benchmark")),
+    _data_column("reference.usage"),
+    _data_column("reference.round"),
+    _data_column("reference.benchmark"),
     _column("batch_size", "Batch size", width=12, numbers=True, key="batch_size", show=size),
-    _column("runs", "Runs", width=4, numbers=True, show=lambda n: "" if n is None else f"{n}"),
+    _column("runs", "Runs", width=4, numbers=True, show=lambda runs: str(runs or "")),
     _column("mean", "Mean", width=14, numbers=True, key="mean", show=number),
     _column("deviation", "Deviation", width=13, numbers=True, show=number),
-    Column("Limit", 14, numbers=True, of=lambda r: number(r.minimum) if r.limits else "none"),
-    *map(_column, ("minimum", "reference.unit", "runs", "deviation", "state")),
+    Column("Limit", 14, numbers=True, of=_limit),
+    _data_column("minimum"),
+    _data_column("reference.unit"),
+    _data_column("runs"),
+    _data_column("deviation"),
+    _data_column("state"),
     Column(key="points", of=lambda row: " ".join(row.points)),
     Column("", 16, of=_remark),
 )
@@ -121,39 +169,39 @@ _OVERVIEW = (
     _column("benchmark", "Benchmark", width=24),
     _column("unit", "Unit", width=8),
     _column("runs.required", "N", width=4, numbers=True),
-    Column("Points", 6, numbers=True, of=lambda item: len(item.points)),
-    Column("Used", 4, numbers=True, of=lambda item: len(item.used)),
-    Column(
-        "Batch sizes",
-        24,
-        of=lambda r: f"{size(r.points[0].batch_size)} to {size(r.points[-1].batch_size)}",
-    ),
+    Column("Points", 6, numbers=True, of=lambda reference: len(reference.points)),
+    Column("Used", 4, numbers=True, of=lambda reference: len(reference.used)),
+    Column("Batch sizes", 24, of=_range),
 )
 
 
-def text(items: Sequence[Sequence[PointRow]], view: View) -> str:
+# ---- text ---------------------------------------------------------------------------------
+
+
+def text(row_groups: Sequence[Sequence[PointRow]], view: View) -> str:
     """Render for a terminal: the table of one benchmark, or one line per benchmark."""
     terminal = Terminal(view)
-    if len(items) > 1:
-        _add_overview(terminal, [rows[0].reference for rows in items])
+    if len(row_groups) > 1:
+        _add_overview(terminal, [rows[0].reference for rows in row_groups])
         return terminal.text()
-    reference = items[0][0].reference
-    add_heading(terminal, reference)
-    terminal.table(table_of(_COLUMNS, items[0]))
-    for paragraph in (*_legend(items[0]), *reference.notes):
+    rows = row_groups[0]
+    reference = rows[0].reference
+    _add_heading(terminal, reference)
+    terminal.table(table_of(_COLUMNS, rows))
+    for paragraph in (*_legend(rows), *reference.notes):
         terminal.paragraph((paragraph, PLAIN))
-    if view.verbose:  # the reference runs of all points
+    if view.verbose:
         terminal.line()
         for point in reference.points:
-            values = " ".join(f"{value:.15g}" for value in point.to_converge)
-            terminal.paragraph((f"{point.name} ({size(point.batch_size)}): {values}", PLAIN))
+            runs = " ".join(f"{value:.15g}" for value in point.to_converge)
+            terminal.paragraph((f"{point.name} ({size(point.batch_size)}): {runs}", PLAIN))
     return terminal.text()
 
 
-def add_heading(terminal: Terminal, reference: Reference, more: str = "") -> None:
+def _add_heading(terminal: Terminal, reference: Reference) -> None:
     """Add the benchmark with its round and its unit, and the source of its points."""
     round_ = f"{reference.usage} {reference.round}"
-    title = f"{reference.benchmark}, {round_}: {reference.unit} to converge{more}"
+    title = f"{reference.benchmark}, {round_}: {reference.unit} to converge"
     terminal.paragraph((title, HEADING))
     terminal.line((f"source: {reference.source}", PLAIN))
     terminal.line()
@@ -161,13 +209,17 @@ def add_heading(terminal: Terminal, reference: Reference, more: str = "") -> Non
 
 def _legend(rows: Sequence[PointRow]) -> Iterator[str]:
     runs = rows[0].reference.runs
-    dropped = "fastest and the slowest" if runs.drop == 1 else f"{runs.drop} fastest and slowest"
+    dropped = f"{runs.drop} fastest and slowest"
+    if runs.drop == 1:
+        dropped = "fastest and the slowest"
     yield (
         f"limit: the smallest acceptable mean of {runs.required} runs without the {dropped}"
         " (t-test, p = 0.05)"
     )
     states = {row.state for row in rows}
-    yield from (words for state, words in _LEGEND.items() if state in states)
+    for state, meaning in _LEGEND.items():
+        if state in states:
+            yield meaning
     if not all(row.limits for row in rows):
         yield "none: no lower limit, as the reference runs differ too much"
 
@@ -178,8 +230,9 @@ def _add_overview(terminal: Terminal, references: Sequence[Reference]) -> None:
     terminal.line()
     terminal.table(table_of(_OVERVIEW, references))
     for reference in references:
-        for note in () if reference.in_round else reference.notes:
-            terminal.paragraph((note, PLAIN))
+        if not reference.in_round:
+            for note in reference.notes:
+                terminal.paragraph((note, PLAIN))
     count = counted(len(references), "benchmark")
     terminal.paragraph((f"{count}; 'mlperf-pkg rcp show BENCHMARK' shows the points of one", PLAIN))
 
@@ -192,38 +245,51 @@ def add_item(terminal: Terminal, mark: str, text: str) -> None:
 
 # ---- data ---------------------------------------------------------------------------------
 
-_POINT_FIELDS = ("batch_size", "state", "points", "mean", "deviation", "minimum")
 
-
-def csv(items: Sequence[Sequence[PointRow]], _: View) -> str:
+def csv(row_groups: Sequence[Sequence[PointRow]], _: View) -> str:
     """Render one line per point; means and minima are those of the official viewer."""
-    return tables.csv(table_of(_COLUMNS, list(chain.from_iterable(items))))
+    rows = list(chain.from_iterable(row_groups))
+    return tables.csv(table_of(_COLUMNS, rows))
 
 
-def json(items: Sequence[Sequence[PointRow]], _: View) -> str:
+def json(row_groups: Sequence[Sequence[PointRow]], _: View) -> str:
     """Render all fields, with the reference runs of each point."""
-    return json_text({"format": FORMAT, "references": list(map(_fields, items))})
+    references = [_reference_fields(rows) for rows in row_groups]
+    return json_text({"format": FORMAT, "references": references})
 
 
-def _fields(rows: Sequence[PointRow]) -> dict[str, Any]:
+def _reference_fields(rows: Sequence[PointRow]) -> dict[str, Any]:
     reference = rows[0].reference
-    runs: dict[tuple[str, ...], tuple[float, ...]]
-    runs = {(point.name,): point.to_converge for point in reference.points}
-    points = [
-        {name: getattr(row, name) for name in _POINT_FIELDS}
-        | {"has_limit": row.limits, "to_converge": runs.get(row.points, ())}
-        for row in rows
-    ]
-    return {**about(reference), "points": points}
+    runs_by_name = {point.name: point.to_converge for point in reference.points}
+    return {
+        "usage": reference.usage,
+        "round": reference.round,
+        "benchmark": reference.benchmark,
+        "unit": reference.unit,
+        "runs_required": reference.runs.required,
+        "runs_dropped": reference.runs.drop,
+        "allowance": reference.allowance,
+        "in_round": reference.in_round,
+        "covered": reference.covered,
+        "source": reference.source,
+        "points": [_point_fields(row, runs_by_name) for row in rows],
+    }
 
 
-def about(reference: Reference) -> dict[str, Any]:
-    """Return the fields of a benchmark in a round for JSON."""
-    runs = {"runs_required": reference.runs.required, "runs_dropped": reference.runs.drop}
-    first = ("usage", "round", "benchmark", "unit")
-    last = ("in_round", "covered", "source")
-    names = (*first, *runs, "allowance", *last)
-    return {name: runs[name] if name in runs else getattr(reference, name) for name in names}
+def _point_fields(row: PointRow, runs_by_name: Mapping[str, tuple[float, ...]]) -> dict[str, Any]:
+    runs: tuple[float, ...] = ()
+    if len(row.points) == 1:
+        runs = runs_by_name.get(row.points[0], ())
+    return {
+        "batch_size": row.batch_size,
+        "state": row.state,
+        "points": row.points,
+        "mean": row.mean,
+        "deviation": row.deviation,
+        "minimum": row.minimum,
+        "has_limit": row.limits,
+        "to_converge": runs,
+    }
 
 
 SHOW_FORMATS = {"text": text, "csv": csv, "json": json}
@@ -266,12 +332,13 @@ def points_picture(file: Path) -> Callable[[Reference], bytes]:
     def picture(reference: Reference) -> bytes:
         subject = f"{reference.benchmark}, {reference.usage} {reference.round}"
         chart = points_chart(reference.points, reference.runs.required, reference.unit, subject)
-        result = picture_of(chart, "svg" if format_ == "html" else format_, file)
-        values = {
-            "title": escape_html(f"{chart.title}: {chart.subject}"),
-            "description": escape_html(chart.description),
-            "picture": base64.b64encode(result).decode(),
-        }
-        return _PAGE.format(**values).encode() if format_ == "html" else result
+        if format_ != "html":
+            return picture_of(chart, format_, file)
+        page = _PAGE.format(
+            title=escape_html(f"{chart.title}: {chart.subject}"),
+            description=escape_html(chart.description),
+            picture=base64.b64encode(picture_of(chart, "svg", file)).decode(),
+        )
+        return page.encode()
 
     return picture

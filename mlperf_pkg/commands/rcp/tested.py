@@ -11,7 +11,7 @@ from mlperf_pkg.checker.reading import guarded
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.rcp import Points, crash_of, rcp_row, rcp_test
-from mlperf_pkg.commands.rcp.reference import Origin, benchmarks_in, reference_of
+from mlperf_pkg.commands.rcp.reference import PointsOrigin, benchmarks_in, reference_of
 from mlperf_pkg.commands.rcp.table import number, size
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Verdict
@@ -65,41 +65,48 @@ class TestedSets(Struct, frozen=True):
     @property
     def status(self) -> int:
         """The exit status: 0 if all sets that must pass do, 1 if not, 2 if no set was tested."""
-        if {item.state for item in self.sets} <= {Verdict.NOT_CHECKED}:
+        if all(tested.state is Verdict.NOT_CHECKED for tested in self.sets):
             return 2
-        required = (item for item in self.sets if item.must_pass)
-        return int(any(item.state is not Verdict.PASS for item in required))
+        required = [tested for tested in self.sets if tested.must_pass]
+        return int(any(tested.state is not Verdict.PASS for tested in required))
 
 
-def tested_sets(checked: Checked, origin: Origin) -> TestedSets:
+def tested_sets(checked: Checked, origin: PointsOrigin) -> TestedSets:
     """Test all result sets of a check.
 
     Raises:
         UserError: the file of points cannot be used, or is of other benchmarks than the sets.
     """
-    names = set(benchmarks_in(origin.file)) if origin.file else set()
-    file = visible(str(origin.file)) if origin.file else None
-    pairs = list(zip(checked.report.result_sets, checked.contexts, strict=True))
-    tested = tuple(_tested(*pair, origin, names) for pair in pairs)
-    if file and not any(item.is_custom for item in tested):
+    rows = checked.report.result_sets
+    covered = set(benchmarks_in(origin.file)) if origin.file else set()
+    tested = []
+    for row, context in zip(rows, checked.contexts, strict=True):
+        tested.append(_tested(row, context, origin, covered))
+    if origin.file is None:
+        return TestedSets(checked.report, tuple(tested))
+    source = visible(str(origin.file))
+    if not any(result.is_custom for result in tested):
         raise UserError(
-            f"{file}: points of {_joined(names)}; expected a benchmark of the result sets:"
-            f" {_joined({row.benchmark for row, _ in pairs})}"
+            f"{source}: points of {_joined(covered)}; expected a benchmark of the result sets:"
+            f" {_joined({row.benchmark for row in rows})}"
         )
-    return TestedSets(checked.report, tested, file)
+    return TestedSets(checked.report, tuple(tested), source)
 
 
 def _joined(names: set[str]) -> str:
     return ", ".join(map(visible, sorted(names))) or "no benchmark"
 
 
-def _tested(row: ResultSetRow, context: SetContext, origin: Origin, names: set[str]) -> TestedSet:
+def _tested(
+    row: ResultSetRow, context: SetContext, origin: PointsOrigin, covered: set[str]
+) -> TestedSet:
     """Test a result set, against the points of ``origin`` if they are of its benchmark."""
-    package, reason = _test(context, None)
-    if context.rules is None or context.rules.name not in names:
-        return TestedSet(row, package, reason)
+    test, reason = _test(context, None)
+    if context.rules is None or context.rules.name not in covered:
+        return TestedSet(row, test, reason)
     points = reference_of(context.round, context.rules, origin).used
-    return TestedSet(row, *_test(context, points), is_custom=True, before=package)
+    custom_test, custom_reason = _test(context, points)
+    return TestedSet(row, custom_test, custom_reason, is_custom=True, before=test)
 
 
 def _test(context: SetContext, points: Points | None) -> tuple[RcpRow | None, str | None]:
@@ -119,8 +126,9 @@ def _test(context: SetContext, points: Points | None) -> tuple[RcpRow | None, st
     if context.round.version < (1, 0):
         return None, "the RCP test exists from round 1.0 on"
     crash = crash_of(context, points)
-    reason = f"the official checker crashes: {crash}" if crash else "the set could not be tested"
-    return None, reason
+    if crash:
+        return None, f"the official checker crashes: {crash}"
+    return None, "the set could not be tested"
 
 
 def _state(test: RcpRow | None) -> Verdict:
@@ -129,63 +137,79 @@ def _state(test: RcpRow | None) -> Verdict:
     return Verdict.PASS if test.official_pass else Verdict.FAIL
 
 
-# ---- output -------------------------------------------------------------------------------
+# ---- columns ------------------------------------------------------------------------------
 
 _OF_SET = ("id", "submitter", "system", "benchmark", "division", "round", "path")
 _OF_TEST = ("normalization", "message", "no_limit_reason", "explanation")
 
 
-def _column(name: str, title: str | None = None, **more: Any) -> Column:
+def _column(name: str, title: str | None = None, **attributes: Any) -> Column:
     """Return the column of a field of the set or of its test, if there is one."""
-    row, _, field = name.partition(".")
+    part, _, field = name.partition(".")
 
-    def value(item: TestedSet) -> Any:
-        return getattr(getattr(item, row), field, None)
+    def value(tested: TestedSet) -> Any:
+        return getattr(getattr(tested, part), field, None)
 
-    return Column(title, **{"key": field, "of": value, **more})
+    return Column(title, key=field, of=value, **attributes)
 
 
-def _columns(title: Callable[[ResultSetRow], str] = attrgetter("id")) -> Sequence[Column]:
-    """Return the columns; ``title`` names the system of a set."""
+def _columns(title_of: Callable[[ResultSetRow], str] = attrgetter("id")) -> Sequence[Column]:
+    """Return the columns; ``title_of`` names the system of a set."""
     return (
-        *(_column(f"row.{name}") for name in _OF_SET),
+        *[_column(f"row.{name}") for name in _OF_SET],
         Column(key="state", of=attrgetter("state")),
-        Column("System", of=lambda item: title(item.row)),
+        Column("System", of=lambda tested: title_of(tested.row)),
         _column("test.batch_size", "Batch size", width=10, numbers=True, show=_size),
         _column("test.mean", "Mean", width=13, numbers=True, show=_mean),
         Column("Limit", 13, numbers=True, of=_limit),
         _column("test.minimum"),
         _column("test.margin_percent", "Margin", width=8, numbers=True, show=_margin),
         Column("Factor", 6, numbers=True, of=_factor),
-        Column("Test", 11, of=lambda i: VERDICTS[i.state], style=lambda i: STYLES[i.state]),
-        *(_column(f"test.{name}") for name in _OF_TEST),
+        Column("Test", 11, of=_verdict, style=lambda tested: STYLES[tested.state]),
+        *[_column(f"test.{name}") for name in _OF_TEST],
         Column(key="reason", of=attrgetter("reason")),
-        Column(key="before", of=lambda item: _state(item.before) if item.is_custom else None),
+        Column(key="before", of=_state_before),
     )
 
 
-def _size(value: Any) -> str:
-    return "-" if value in (None, -1) else size(to_float(value) or 0)
+def _size(batch_size: Any) -> str:
+    if batch_size is None or batch_size == -1:
+        return "-"
+    return size(to_float(batch_size) or 0)
 
 
-def _mean(value: float | None) -> str:
-    return number(None if value is None or isnan(value) else value)
+def _mean(mean: float | None) -> str:
+    if mean is None or isnan(mean):
+        return number(None)
+    return number(mean)
 
 
 def _margin(percent: float | None) -> str:
     return "-" if percent is None else margin_in_words(percent)
 
 
-def _limit(item: TestedSet) -> str:
-    if item.test and item.test.no_limit_reason:
-        return "none"
-    return number(item.test.minimum if item.test else None)
+def _limit(tested: TestedSet) -> str:
+    if tested.test is None:
+        return number(None)
+    return "none" if tested.test.no_limit_reason else number(tested.test.minimum)
 
 
-def _factor(item: TestedSet) -> str:
-    test = item.test
-    is_normalised = test and test.official_pass and test.normalization > 1
-    return f"{test.normalization:.4f}" if test and is_normalised else "-"
+def _factor(tested: TestedSet) -> str:
+    test = tested.test
+    if test and test.official_pass and test.normalization > 1:
+        return f"{test.normalization:.4f}"
+    return "-"
+
+
+def _verdict(tested: TestedSet) -> str:
+    return VERDICTS[tested.state]
+
+
+def _state_before(tested: TestedSet) -> Verdict | None:
+    return _state(tested.before) if tested.is_custom else None
+
+
+# ---- output -------------------------------------------------------------------------------
 
 
 def text(result: TestedSets, view: View) -> str:
@@ -196,66 +220,92 @@ def text(result: TestedSets, view: View) -> str:
         return terminal.text()
     if result.source:
         terminal.line((f"reference points: {result.source}", PLAIN))
-    title = findings.system_titles(result.report)
-    is_detailed = view.verbose or len(result.sets) <= _FEW
+    explains = view.verbose or len(result.sets) <= _FEW
     hides_passing = not view.verbose and len(result.sets) > _MANY
-    rows = [i for i in result.sets if not (hides_passing and i.state is Verdict.PASS)]
-    groups = []
-    for name, items in sorted(by_key((item.row.benchmark, item) for item in rows).items()):
-        of_remarks = by_key(
-            (r, title(item.row)) for item in items for r in _remarks(item, is_detailed=is_detailed)
-        )
-        remarks = [
-            f"{titles[0] if len(titles) == 1 else f'{len(titles)} sets'}: {remark}"
-            for remark, titles in of_remarks.items()
-        ]
-        groups.append(RowGroup(name, items, remarks))
+    sets = result.sets
+    if hides_passing:
+        sets = tuple(tested for tested in sets if tested.state is not Verdict.PASS)
+    title_of = findings.system_titles(result.report)
+    groups = _groups(sets, title_of, explains=explains)
     if groups:
-        terminal.table(Table(_columns(title), groups), apart=True)
-    hidden = "; --verbose shows those that pass" if hides_passing else ""
-    hidden = hidden if groups else "; no row to show: every set passes (--verbose shows them)"
-    terminal.paragraph((f"{_summary(result)}{hidden}", PLAIN))
+        terminal.table(Table(_columns(title_of), groups), apart=True)
+    summary = _summary(result)
+    if not groups:
+        summary += "; no row to show: every set passes (--verbose shows them)"
+    elif hides_passing:
+        summary += "; --verbose shows those that pass"
+    terminal.paragraph((summary, PLAIN))
     terminal.paragraph((findings.round_in_words(result.report), PLAIN))
     return terminal.text()
 
 
-def _remarks(item: TestedSet, *, is_detailed: bool) -> Iterator[str]:
-    row = item.row
-    if item.reason:
-        yield item.reason
-    elif item.test and is_detailed:
-        yield item.test.explanation
-    elif item.test and item.test.minimum is None:
-        yield item.test.message
+def _groups(
+    sets: Sequence[TestedSet], title_of: Callable[[ResultSetRow], str], *, explains: bool
+) -> list[RowGroup]:
+    """Return the sets by benchmark, with the remarks on them below."""
+    by_benchmark = by_key((tested.row.benchmark, tested) for tested in sets)
+    groups = []
+    for benchmark in sorted(by_benchmark):
+        of_benchmark = by_benchmark[benchmark]
+        titles_by_remark: dict[str, list[str]] = {}
+        for tested in of_benchmark:
+            for remark in _remarks(tested, explains=explains):
+                titles_by_remark.setdefault(remark, []).append(title_of(tested.row))
+        remarks = [f"{_subject(titles)}: {remark}" for remark, titles in titles_by_remark.items()]
+        groups.append(RowGroup(benchmark, of_benchmark, remarks))
+    return groups
+
+
+def _subject(titles: Sequence[str]) -> str:
+    """Return the sets that a remark is about: the only one by name, several by their number."""
+    return titles[0] if len(titles) == 1 else f"{len(titles)} sets"
+
+
+def _remarks(tested: TestedSet, *, explains: bool) -> Iterator[str]:
+    row = tested.row
+    test = tested.test
+    if tested.reason:
+        yield tested.reason
+    elif test and explains:
+        yield test.explanation
+    elif test and test.minimum is None:
+        yield test.message
     if row.runs_required is not None and row.runs_found < row.runs_required:
         yield f"{row.runs_found} of {row.runs_required} runs"
-    if item.is_custom and (item.before is None or _state(item.before) is not item.state):
-        before = VERDICTS[_state(item.before)]
-        message = f" ({item.before.message})" if item.before else ""
-        yield f"with the points of mlperf-logging: {before}{message}"
+    if tested.is_custom:
+        state_before = _state(tested.before)
+        if tested.before is None:
+            yield f"with the points of mlperf-logging: {VERDICTS[state_before]}"
+        elif state_before is not tested.state:
+            verdict = f"{VERDICTS[state_before]} ({tested.before.message})"
+            yield f"with the points of mlperf-logging: {verdict}"
 
 
 def _summary(result: TestedSets) -> str:
-    states = [item.state for item in result.sets]
-    parts = [f"{states.count(state)} {VERDICTS[state]}" for state in Verdict if state in states]
-    optional = sum(item.state is Verdict.FAIL and not item.must_pass for item in result.sets)
-    note = f"; Open sets, which need not pass: {optional} FAIL" if optional else ""
-    return f"{counted(len(states), 'result set')}: {', '.join(parts)}{note}"
+    states = [tested.state for tested in result.sets]
+    counts = [f"{states.count(state)} {VERDICTS[state]}" for state in Verdict if state in states]
+    summary = f"{counted(len(states), 'result set')}: {', '.join(counts)}"
+    optional = sum(tested.state is Verdict.FAIL and not tested.must_pass for tested in result.sets)
+    if optional:
+        summary += f"; Open sets, which need not pass: {optional} FAIL"
+    return summary
 
 
 def json(result: TestedSets, _: View) -> str:
     """Render all fields; ``before`` is the test against the points of mlperf-logging."""
-    sets = [
-        {
-            **{name: getattr(item.row, name) for name in (*_OF_SET, "runs_found", "runs_required")},
-            **{name: getattr(item, name) for name in ("state", "must_pass", "reason")},
-            "rcp": as_json(item.test),
-            "custom": item.is_custom,
-            "before": as_json(item.before),
-        }
-        for item in result.sets
-    ]
+    sets = [_fields(tested) for tested in result.sets]
     return json_text({"format": FORMAT, "source": result.source, "result_sets": sets})
+
+
+def _fields(tested: TestedSet) -> dict[str, Any]:
+    fields = {name: getattr(tested.row, name) for name in (*_OF_SET, "runs_found", "runs_required")}
+    fields["state"] = tested.state
+    fields["must_pass"] = tested.must_pass
+    fields["reason"] = tested.reason
+    fields["rcp"] = as_json(tested.test)
+    fields["custom"] = tested.is_custom
+    fields["before"] = as_json(tested.before)
+    return fields
 
 
 def csv(result: TestedSets, _: View) -> str:
