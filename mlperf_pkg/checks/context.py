@@ -19,7 +19,7 @@ from mlperf_pkg.submission.membership import Group, set_id
 from mlperf_pkg.submission.model import Place, ResultSet
 
 
-class Origin(StrEnum):
+class SetOrigin(StrEnum):
     """Where a result set was found, which decides what of it can be checked.
 
     SUBMISSION: in a submission, which has a system description and code. FOLDER: in a folder
@@ -37,20 +37,20 @@ class Origin(StrEnum):
     @property
     def has_folder(self) -> bool:
         """Whether the folder of the set has a meaning: its name, its place and its other files."""
-        return self in (Origin.SUBMISSION, Origin.FOLDER)
+        return self in (SetOrigin.SUBMISSION, SetOrigin.FOLDER)
 
     @property
     def has_name(self) -> bool:
         """Whether the submitter and the system of the set are known."""
-        return self.has_folder or self is Origin.WORKSPACE
+        return self.has_folder or self is SetOrigin.WORKSPACE
 
     @property
     def is_judged(self) -> bool:
         """Whether the set is judged as a whole, and not only its runs."""
-        return self is not Origin.PART
+        return self is not SetOrigin.PART
 
 
-class Code(Struct, frozen=True):
+class BenchmarkCode(Struct, frozen=True):
     """The paths of the files of a benchmark's code, and whether a README has a command."""
 
     files: tuple[str, ...]
@@ -80,9 +80,9 @@ class SetContext(Struct, frozen=True):
     rules: Benchmark | None
     submitter: str | None = None
     system: SystemFile | None = None
-    origin: Origin = Origin.SUBMISSION
+    origin: SetOrigin = SetOrigin.SUBMISSION
     systems: tuple[SystemFile, ...] = ()
-    code: Mapping[str, Code] | None = None
+    code: Mapping[str, BenchmarkCode] | None = None
     power_logs: Mapping[str, PowerLog] = field(default_factory=dict)
     timed: frozenset[str] | None = None
     together: frozenset[NameInRound] = frozenset()

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from mlperf_pkg.checks.context import Origin, SetContext
+from mlperf_pkg.checks.context import SetContext, SetOrigin
 from mlperf_pkg.checks.power import power_files
 from mlperf_pkg.checks.tree import packed_logs
 from mlperf_pkg.findings import NOTE, Basis, Finding, Pending, Severity, Verdict, without_official
@@ -67,7 +67,7 @@ def check_folder(context: SetContext) -> Iterator[Finding]:
     """Check that the folder is a benchmark of the round, and holds its runs and nothing else."""
     own = context.files.benchmark
     round_ = context.round
-    of_submission = context.origin is Origin.SUBMISSION  # which reports its packed logs together
+    of_submission = context.origin is SetOrigin.SUBMISSION  # which reports its packed logs together
     read = [*_OTHER_FILES, *(packed_logs(context.files) if of_submission else ())]
     unread = [name for name in context.files.others if name not in read]
     if unread:
@@ -86,7 +86,7 @@ def check_folder(context: SetContext) -> Iterator[Finding]:
 
 def check_system_file(context: SetContext) -> Iterator[Finding]:
     """Check that the system description can be read and names the division of the logs."""
-    if context.origin is not Origin.SUBMISSION:
+    if context.origin is not SetOrigin.SUBMISSION:
         return
     if context.system is None or context.system.contents is None:
         message = f"systems/{context.files.system}.json is missing or cannot be read"

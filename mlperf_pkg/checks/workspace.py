@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 
 from mlperf_pkg.checks.consistency import different_hyperparameters
-from mlperf_pkg.checks.context import Origin, SetContext
+from mlperf_pkg.checks.context import SetContext, SetOrigin
 from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.checks.names import are_alike
 from mlperf_pkg.config import CONFIG_NAME, Config, fields_of
@@ -61,7 +61,7 @@ def raw_sets(
             submitter=_submitter(config, system, systems) if workspace else None,
             system=system,
             systems=systems,
-            origin=Origin.WORKSPACE if workspace else Origin.LOGS,
+            origin=SetOrigin.WORKSPACE if workspace else SetOrigin.LOGS,
             group=group,
             organizations=config.organizations,
         )
