@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from mlperf_pkg.checker.judge import JudgedPlan
+
+
+_Content = TypeVar("_Content", Run, PowerLog)
 
 
 def check(arguments: Sequence[str], options: Options) -> Checked:
@@ -66,10 +69,10 @@ def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
             # Imported here so that other processes read logs in the meantime.
             from mlperf_pkg.checker.judge import Contents, judge  # noqa: PLC0415
 
-            waived_runs = [waivers.waive_run(run) for run in plan_runs]
+            waived_runs = list(map(waivers.waive_run, plan_runs))
             contents = Contents(
-                runs={run.path: run for run in waived_runs},
-                power_logs={log.path: log for log in power_logs},
+                runs=_by_path(waived_runs),
+                power_logs=_by_path(power_logs),
                 waivers=waivers,
                 names=set_names,
                 ids=set_ids,
@@ -80,6 +83,10 @@ def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
     from mlperf_pkg.checker.fold import fold  # noqa: PLC0415 - as above
 
     return fold(inputs, judged_plans, runs, waivers)
+
+
+def _by_path(contents: Iterable[_Content]) -> dict[str, _Content]:
+    return {content.path: content for content in contents}
 
 
 def _with_curves(plan: CheckPlan) -> CheckPlan:

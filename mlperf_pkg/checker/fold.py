@@ -1,7 +1,7 @@
 """Fold what was judged into one report, with the findings that compare result sets."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import chain
 
 from msgspec.structs import replace
 
@@ -31,19 +31,27 @@ def fold(
     inputs: tuple[Input, ...], plans: Sequence[JudgedPlan], runs: Sequence[Run], waivers: Waivers
 ) -> Checked:
     """Return the report on the judged plans, with findings on inputs and between result sets."""
+    plan_findings: list[Finding] = []
+    sets: list[SetResult] = []
+    systems: list[SystemFile] = []
+    contexts: list[SetContext] = []
     judged_plans = _compared(plans, waivers)
-    plan_findings = list(chain.from_iterable(judged.findings for judged in judged_plans))
+    for judged in judged_plans:
+        plan_findings += judged.findings
+        sets += judged.sets
+        systems += judged.systems
+        contexts += judged.contexts
     outside = _outside_plans(inputs, plan_findings, waivers)
     findings = in_order([*plan_findings, *outside])
     verdict = Verdicts.worst(judged.verdict for judged in judged_plans)
     verdict = without_pass(with_failures(verdict, outside), findings)
     return Checked(
-        report=_report(judged_plans, runs, findings, verdict),
+        report=_report(judged_plans, sets, runs, findings, verdict),
         inputs=inputs,
         runs=tuple(runs),
-        sets=tuple(chain.from_iterable(judged.sets for judged in judged_plans)),
-        systems=tuple(chain.from_iterable(judged.systems for judged in judged_plans)),
-        contexts=tuple(chain.from_iterable(judged.contexts for judged in judged_plans)),
+        sets=tuple(sets),
+        systems=tuple(systems),
+        contexts=tuple(contexts),
     )
 
 
@@ -78,16 +86,19 @@ def _compared(judged_plans: Sequence[JudgedPlan], waivers: Waivers) -> Sequence[
 
 def _report(
     judged_plans: Sequence[JudgedPlan],
+    sets: Sequence[SetResult],
     runs: Sequence[Run],
     findings: tuple[Finding, ...],
     verdict: Verdicts,
 ) -> Report:
     """Return the report on the judged plans with these findings and this verdict."""
-    sets = list(chain.from_iterable(judged.sets for judged in judged_plans))
     rounds = _rounds(judged_plans, runs)
     usages = {usage for usage, _ in rounds}
-    usages.update(judged.plan.usage or "" for judged in judged_plans)
-    configurations = [judged.configuration for judged in judged_plans if judged.configuration]
+    configurations: list[str] = []
+    for judged in judged_plans:
+        usages.add(judged.plan.usage or "")
+        if judged.configuration:
+            configurations.append(judged.configuration)
     return Report(
         tool=tool(),
         usage=" and ".join(sorted(filter(None, usages))),
@@ -104,7 +115,9 @@ def _report(
 
 def _rounds(judged_plans: Sequence[JudgedPlan], runs: Sequence[Run]) -> list[tuple[str, str]]:
     """Return the usages and rounds of all runs and of all plans that have one, sorted."""
-    rounds = {(run.usage, run.round) for run in runs}
+    rounds: set[tuple[str, str]] = set()
+    for run in runs:
+        rounds.add((run.usage, run.round))
     for judged in judged_plans:
         if judged.plan.usage and judged.plan.round:
             rounds.add((judged.plan.usage, judged.plan.round))
@@ -191,11 +204,14 @@ def _with_comparisons(
     sets = chain.from_iterable(judged.sets for judged in judged_plans)
     minutes = [result.row.score_minutes for result in sets]
     comparisons = _comparisons(contexts, minutes)
-    by_set = iter([waivers.waive(comparisons.get(index, ())) for index in range(len(contexts))])
     compared: list[JudgedPlan] = []
+    first = 0  # the index of the first set of the plan
     for judged in judged_plans:
-        set_findings = list(islice(by_set, len(judged.sets)))
-        compared.append(_with_set_findings(judged, set_findings))
+        by_set: list[Sequence[Finding]] = []
+        for index in range(first, first + len(judged.sets)):
+            by_set.append(waivers.waive(comparisons.get(index, ())))
+        compared.append(_with_set_findings(judged, by_set))
+        first += len(judged.sets)
     return compared
 
 
@@ -264,10 +280,10 @@ def copies_in(
     if not by_copy:
         return {}
     with_power = {context.tree for context in contexts if context.files.power}
-    return {
-        index: list(copies.findings_on(set_pairs, with_power))
-        for index, set_pairs in by_copy.items()
-    }
+    findings: dict[int, list[Finding]] = {}
+    for index, set_pairs in by_copy.items():
+        findings[index] = list(copies.findings_on(set_pairs, with_power))
+    return findings
 
 
 def with_findings(result: SetResult, findings: Sequence[Finding]) -> SetResult:

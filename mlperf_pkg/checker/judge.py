@@ -1,12 +1,12 @@
 """Judge what was read: submissions, systems, result sets."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.plan import CheckPlan
-from mlperf_pkg.checker.reading import Guard, guarded
+from mlperf_pkg.checker.reading import Guard
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.checks import tree
 from mlperf_pkg.checks.context import BenchmarkCode, NameInRound, SetContext, SetOrigin
@@ -88,7 +88,7 @@ def judge(plan: CheckPlan, contents: Contents) -> JudgedPlan:
         if plan.raw:
             judged = _judge_raw_logs(plan, round_, contents)
         elif plan.submission is None:
-            judged = _judge_folders(plan, round_, contents)
+            judged = _judge_sets(plan, _contexts(plan, round_, contents), contents)
         elif round_ is None:
             judged = _judge_without_round(plan, plan.submission, contents)
         else:
@@ -122,14 +122,6 @@ def with_failures(verdicts: Verdicts, findings: Iterable[Finding]) -> Verdicts:
     if any(finding.fails(Basis.RULES) for finding in findings):
         return replace(verdicts, rules=Verdict.FAIL)
     return verdicts
-
-
-def _judge_folders(plan: CheckPlan, round_: Round | None, contents: Contents) -> JudgedPlan:
-    """Judge result sets in folders outside a submission."""
-    contexts: Iterable[SetContext] = ()
-    if round_ is not None:
-        contexts = _contexts(plan, round_, contents)
-    return _judge_sets(plan, contexts, contents)
 
 
 def _judge_sets(plan: CheckPlan, unnamed: Iterable[SetContext], contents: Contents) -> JudgedPlan:
@@ -183,32 +175,15 @@ def _judge_submission(
     contexts, sets = _check_sets(plan, unnamed, contents)
     around = waivers.waive(_around_sets(submission, systems, round_))
     verdict_around = known_verdicts(verdicts_of(around), round_.usage, round_.name)
-    # What is around result sets may fail a submission; it passes only by a result set.
-    set_verdicts = [result.row.verdict for result in sets]
-    return JudgedPlan(
-        plan=plan,
-        verdict=Verdicts.worst([verdict_around.failures, *set_verdicts]),
-        systems=systems,
-        sets=sets,
-        findings=tuple(_findings_of_submission(submission, systems, around, sets)),
-        contexts=contexts,
-    )
-
-
-def _findings_of_submission(
-    submission: Submission,
-    systems: Sequence[SystemFile],
-    around: Sequence[Finding],
-    sets: Sequence[SetResult],
-) -> Iterator[Finding]:
-    """Yield the findings ``around`` result sets, folded by their subject, and those of the sets."""
     descriptions = {system.path for system in systems}
-    of_submission = [finding for finding in around if finding.path not in descriptions]
-    of_descriptions = [finding for finding in around if finding.path in descriptions]
-    yield from folded(of_submission, submission.place.label or ".")
-    yield from _folded_by_file(of_descriptions)
+    findings = list(_folded_by_subject(around, descriptions, submission.place.label or "."))
+    # What is around result sets may fail a submission; it passes only by a result set.
+    verdicts = [verdict_around.failures]
     for result in sets:
-        yield from result.observations
+        findings += result.observations
+        verdicts.append(result.row.verdict)
+    verdict = Verdicts.worst(verdicts)
+    return JudgedPlan(plan, verdict, systems, sets, tuple(findings), contexts)
 
 
 # ---- result sets --------------------------------------------------------------------------
@@ -251,8 +226,10 @@ def _check_set(context: SetContext, plan: CheckPlan, contents: Contents) -> SetR
     return unchecked_set(context, [guard.finding])
 
 
-def _contexts(plan: CheckPlan, round_: Round, contents: Contents) -> Iterator[SetContext]:
+def _contexts(plan: CheckPlan, round_: Round | None, contents: Contents) -> Iterator[SetContext]:
     """Yield the result sets of a plan, as far as they are known without a submission."""
+    if round_ is None:
+        return
     sources = plan.sources
     for files in plan.sets:
         yield SetContext(
@@ -319,26 +296,17 @@ def _has_command(readme: Place) -> bool:
 
 def _around_sets(
     submission: Submission, systems: Sequence[SystemFile], round_: Round
-) -> Sequence[Finding]:
-    """Return the findings of a submission outside its result sets."""
-    label = submission.place.label or "."
-    action = "checking the files of this submission"
-    findings = guarded(label, action, _findings_around_sets, submission, systems, round_)
-    if isinstance(findings, Unchecked):
-        return [findings]
-    return findings
-
-
-def _findings_around_sets(
-    submission: Submission, systems: Sequence[SystemFile], round_: Round
 ) -> list[Finding]:
-    findings = list(tree.findings_of_systems(submission, systems, round_.version))
-    findings += tree.check_contents(submission)
-    findings += tree.check_tree(submission, round_.usage, round_.benchmarks)
-    if round_.version >= tree.FIRST_ROUND:
-        label = submission.place.label
-        findings += tree.check_repository(submission.name, label, submission.entries)
-    return findings
+    """Return the findings of a submission outside its result sets."""
+    label = submission.place.label
+    with Guard(label or ".", "checking the files of this submission") as guard:
+        findings = list(tree.findings_of_systems(submission, systems, round_.version))
+        findings += tree.check_contents(submission)
+        findings += tree.check_tree(submission, round_.usage, round_.benchmarks)
+        if round_.version >= tree.FIRST_ROUND:
+            findings += tree.check_repository(submission.name, label, submission.entries)
+        return findings
+    return [guard.finding]
 
 
 def _check_system(place: Place, round_: Round) -> SystemFile:
@@ -349,13 +317,16 @@ def _check_system(place: Place, round_: Round) -> SystemFile:
     return unchecked_system(place.label, guard.finding)
 
 
-def _folded_by_file(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """Yield findings folded by the file that they are about."""
-    by_path: dict[str, list[Finding]] = {}
+def _folded_by_subject(
+    findings: Iterable[Finding], descriptions: Collection[str], label: str
+) -> Iterator[Finding]:
+    """Yield findings folded by what they are about: one of ``descriptions``, or else ``label``."""
+    by_subject: dict[str, list[Finding]] = {}
     for finding in findings:
-        by_path.setdefault(finding.path, []).append(finding)
-    for path, file_findings in by_path.items():
-        yield from folded(file_findings, path)
+        subject = finding.path if finding.path in descriptions else label
+        by_subject.setdefault(subject, []).append(finding)
+    for subject, subject_findings in by_subject.items():
+        yield from folded(subject_findings, subject)
 
 
 # ---- raw logs -----------------------------------------------------------------------------
@@ -385,18 +356,18 @@ def _judge_raw_logs(plan: CheckPlan, round_: Round | None, contents: Contents) -
 def _with_systems(judged: JudgedPlan, systems: Sequence[SystemFile], round_: Round) -> JudgedPlan:
     """Return judged raw logs with the descriptions of their systems, and those not readable."""
     used = {context.system.id for context in judged.contexts if context.system}
-    findings: list[Finding] = []
-    shown: list[SystemFile] = []
-    for system in systems:
-        if system.id in used or system.contents is None:
-            shown.append(system)
-            findings += system.findings
-    verdict = known_verdicts(verdicts_of(findings), round_.usage, round_.name)
+    shown = [system for system in systems if system.id in used or system.contents is None]
+    findings = list(judged.findings)
+    verdicts = [judged.verdict]
+    for system in shown:
+        findings += folded(system.findings, system.path)
+        verdict = verdicts_of(system.findings)
+        verdicts.append(known_verdicts(verdict, round_.usage, round_.name).failures)
     return replace(
         judged,
         systems=tuple(shown),
-        verdict=Verdicts.worst([verdict.failures, judged.verdict]),
-        findings=(*judged.findings, *_folded_by_file(findings)),
+        verdict=Verdicts.worst(verdicts),
+        findings=tuple(findings),
     )
 
 
@@ -423,7 +394,8 @@ def _raw_sets(
 
 def _origin(context: SetContext, plan: CheckPlan, contents: Contents) -> SetOrigin:
     """Return the origin of a set of raw logs: a part where more may follow, or each was named."""
-    required = context.rules.runs.required if context.rules else 0
-    is_incomplete = contents.partial and len(context.runs) < required
+    is_incomplete = contents.partial and len(context.runs) < (context.required_runs or 0)
     is_by_name = all(run.path in plan.files for run in context.runs)
-    return SetOrigin.PART if is_incomplete or is_by_name else context.origin
+    if is_incomplete or is_by_name:
+        return SetOrigin.PART
+    return context.origin

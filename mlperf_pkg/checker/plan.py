@@ -73,10 +73,14 @@ class PlannedRound(Struct, frozen=True):
     round: rounds.RoundChoice | None
 
     @property
-    def named(self) -> tuple[str | None, str | None, str]:
-        """The usage, the name of the round, and the reason for it."""
-        round_ = self.round
-        return self.usage, round_.name if round_ else None, round_.reason if round_ else ""
+    def name(self) -> str | None:
+        """The name of the round."""
+        return self.round.name if self.round else None
+
+    @property
+    def reason(self) -> str:
+        """Why it is this round; empty if there is none."""
+        return self.round.reason if self.round else ""
 
 
 def plans_of(inputs: Sequence[Input], options: Options) -> Iterator[CheckPlan]:
@@ -142,10 +146,10 @@ def _plan_raw_logs(inputs: Sequence[Input], options: Options) -> CheckPlan:
     raw: dict[str, Place] = {}
     named_files: set[str] = set()
     for input_ in inputs:
-        for log in input_.logs:
-            raw[log.label] = log
-            if input_.is_file:
-                named_files.add(log.label)
+        labels = [log.label for log in input_.logs]
+        raw.update(zip(labels, input_.logs, strict=True))
+        if input_.is_file:
+            named_files.update(labels)
     workspace = inputs[0].workspace
     if workspace and options.named:
         workspace = replace(workspace, config=options.config)
@@ -157,15 +161,17 @@ def _plan_raw_logs(inputs: Sequence[Input], options: Options) -> CheckPlan:
     if workspace:
         choice = _choice_of_workspace(list(raw.values()), set(choices.values()), options)
         choices = dict.fromkeys(folders, choice)
+    logs: list[LogFile] = []
     samples = bool(TRAIN_SAMPLES & options.flags)
-    usage, round_, reason = choice.named
+    for place in raw.values():
+        logs.append(_log_file(place, choices[place.folder], train_samples=samples))
     return CheckPlan(
         submission=None,
         sets=(),
-        usage=usage,
-        round=round_,
-        reason=reason,
-        logs=tuple(_log_file(p, choices[p.folder], train_samples=samples) for p in raw.values()),
+        usage=choice.usage,
+        round=choice.name,
+        reason=choice.reason,
+        logs=tuple(logs),
         flags=options.flags,
         workspace=workspace,
         raw=raw,
@@ -208,8 +214,7 @@ def _plan_sets(
     choice = _choice_of_logs(places, [files.benchmark for files in sets], choice)
     train_samples = any(TRAIN_SAMPLES & files.flags for files in sets)
     logs = tuple(_log_file(place, choice, train_samples=train_samples) for place in places)
-    usage, round_, reason = choice.named
-    return CheckPlan(submission, sets, usage, round_, reason, logs)
+    return CheckPlan(submission, sets, choice.usage, choice.name, choice.reason, logs)
 
 
 def _choice_of_logs(
@@ -220,7 +225,7 @@ def _choice_of_logs(
     inferred = None
     benchmark = ""
     if not choice.usage:
-        inferred, benchmark = _usage_of_logs(places, benchmarks, round_)
+        inferred, benchmark = _usage_of_logs(places, benchmarks, choice.name)
     usage = choice.usage or inferred or rounds.TRAINING
     if round_ is None and places:  # the latest one, as earlier logs may be submitted again
         choices = list(_of_logs(infer_round, places, usage))
@@ -233,10 +238,9 @@ def _choice_of_logs(
 
 
 def _usage_of_logs(
-    places: Sequence[Place], benchmarks: Sequence[str], round_: rounds.RoundChoice | None
+    places: Sequence[Place], benchmarks: Sequence[str], round_name: str | None
 ) -> tuple[str | None, str]:
     """Return the usage by the first log that names a benchmark, or else by the folders; and it."""
-    round_name = round_.name if round_ else None
     for benchmark in chain(_of_logs(benchmark_of, places), benchmarks):
         usage = rounds.usage_with(benchmark, round_name)
         if usage:

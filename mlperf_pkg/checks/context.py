@@ -96,9 +96,11 @@ class SetContext(Struct, frozen=True):
         """The id of the set, before it is made unique."""
         files = self.files
         submitter = self.submitter
-        if submitter is None:
+        if submitter is None and self.origin.has_folder:
+            submitter = self.tree.name
+        elif submitter is None:
             orgs = (run.text("org") for run in self.runs)
-            submitter = self.tree.name if self.origin.has_folder else next(filter(None, orgs), None)
+            submitter = next(filter(None, orgs), None)
         division = self.division or next((run.division for run in self.runs), None)
         return set_id(submitter, files.system, files.benchmark, division, files.scaling_mode)
 
@@ -123,7 +125,9 @@ class SetContext(Struct, frozen=True):
         if self.files.tree is not None:
             return self.files.tree
         results = self.files.place.path.resolve().parent.parent
-        tree = results.parent if self.files.scaling_mode is None else results.parent.parent
+        if self.files.scaling_mode is not None:
+            results = results.parent
+        tree = results.parent
         return Place(location_of(tree), with_slashes(tree))
 
     @property
@@ -136,7 +140,7 @@ class SetContext(Struct, frozen=True):
     @property
     def division_by_rules(self) -> str | None:
         """The division in lower case, as the rules spell it in either case."""
-        return self.division.lower() if self.division else self.division
+        return self.division and self.division.lower()
 
     @property
     def closed(self) -> bool:
@@ -174,6 +178,11 @@ class SetContext(Struct, frozen=True):
     def weak(self) -> bool:
         """Whether this is a set of weak scaling: many models trained at once."""
         return self.files.scaling_mode == "weak"
+
+    @property
+    def required_runs(self) -> int | None:
+        """The number of runs that the rules require; None without rules."""
+        return self.rules.runs.required if self.rules else None
 
     @property
     def drop(self) -> int:

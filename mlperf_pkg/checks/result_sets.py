@@ -64,8 +64,8 @@ class SetResult(Struct, frozen=True):
 
     def folded(self, findings: Iterable[Finding]) -> list[Finding]:
         """Fold findings about the set and its runs."""
-        row = self.row
-        return folded(findings, row.path if self.origin.has_folder else row.id, self.runs, row.id)
+        subject = self.row.path if self.origin.has_folder else self.row.id
+        return folded(findings, subject, self.runs, self.row.id)
 
 
 # ---- one set, in stages -------------------------------------------------------------------
@@ -164,7 +164,13 @@ def _officially_unread(findings: Iterable[Finding], hint: str) -> list[Finding]:
 
     It still looks for the system description (SET110).
     """
-    return [f if f.code == "SET110" else without_official(f, hint) for f in findings]
+    softened: list[Finding] = []
+    for finding in findings:
+        if finding.code == "SET110":
+            softened.append(finding)
+        else:
+            softened.append(without_official(finding, hint))
+    return softened
 
 
 def _judge(context: SetContext, shown: _Shown) -> Verdicts:
@@ -228,7 +234,7 @@ def unchecked_set(context: SetContext, findings: Iterable[Finding] = ()) -> SetR
         round=context.round.name,
         verdict=Verdicts(Verdict.NOT_CHECKED, Verdict.NOT_CHECKED),
         runs_found=len(context.runs),
-        runs_required=context.rules.runs.required if context.rules else None,
+        runs_required=context.required_runs,
         score_note="the result set was not checked",
         seeds=SeedsRow(official_pass=False),
         scaling=context.files.scaling_mode,
@@ -271,7 +277,7 @@ def _olympic_score(context: SetContext) -> scoring.Score:
     times: list[scoring.RunTime] = []
     for run in context.runs:
         times.append(scoring.RunTime(run.path, run.minutes, context.is_converged(run)))
-    required = context.rules.runs.required if context.rules else len(times)
+    required = context.required_runs or len(times)
     return scoring.score(times, context.drop, required)
 
 
@@ -306,7 +312,7 @@ def _weak_score(context: SetContext) -> scoring.Score:
             spans.append((run.start_ms or 0.0, run.stop_ms or 0.0))
         else:
             failed.append((run.path, run.minutes is not None))
-    required = context.rules.runs.required if context.rules else 1
+    required = context.required_runs or 1
     return scoring.weak_score(spans, failed, required)
 
 

@@ -208,7 +208,7 @@ def check_folders(context: SetContext) -> Iterator[Finding]:
 def _reasons_against_one_set(context: SetContext) -> list[str]:
     reasons: list[str] = []
     number = len(context.runs)
-    required = context.rules.runs.required if context.rules else number
+    required = context.required_runs or number
     if number > required and not context.weak:
         reasons.append(f"{number} runs")
     batch_sizes = set(chain.from_iterable(run.batch_sizes for run in context.runs))
