@@ -55,7 +55,7 @@ def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
     waivers = Waivers(options.config.waivers, options.origin)
     waivers.refuse_unknown_codes()
     if options.flags:
-        inputs = tuple(input_.with_flags(options.flags) for input_ in inputs)
+        inputs = _with_flags(inputs, options.flags)
     plans = list(plans_of(inputs, options))
     if options.curves:
         plans = list(map(_with_curves, plans))
@@ -64,14 +64,13 @@ def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
     runs: list[Run] = []
     judged_plans: list[JudgedPlan] = []
     # Closed so that no process is left if a plan cannot be judged.
-    with closing(_read_plans(plans, options)) as read_plans:
+    with closing(_read_plans(plans, options, waivers)) as read_plans:
         for plan, plan_runs, power_logs in read_plans:
             # Imported here so that other processes read logs in the meantime.
             from mlperf_pkg.checker.judge import Contents, judge  # noqa: PLC0415
 
-            waived_runs = list(map(waivers.waive_run, plan_runs))
             contents = Contents(
-                runs=_by_path(waived_runs),
+                runs=_by_path(plan_runs),
                 power_logs=_by_path(power_logs),
                 waivers=waivers,
                 names=set_names,
@@ -79,10 +78,14 @@ def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
                 partial=options.partial,
             )
             judged_plans.append(judge(plan, contents))
-            runs += waived_runs
+            runs += plan_runs
     from mlperf_pkg.checker.fold import fold  # noqa: PLC0415 - as above
 
     return fold(inputs, judged_plans, runs, waivers)
+
+
+def _with_flags(inputs: Iterable[Input], flags: frozenset[str]) -> tuple[Input, ...]:
+    return tuple(input_.with_flags(flags) for input_ in inputs)
 
 
 def _by_path(contents: Iterable[_Content]) -> dict[str, _Content]:
@@ -95,9 +98,12 @@ def _with_curves(plan: CheckPlan) -> CheckPlan:
 
 
 def _read_plans(
-    plans: Sequence[CheckPlan], options: Options
+    plans: Sequence[CheckPlan], options: Options, waivers: Waivers
 ) -> Generator[tuple[CheckPlan, list[Run], list[PowerLog]]]:
-    """Yield each plan with its runs and power logs, while the files of the next ones are read."""
+    """Yield each plan with its runs and power logs, while the files of the next ones are read.
+
+    The findings of the runs are waived.
+    """
     files_of_plans: list[list[File]] = [[*plan.logs, *power_files(plan)] for plan in plans]
     all_files = list(chain.from_iterable(files_of_plans))
     prepare = partial(load_rules, plans)
@@ -105,8 +111,13 @@ def _read_plans(
     with closing(reading) as all_contents:
         for plan, files in zip(plans, files_of_plans, strict=True):
             contents = list(islice(all_contents, len(files)))
-            runs = [content for content in contents if isinstance(content, Run)]
-            power_logs = [content for content in contents if isinstance(content, PowerLog)]
+            runs: list[Run] = []
+            power_logs: list[PowerLog] = []
+            for content in contents:
+                if isinstance(content, Run):
+                    runs.append(waivers.waive_run(content))
+                else:
+                    power_logs.append(content)
             yield plan, runs, power_logs
 
 

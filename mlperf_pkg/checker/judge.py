@@ -167,10 +167,7 @@ def _judge_submission(
     plan: CheckPlan, submission: Submission, round_: Round, contents: Contents
 ) -> JudgedPlan:
     waivers = contents.waivers
-    systems: tuple[SystemFile, ...] = ()
-    for place in submission.systems:
-        system = _check_system(place, round_)
-        systems = (*systems, waivers.waive_system(system))
+    systems = _check_systems(submission.systems, round_, waivers)
     unnamed = _contexts_in_submission(plan, submission, round_, contents, systems)
     contexts, sets = _check_sets(plan, unnamed, contents)
     around = waivers.waive(_around_sets(submission, systems, round_))
@@ -309,6 +306,16 @@ def _around_sets(
     return [guard.finding]
 
 
+def _check_systems(
+    places: Iterable[Place], round_: Round, waivers: Waivers
+) -> tuple[SystemFile, ...]:
+    systems: list[SystemFile] = []
+    for place in places:
+        system = _check_system(place, round_)
+        systems.append(waivers.waive_system(system))
+    return tuple(systems)
+
+
 def _check_system(place: Place, round_: Round) -> SystemFile:
     with Guard(place.label, "checking this system description") as guard:
         with place.source.open() as stream:
@@ -337,9 +344,7 @@ def _judge_raw_logs(plan: CheckPlan, round_: Round | None, contents: Contents) -
     config = plan.workspace.config if plan.workspace else Config()
     systems: tuple[SystemFile, ...] = ()
     if plan.workspace and round_:
-        for place in plan.workspace.systems:
-            system = _check_system(place, round_)
-            systems = (*systems, contents.waivers.waive_system(system))
+        systems = _check_systems(plan.workspace.systems, round_, contents.waivers)
     contexts = tuple(_raw_sets(plan, config, contents, systems))
     if round_:
         benchmarks = {context.files.benchmark for context in contexts}

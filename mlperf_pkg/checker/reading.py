@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 File: TypeAlias = LogFile | PowerFile
 
 PARALLEL_FROM_BYTES = 8 << 20
-_SMALLEST_BATCH, _LARGEST_BATCH = 1 << 19, 1 << 23  # bytes
+_SMALLEST_BATCH = 1 << 19  # bytes
+_LARGEST_BATCH = 1 << 23  # bytes
 _BATCHES = 4  # at least, for each process, from the files that are not yet in a batch
 _LARGE_FILE = 1 << 20  # bytes
 _FILE_BYTES = 1 << 15  # added to the size of each file, as opening and judging it takes time

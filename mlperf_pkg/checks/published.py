@@ -136,8 +136,10 @@ def _published_as(context: SetContext, names: Sequence[PublishedName]) -> Publis
     """
     if context.origin.has_name:
         names = tuple(takewhile(partial(_is_before, context), names))
-    namesakes = (name for name in names if _is_namesake(context, name))
-    return next(namesakes, names[0] if names else None)
+    for name in names:
+        if _is_namesake(context, name):
+            return name
+    return names[0] if names else None
 
 
 def _is_before(context: SetContext, name: PublishedName) -> bool:
@@ -161,7 +163,10 @@ def _fields(context: SetContext, name: PublishedName) -> dict[str, Any]:
     if copied or again:
         message = f"published in {{found:s}}; expected {', and '.join(copied + again)}"
         is_allowed = not copied and not context.is_written("SET151")
-        return {"code": "SET161", "message": message, **(NOTE if is_allowed else {})}
+        fields = {"code": "SET161", "message": message}
+        if is_allowed:
+            fields |= NOTE
+        return fields
     message = "published in {found:s}"
     if context.system is not None and context.system.contents is not None:
         message = f"{message} with the same system, as far as its description is published"

@@ -109,9 +109,10 @@ def _submitter(
     config: Config, system: SystemFile | None, systems: Iterable[SystemFile]
 ) -> str | None:
     """Return the submitter: the configuration's, else the system's, else that of all systems."""
-    named = config.submitter or (system.submitter if system else None)
-    if named:
-        return named
+    if config.submitter:
+        return config.submitter
+    if system and system.submitter:
+        return system.submitter
     submitters = {system.submitter for system in systems if system.submitter}
     return submitters.pop() if len(submitters) == 1 else None
 

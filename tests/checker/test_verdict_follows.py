@@ -1,7 +1,7 @@
 """The verdict by the rules follows the findings; that of the official checker is its own.
 
-Each code is raised to an error by the rules, by a ``findings.yaml`` of the user, one at a time, in a
-submission that has a finding of this code with its usual weight.
+Each code is raised to an error by the rules, by a ``findings.yaml`` of the user, one at a time, in
+a submission that has a finding of this code with its usual weight.
 """
 
 import gzip
@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 import yaml
 
+from mlperf_pkg.checker import judge
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.checks import published
 from mlperf_pkg.config import CONFIG_NAME, read_config_file
-from mlperf_pkg.findings import Verdict
+from mlperf_pkg.findings import Basis, Severity, Verdict
 from mlperf_pkg.infra.resources import rules_read_from
 from mlperf_pkg.published import results
 from mlperf_pkg.results.report import Report
@@ -30,6 +31,7 @@ from tests.checks import test_workspace as workspaces
 from tests.checks.test_result_sets import models, of_models
 from tests.checks.test_traps import FILE, LORA, SET, Trap, change, measured, rewrite, system
 from tests.helpers.logs import edited, records
+from tests.helpers.program import call
 from tests.helpers.published import results_of
 from tests.helpers.trees import (
     simulated,
@@ -249,6 +251,7 @@ EXAMPLES: dict[str, Example] = {
     "LOG106": first_lines(RECORD.replace(b'"value": 1', b'"value": NaN')),
     "LOG107": first_lines(RECORD.replace(b'"value": 1', b'"value": "\xe9"')),
     "LOG108": first_lines(b":::MLLOGX {}"),
+    "LOG112": broken(change(SET, lambda log: gzip.compress(log, mtime=0), 0)),
     "LOG111": broken(change(SET, lambda log: log + traps.other_log(seed=9), 0)),
     "RUN158": broken(lambda r: rewrite(r, lambda log: traps.shifted(log, 9 * YEAR_MS), *range(5))),
     "SET105": with_file(f"{SET}/notes.txt"),
@@ -353,12 +356,11 @@ def report_of(paths: Paths, options: Options) -> Report:
 WITHOUT_EXAMPLE = {
     "LOG109": "fails the rules already; a line of many megabytes: tests/log/test_reader.py",
     "LOG110": "fails the rules already; a log of raw logs only: tests/run/test_several_runs.py",
-    "LOG113": "fails the rules already; needs a file that may not be read: tests/checks/test_tree.py",
+    "LOG113": "fails the rules already; a file that may not be read: tests/checks/test_tree.py",
     "RUN166": "fails the rules already: tests/run/test_written_rules.py",
     "SET120": "fails the rules already: tests/checks/test_result_sets.py",
-    "TREE108": "fails the rules already; needs a file that may not be read: tests/checks/test_tree.py",
-    "LOG112": "what cannot be read is not checked, and has no verdict: see STAGES",
-    "CHECK101": "what a defect of ours left unchecked has no verdict: test_guard.py",
+    "TREE108": "fails the rules already; a file that may not be read: tests/checks/test_tree.py",
+    "CHECK101": "what a defect of ours left unchecked has no verdict: see STAGES",
     "CHECK102": "what the end of a process left unchecked has no verdict: test_guard.py",
     "TREE114": "what cannot be read is not checked, and has no verdict: tests/checks/test_tree.py",
 }
@@ -407,6 +409,16 @@ def part_of_a_set(root: Path, _: pytest.MonkeyPatch) -> tuple[Paths, Options]:
     return sorted(logs.iterdir()), Options(round="2.0", jobs=1)
 
 
+def defect(root: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Paths, Options]:
+    """A submission whose set cannot be judged."""
+
+    def fail(_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(judge, "check_set", fail)
+    return [write_submission(root / "Graphcore")], Options(round="2.0", jobs=1)
+
+
 STAGES: list[tuple[str, str, Example, str]] = [
     (
         "an exception, which has a weight of its own (unless)",
@@ -428,8 +440,8 @@ STAGES: list[tuple[str, str, Example, str]] = [
     ),
     (
         "what was not checked has no verdict (Unchecked)",
-        "LOG112",
-        broken(change(SET, lambda log: gzip.compress(log, mtime=0), 0)),
+        "CHECK101",
+        defect,
         "not_checked",
     ),
 ]
