@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.checker.plan import Plan, load_rules, names_of, plans_of, power_files
+from mlperf_pkg.checker.plan import CheckPlan, load_rules, names_of, plans_of, power_files
 from mlperf_pkg.checker.reading import File, read_all
 from mlperf_pkg.checker.values import UNREAD, Checked, Options
 from mlperf_pkg.checker.waivers import Waivers
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from mlperf_pkg.checker.judge import JudgedPlan
+
+
+_Content = TypeVar("_Content", Run, PowerLog)
 
 
 def check(arguments: Sequence[str], options: Options) -> Checked:
@@ -52,38 +55,70 @@ def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
     waivers = Waivers(options.config.waivers, options.origin)
     waivers.refuse_unknown_codes()
     if options.flags:
-        inputs = tuple(input_.with_flags(options.flags) for input_ in inputs)
+        inputs = _with_flags(inputs, options.flags)
     plans = list(plans_of(inputs, options))
     if options.curves:
-        plans = [replace(p, logs=tuple(replace(log, curve=True) for log in p.logs)) for p in plans]
+        plans = list(map(_with_curves, plans))
+    set_names = names_of(plans)
+    set_ids = set[str]()
     runs: list[Run] = []
-    judged = list(_judged(plans, options, waivers, runs))
-    from mlperf_pkg.checker.fold import fold  # noqa: PLC0415 - see _judged
-
-    return fold(inputs, judged, runs, waivers)
-
-
-def _judged(
-    plans: Sequence[Plan], options: Options, waivers: Waivers, runs: list[Run]
-) -> Iterator[JudgedPlan]:
-    """Judge each plan while the files of the next ones are read; add its runs to ``runs``."""
-    names = names_of(plans)
-    ids = set[str]()
-    files: list[list[File]] = [[*plan.logs, *power_files(plan)] for plan in plans]
-    every_file = list(chain.from_iterable(files))
-    prepare = partial(load_rules, plans)
-    read = read_all(every_file, options.jobs, options.scheduler, prepare, options.observer)
-    with closing(read) as contents:
-        for plan, own_files in zip(plans, files, strict=True):
-            own = list(islice(contents, len(own_files)))
+    judged_plans: list[JudgedPlan] = []
+    # Closed so that no process is left if a plan cannot be judged.
+    with closing(_read_plans(plans, options, waivers)) as read_plans:
+        for plan, plan_runs, power_logs in read_plans:
             # Imported here so that other processes read logs in the meantime.
             from mlperf_pkg.checker.judge import Contents, judge  # noqa: PLC0415
 
-            own_runs = [waivers.waive_run(run) for run in own if isinstance(run, Run)]
-            power_logs = {log.path: log for log in own if isinstance(log, PowerLog)}
-            runs += own_runs
-            by_path = {run.path: run for run in own_runs}
-            yield judge(plan, Contents(by_path, power_logs, waivers, names, ids, options.partial))
+            contents = Contents(
+                runs=_by_path(plan_runs),
+                power_logs=_by_path(power_logs),
+                waivers=waivers,
+                names=set_names,
+                ids=set_ids,
+                partial=options.partial,
+            )
+            judged_plans.append(judge(plan, contents))
+            runs += plan_runs
+    from mlperf_pkg.checker.fold import fold  # noqa: PLC0415 - as above
+
+    return fold(inputs, judged_plans, runs, waivers)
+
+
+def _with_flags(inputs: Iterable[Input], flags: frozenset[str]) -> tuple[Input, ...]:
+    return tuple(input_.with_flags(flags) for input_ in inputs)
+
+
+def _by_path(contents: Iterable[_Content]) -> dict[str, _Content]:
+    return {content.path: content for content in contents}
+
+
+def _with_curves(plan: CheckPlan) -> CheckPlan:
+    """Return a plan by which the curves of the runs are read, too."""
+    return replace(plan, logs=tuple(replace(log, curve=True) for log in plan.logs))
+
+
+def _read_plans(
+    plans: Sequence[CheckPlan], options: Options, waivers: Waivers
+) -> Generator[tuple[CheckPlan, list[Run], list[PowerLog]]]:
+    """Yield each plan with its runs and power logs, while the files of the next ones are read.
+
+    The findings of the runs are waived.
+    """
+    files_of_plans: list[list[File]] = [[*plan.logs, *power_files(plan)] for plan in plans]
+    all_files = list(chain.from_iterable(files_of_plans))
+    prepare = partial(load_rules, plans)
+    reading = read_all(all_files, options.jobs, options.scheduler, prepare, options.observer)
+    with closing(reading) as all_contents:
+        for plan, files in zip(plans, files_of_plans, strict=True):
+            contents = list(islice(all_contents, len(files)))
+            runs: list[Run] = []
+            power_logs: list[PowerLog] = []
+            for content in contents:
+                if isinstance(content, Run):
+                    runs.append(waivers.waive_run(content))
+                else:
+                    power_logs.append(content)
+            yield plan, runs, power_logs
 
 
 # ---- the log of a training run, for the Python API ----------------------------------------
@@ -170,24 +205,36 @@ def log_of(path: str, options: Options) -> Log:
     unread = next((finding for finding in run.findings if finding.code in UNREAD), None)
     if unread:
         raise UserError(f"{path}: {unread.text}")
-    own: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "path": path,
         "verdict": run.verdicts,
         "evaluations": tuple(evaluations_of(run)),
         "records": tuple(_records(contents.every_log[0].source)),
     }
-    of_run = {name: getattr(run, name) for name in Log.__struct_fields__ if name not in own}
-    return Log(**own, **of_run)
+    for name in Log.__struct_fields__:
+        if name not in fields:
+            fields[name] = getattr(run, name)
+    return Log(**fields)
 
 
 def evaluations_of(run: Run) -> Iterator[LogEvaluation]:
     """Yield the metrics of all evaluations in the curve of a run."""
-    start_ms = run.start_ms
-    for evaluation in run.curve.evaluations if run.curve else ():
-        # Divided as for the time-to-train.
-        minutes = None if start_ms is None else (evaluation.time_ms - start_ms) / 60 / 1000
-        where = (evaluation.line, minutes, evaluation.position, evaluation.unit)
-        yield from (LogEvaluation(*where, *of_metric) for of_metric in evaluation.values.items())
+    if run.curve is None:
+        return
+    for evaluation in run.curve.evaluations:
+        minutes = None
+        if run.start_ms is not None:
+            # Divided as for the time-to-train.
+            minutes = (evaluation.time_ms - run.start_ms) / 60 / 1000
+        for metric, value in evaluation.values.items():
+            yield LogEvaluation(
+                line=evaluation.line,
+                minutes=minutes,
+                position=evaluation.position,
+                unit=evaluation.unit,
+                metric=metric,
+                value=value,
+            )
 
 
 def _records(source: Source) -> Iterator[LogRecord]:
@@ -198,4 +245,5 @@ def _records(source: Source) -> Iterator[LogRecord]:
                 key = record.key if isinstance(record.key, str) else shown(record.key)
                 line = reader.line_of(number)
                 value = printable(record.value)
-                yield LogRecord(line, float(record.time_ms), key, value, record.metadata)
+                time_ms = float(record.time_ms)
+                yield LogRecord(line, time_ms, key, value, record.metadata)

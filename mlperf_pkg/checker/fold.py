@@ -1,32 +1,22 @@
 """Fold what was judged into one report, with the findings that compare result sets."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from msgspec.structs import replace
 
 from mlperf_pkg import __version__
-from mlperf_pkg.checker.judge import JudgedPlan
-from mlperf_pkg.checker.reading import guarded, size_of
+from mlperf_pkg.checker.judge import JudgedPlan, with_failures
+from mlperf_pkg.checker.reading import Guard, size_of
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.checks import copies
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.checks.published import check_readable
-from mlperf_pkg.checks.result_sets import SetResult, not_described
+from mlperf_pkg.checks.result_sets import SetResult
 from mlperf_pkg.checks.tree import check_input
-from mlperf_pkg.findings import (
-    Basis,
-    Finding,
-    Unchecked,
-    Verdict,
-    Verdicts,
-    folded,
-    in_order,
-    verdicts_of,
-    without_pass,
-)
+from mlperf_pkg.findings import Finding, Verdicts, folded, in_order, verdicts_of, without_pass
 from mlperf_pkg.infra.json_values import is_number
 from mlperf_pkg.infra.resources import installed_version, rules_context
 from mlperf_pkg.infra.source import Source
@@ -41,78 +31,110 @@ def fold(
     inputs: tuple[Input, ...], plans: Sequence[JudgedPlan], runs: Sequence[Run], waivers: Waivers
 ) -> Checked:
     """Return the report on the judged plans, with findings on inputs and between result sets."""
-    judged = _compared(plans, waivers)
-    unread = [finding for input_ in inputs for finding in check_input(input_)]
-    sets = tuple(result for item in judged for result in item.sets)
-    outside = folded(waivers.waive([*unread, *check_readable()]))
-    outside += waivers.waive(not_described(sets))
-    findings = in_order([*(f for item in judged for f in item.findings), *outside])
-    stale = list(waivers.stale(findings))
-    if stale:
-        findings = in_order([*findings, *folded(stale)])
+    plan_findings: list[Finding] = []
+    sets: list[SetResult] = []
+    systems: list[SystemFile] = []
+    contexts: list[SetContext] = []
+    judged_plans = _compared(plans, waivers)
+    for judged in judged_plans:
+        plan_findings += judged.findings
+        sets += judged.sets
+        systems += judged.systems
+        contexts += judged.contexts
+    outside = _outside_plans(inputs, plan_findings, waivers)
+    findings = in_order([*plan_findings, *outside])
+    verdict = Verdicts.worst(judged.verdict for judged in judged_plans)
+    verdict = without_pass(with_failures(verdict, outside), findings)
     return Checked(
-        report=_report(judged, runs, findings),
+        report=_report(judged_plans, sets, runs, findings, verdict),
         inputs=inputs,
         runs=tuple(runs),
-        sets=sets,
-        systems=tuple(system for item in judged for system in item.systems),
-        contexts=tuple(context for item in judged for context in item.contexts),
+        sets=tuple(sets),
+        systems=tuple(systems),
+        contexts=tuple(contexts),
     )
 
 
-def _compared(judged: Sequence[JudgedPlan], waivers: Waivers) -> Sequence[JudgedPlan]:
-    """Add the findings that compare result sets with each other."""
-    contexts = [context for item in judged for context in item.contexts]
-    if not contexts[1:]:
-        return judged
+def _outside_plans(
+    inputs: Iterable[Input], plan_findings: Sequence[Finding], waivers: Waivers
+) -> list[Finding]:
+    """Return the findings on inputs, on the published results, and on waivers."""
+    unread: list[Finding] = []
+    for input_ in inputs:
+        unread += check_input(input_)
+    unread += check_readable()
+    outside = folded(waivers.waive(unread))
+    stale = waivers.stale([*plan_findings, *outside])
+    return [*outside, *folded(stale)]
 
-    action = "comparing the result sets"
-    compared = guarded(".", action, _with_comparisons, judged, contexts, waivers)
-    if not isinstance(compared, Unchecked):
-        return compared
-    findings = (*judged[0].findings, compared)
-    verdict = without_pass(judged[0].verdict, findings)
-    return [replace(judged[0], findings=findings, verdict=verdict), *judged[1:]]
+
+def _compared(judged_plans: Sequence[JudgedPlan], waivers: Waivers) -> Sequence[JudgedPlan]:
+    """Add the findings that compare result sets with each other."""
+    contexts = list(chain.from_iterable(judged.contexts for judged in judged_plans))
+    if len(contexts) <= 1:
+        return judged_plans
+    with Guard(".", "comparing the result sets") as guard:
+        return _with_comparisons(judged_plans, contexts, waivers)
+    first = judged_plans[0]
+    findings = (*first.findings, guard.finding)
+    first = replace(first, findings=findings, verdict=without_pass(first.verdict, findings))
+    return [first, *judged_plans[1:]]
+
+
+# ---- the report ---------------------------------------------------------------------------
 
 
 def _report(
-    judged: Sequence[JudgedPlan], runs: Sequence[Run], findings: tuple[Finding, ...]
+    judged_plans: Sequence[JudgedPlan],
+    sets: Sequence[SetResult],
+    runs: Sequence[Run],
+    findings: tuple[Finding, ...],
+    verdict: Verdicts,
 ) -> Report:
-    """Return the report on the judged plans with these findings."""
-    sets = [result for item in judged for result in item.sets]
-    dropped = {path: reason for result in sets for path, reason in result.dropped.items()}
-    ids = {path: result.row.id for result in sets for path in result.runs}
-    of_plans = {(item.plan.usage, item.plan.round) for item in judged}
-    named = {(usage, name) for usage, name in of_plans if usage and name}
-    rounds = sorted({(run.usage, run.round) for run in runs} | named)
-    usages = {usage for usage, _ in rounds} | {item.plan.usage or "" for item in judged}
+    """Return the report on the judged plans with these findings and this verdict."""
+    rounds = _rounds(judged_plans, runs)
+    usages = {usage for usage, _ in rounds}
+    configurations: list[str] = []
+    for judged in judged_plans:
+        usages.add(judged.plan.usage or "")
+        if judged.configuration:
+            configurations.append(judged.configuration)
     return Report(
         tool=tool(),
         usage=" and ".join(sorted(filter(None, usages))),
         round=rounds[0][1] if len(rounds) == 1 else None,
-        round_reason=_round_reason(judged, runs, rounds),
-        verdict=without_pass(Verdicts.worst(item.verdict for item in judged), findings),
-        systems=tuple(
-            system_row(system, item.plan.usage or "", item.plan.round or "")
-            for item in judged
-            for system in item.systems
-        ),
+        round_reason=_round_reason(judged_plans, runs, rounds),
+        verdict=verdict,
+        systems=tuple(chain.from_iterable(map(_system_rows, judged_plans))),
         result_sets=tuple(result.row for result in sets),
-        runs=tuple(_run_row(run, ids.get(run.path), dropped.get(run.path)) for run in runs),
+        runs=tuple(_run_rows(runs, sets)),
         findings=findings,
-        configuration="---\n".join(filter(None, (item.configuration for item in judged))),
+        configuration="---\n".join(configurations),
     )
 
 
+def _rounds(judged_plans: Sequence[JudgedPlan], runs: Sequence[Run]) -> list[tuple[str, str]]:
+    """Return the usages and rounds of all runs and of all plans that have one, sorted."""
+    rounds: set[tuple[str, str]] = set()
+    for run in runs:
+        rounds.add((run.usage, run.round))
+    for judged in judged_plans:
+        if judged.plan.usage and judged.plan.round:
+            rounds.add((judged.plan.usage, judged.plan.round))
+    return sorted(rounds)
+
+
 def _round_reason(
-    judged: Sequence[JudgedPlan], runs: Sequence[Run], rounds: Sequence[tuple[str, str]]
+    judged_plans: Sequence[JudgedPlan], runs: Sequence[Run], rounds: Sequence[tuple[str, str]]
 ) -> str:
     if len(rounds) > 1:
-        differ = len({usage for usage, _ in rounds}) > 1
-        names = (f"{usage} {name}" if differ else name for usage, name in rounds)
+        names = [name for _, name in rounds]
+        if len({usage for usage, _ in rounds}) > 1:
+            names = [f"{usage} {name}" for usage, name in rounds]
         return f"several rounds: {', '.join(names)}"
-    reasons = {item.plan.reason for item in judged if item.plan.reason}
-    reasons = reasons or {run.round_reason for run in runs}
+    reasons = {judged.plan.reason for judged in judged_plans if judged.plan.reason}
+    if not reasons:
+        reasons = {run.round_reason for run in runs}
     return min(reasons, default="no log and no folder name gives the round")
 
 
@@ -121,6 +143,17 @@ def tool() -> dict[str, str]:
     reference = f"mlperf-logging {installed_version('mlperf-logging')}"
     rulebook = " and ".join([__version__, *map(str, rules_context())])
     return {"version": __version__, "rulebook": rulebook, "reference": reference}
+
+
+def _system_rows(judged: JudgedPlan) -> Iterator[SystemRow]:
+    """Yield the system descriptions of a plan, failed also by what was found around them."""
+    by_subject: dict[str, list[Finding]] = {}
+    for finding in judged.findings:
+        by_subject.setdefault(finding.about, []).append(finding)
+    for system in judged.systems:
+        row = system_row(system, judged.plan.usage or "", judged.plan.round or "")
+        system_findings = by_subject.get(system.path, ())
+        yield replace(row, verdict=with_failures(row.verdict, system_findings))
 
 
 def system_row(system: SystemFile, usage: str, round_name: str) -> SystemRow:
@@ -136,45 +169,86 @@ def system_row(system: SystemFile, usage: str, round_name: str) -> SystemRow:
     )
 
 
-def _run_row(run: Run, set_id: str | None, dropped: str | None) -> RunRow:
-    to_converge = run.convergence.to_converge if run.convergence.converged else None
-    return RunRow(
-        path=run.path,
-        set=set_id,
-        verdict=run.verdicts,
-        benchmark=run.benchmark,
-        division=run.division,
-        round=run.round,
-        minutes=run.minutes,
-        official_minutes=run.official_minutes,
-        status=run.status,
-        records=run.records,
-        samples_to_converge=to_converge if is_number(to_converge) else None,
-        dropped=dropped,
-    )
+def _run_rows(runs: Sequence[Run], sets: Sequence[SetResult]) -> Iterator[RunRow]:
+    """Yield the runs with their result sets, and with the reason why the score drops them."""
+    ids: dict[str, str] = {}
+    dropped: dict[str, str] = {}
+    for result in sets:
+        ids |= dict.fromkeys(result.runs, result.row.id)
+        dropped |= result.dropped
+    for run in runs:
+        to_converge = run.convergence.to_converge if run.convergence.converged else None
+        yield RunRow(
+            path=run.path,
+            set=ids.get(run.path),
+            verdict=run.verdicts,
+            benchmark=run.benchmark,
+            division=run.division,
+            round=run.round,
+            minutes=run.minutes,
+            official_minutes=run.official_minutes,
+            status=run.status,
+            records=run.records,
+            samples_to_converge=to_converge if is_number(to_converge) else None,
+            dropped=dropped.get(run.path),
+        )
 
 
 # ---- comparisons of result sets: runs, and Previews with later results --------------------
 
 
 def _with_comparisons(
-    judged: Sequence[JudgedPlan], contexts: Sequence[SetContext], waivers: Waivers
+    judged_plans: Sequence[JudgedPlan], contexts: Sequence[SetContext], waivers: Waivers
 ) -> list[JudgedPlan]:
     """Return the judged plans with the findings of comparisons of their ``contexts``."""
+    sets = chain.from_iterable(judged.sets for judged in judged_plans)
+    minutes = [result.row.score_minutes for result in sets]
+    comparisons = _comparisons(contexts, minutes)
+    compared: list[JudgedPlan] = []
+    first = 0  # the index of the first set of the plan
+    for judged in judged_plans:
+        by_set: list[Sequence[Finding]] = []
+        for index in range(first, first + len(judged.sets)):
+            by_set.append(waivers.waive(comparisons.get(index, ())))
+        compared.append(_with_set_findings(judged, by_set))
+        first += len(judged.sets)
+    return compared
+
+
+def _comparisons(
+    contexts: Sequence[SetContext], minutes: Sequence[float | None]
+) -> dict[int, list[Finding]]:
+    """Return the findings that compare result sets, by the index of the set.
+
+    ``minutes`` are the scores. Sets with copies are not compared by their seeds, too.
+    """
     groups = copies.shared_runs(contexts)
-    runs = ((index, run) for group in groups for index in group for run in group[index])
-    sources = {run.path: contexts[index].sources[run.path] for index, run in runs}
-    pairs = find_pairs(contexts, groups, sources)
+    pairs = find_pairs(contexts, groups, _sources_of(contexts, groups))
     findings = copies_in(contexts, pairs)
-    copied = {owner.index for pair in pairs for owner in (pair.original, pair.copy)}
-    seeds = (item for item in copies.check_seeds(contexts) if item[0] not in copied)
-    minutes = [result.row.score_minutes for item in judged for result in item.sets]
-    is_one_round = not copies.has_several_rounds(contexts)
-    previews = () if is_one_round else copies.check_previews(contexts, minutes)
-    for index, finding in (*seeds, *copies.check_swapped(contexts), *previews):
+    copied: set[int] = set()
+    for pair in pairs:
+        copied |= {pair.original.index, pair.copy.index}
+    for index, finding in copies.check_seeds(contexts):
+        if index not in copied:
+            findings.setdefault(index, []).append(finding)
+    for index, finding in copies.check_swapped(contexts):
         findings.setdefault(index, []).append(finding)
-    by_set = iter([waivers.waive(findings.get(index, ())) for index in range(len(contexts))])
-    return [_with_findings(item, list(islice(by_set, len(item.sets)))) for item in judged]
+    if copies.has_several_rounds(contexts):
+        for index, finding in copies.check_previews(contexts, minutes):
+            findings.setdefault(index, []).append(finding)
+    return findings
+
+
+def _sources_of(
+    contexts: Sequence[SetContext], groups: Iterable[copies.Members]
+) -> dict[str, Source]:
+    """Return the logs of the runs in groups, by path."""
+    sources: dict[str, Source] = {}
+    for group in groups:
+        for index, runs in group.items():
+            for run in runs:
+                sources[run.path] = contexts[index].sources[run.path]
+    return sources
 
 
 def find_pairs(
@@ -189,8 +263,10 @@ def find_pairs(
     for group in groups:
         runs = chain.from_iterable(group.values())
         logs = {run.path: sources[run.path] for run in runs if run.path in sources}
-        sizes = {0 if log.compression else size_of(log) for log in logs.values()}
-        candidates |= logs if 0 in sizes or len(sizes) < len(logs) else {}
+        is_compressed = any(log.compression for log in logs.values())
+        sizes = {size_of(log) for log in logs.values()}
+        if is_compressed or 0 in sizes or len(sizes) < len(logs):
+            candidates |= logs
     return copies.pairs_of(contexts, groups, digests_of(candidates))
 
 
@@ -201,31 +277,31 @@ def copies_in(
     by_copy: dict[int, list[copies.Pair]] = {}
     for pair in pairs:
         by_copy.setdefault(pair.copy.index, []).append(pair)
-    measured = (context for context in contexts if context.files.power) if by_copy else ()
-    with_power = {context.tree for context in measured}
-    return {n: list(copies.findings_on(of_set, with_power)) for n, of_set in by_copy.items()}
+    if not by_copy:
+        return {}
+    with_power = {context.tree for context in contexts if context.files.power}
+    findings: dict[int, list[Finding]] = {}
+    for index, set_pairs in by_copy.items():
+        findings[index] = list(copies.findings_on(set_pairs, with_power))
+    return findings
 
 
 def with_findings(result: SetResult, findings: Sequence[Finding]) -> SetResult:
     """Add findings, which may fail the result set."""
-    row = replace(result.row, verdict=_failed(result.row.verdict, findings))
+    row = replace(result.row, verdict=with_failures(result.row.verdict, findings))
     return replace(result, row=row, findings=(*result.findings, *findings))
 
 
-def _with_findings(item: JudgedPlan, by_set: Sequence[Sequence[Finding]]) -> JudgedPlan:
+def _with_set_findings(judged: JudgedPlan, by_set: Iterable[Sequence[Finding]]) -> JudgedPlan:
     """Add findings, by set, to a judged plan."""
-    if not any(by_set):
-        return item
-    pairs = list(zip(item.sets, by_set, strict=True))
-    more = [f for result, of_set in pairs for f in result.folded(of_set)]
+    sets: list[SetResult] = []
+    plan_findings: list[Finding] = []
+    for result, findings in zip(judged.sets, by_set, strict=True):
+        sets.append(with_findings(result, findings))
+        plan_findings += result.folded(findings)
     return replace(
-        item,
-        verdict=_failed(item.verdict, more),
-        sets=tuple(with_findings(result, of_set) for result, of_set in pairs),
-        findings=(*item.findings, *more),
+        judged,
+        verdict=with_failures(judged.verdict, plan_findings),
+        sets=tuple(sets),
+        findings=(*judged.findings, *plan_findings),
     )
-
-
-def _failed(verdicts: Verdicts, findings: Iterable[Finding]) -> Verdicts:
-    is_failed = any(finding.fails(Basis.RULES) for finding in findings)
-    return replace(verdicts, rules=Verdict.FAIL) if is_failed else verdicts

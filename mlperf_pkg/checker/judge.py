@@ -1,23 +1,37 @@
 """Judge what was read: submissions, systems, result sets."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, count
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.checker.plan import Plan
-from mlperf_pkg.checker.reading import guarded
+from mlperf_pkg.checker.plan import CheckPlan
+from mlperf_pkg.checker.reading import Guard
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.checks import tree
-from mlperf_pkg.checks.context import Code, NameInRound, Origin, SetContext
+from mlperf_pkg.checks.context import BenchmarkCode, NameInRound, SetContext, SetOrigin
 from mlperf_pkg.checks.descriptions import SystemFile, check_system, unchecked_system
-from mlperf_pkg.checks.result_sets import SetResult, check_globbed_set, unchecked_set
+from mlperf_pkg.checks.result_sets import (
+    SetResult,
+    check_set,
+    not_described,
+    unchecked_set,
+    with_globbed_logs,
+)
 from mlperf_pkg.checks.runs import check_round_choice
 from mlperf_pkg.checks.workspace import proposed, raw_sets, unknown_code
 from mlperf_pkg.config import Config
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.findings import Finding, Verdict, Verdicts, folded, verdicts_of, without_pass
+from mlperf_pkg.findings import (
+    Basis,
+    Finding,
+    Unchecked,
+    Verdict,
+    Verdicts,
+    folded,
+    verdicts_of,
+    without_pass,
+)
 from mlperf_pkg.infra.json_values import MAX_BYTES
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Round
@@ -50,7 +64,7 @@ class JudgedPlan(Struct, frozen=True):
     The ``sets`` were judged from the ``contexts``; ``configuration`` is as in a report.
     """
 
-    plan: Plan
+    plan: CheckPlan
     verdict: Verdicts
     systems: tuple[SystemFile, ...]
     sets: tuple[SetResult, ...]
@@ -59,53 +73,89 @@ class JudgedPlan(Struct, frozen=True):
     configuration: str = ""
 
 
-def judge(plan: Plan, contents: Contents) -> JudgedPlan:
+def judge(plan: CheckPlan, contents: Contents) -> JudgedPlan:
     """Judge one submission, or the raw logs of one argument.
 
     If that raises an exception, the submission has the finding that it was not checked.
     """
-    action = "judging this submission" if plan.submission else "judging these logs"
-    judged = guarded(plan.label or ".", action, _judge_all, plan, contents)
-    return judged if isinstance(judged, JudgedPlan) else _unjudged(plan, contents, judged)
-
-
-def _unjudged(plan: Plan, contents: Contents, finding: Finding) -> JudgedPlan:
-    findings = [f for run in contents.runs.values() for f in folded(run.findings)]
-    return JudgedPlan(plan, verdicts_of([finding]), (), (), (*findings, *folded([finding])))
-
-
-def _judge_all(plan: Plan, contents: Contents) -> JudgedPlan:
     if plan.unchecked:
         return _unjudged(plan, contents, plan.unchecked)
-    round_ = load_round(plan.usage, plan.round) if plan.usage and plan.round else None
-    if plan.raw:
-        judged = _judge_raw_logs(plan, round_, contents)
-    elif plan.submission is None:
-        judged = _judge_sets(plan, _contexts(plan, round_, contents) if round_ else (), contents)
-    elif round_ is None:
-        judged = _judge_without_round(plan, plan.submission, contents)
-    else:
-        judged = _judge_submission(plan, plan.submission, round_, contents)
-    of_rounds = contents.waivers.waive(check_round_choice(contents.runs.values()))
-    findings = (*judged.findings, *folded(of_rounds, plan.label, contents.runs))
-    return replace(judged, verdict=without_pass(judged.verdict, findings), findings=findings)
+    subject = "this submission" if plan.submission else "these logs"
+    with Guard(plan.label or ".", f"judging {subject}") as guard:
+        round_ = None
+        if plan.usage and plan.round:
+            round_ = load_round(plan.usage, plan.round)
+        if plan.raw:
+            judged = _judge_raw_logs(plan, round_, contents)
+        elif plan.submission is None:
+            judged = _judge_sets(plan, _contexts(plan, round_, contents), contents)
+        elif round_ is None:
+            judged = _judge_without_round(plan, plan.submission, contents)
+        else:
+            judged = _judge_submission(plan, plan.submission, round_, contents)
+        return _with_round_choice(judged, contents)
+    return _unjudged(plan, contents, guard.finding)
 
 
-def _judge_sets(plan: Plan, unnamed: Iterable[SetContext], contents: Contents) -> JudgedPlan:
+def _unjudged(plan: CheckPlan, contents: Contents, unchecked: Unchecked) -> JudgedPlan:
+    findings: list[Finding] = []
+    for run in contents.runs.values():
+        findings += folded(run.findings)
+    findings += folded([unchecked])
+    return JudgedPlan(plan, verdicts_of([unchecked]), (), (), tuple(findings))
+
+
+def _with_round_choice(judged: JudgedPlan, contents: Contents) -> JudgedPlan:
+    """Return a judged plan with the findings on the rounds that were chosen for its runs."""
+    choice = contents.waivers.waive(check_round_choice(contents.runs.values()))
+    choice_findings = folded(choice, judged.plan.label, contents.runs)
+    findings = (*judged.findings, *choice_findings)
+    verdict = with_failures(judged.verdict, choice_findings)
+    return replace(judged, verdict=without_pass(verdict, findings), findings=findings)
+
+
+def with_failures(verdicts: Verdicts, findings: Iterable[Finding]) -> Verdicts:
+    """Return verdicts on which findings count that were made after them.
+
+    They may fail the verdict by the rules; the official checker makes none of them.
+    """
+    if any(finding.fails(Basis.RULES) for finding in findings):
+        return replace(verdicts, rules=Verdict.FAIL)
+    return verdicts
+
+
+def _judge_sets(plan: CheckPlan, unnamed: Iterable[SetContext], contents: Contents) -> JudgedPlan:
     """Judge result sets outside a submission, and the runs that are in none."""
     contexts, sets = _check_sets(plan, unnamed, contents)
-    runs = contents.runs.values()
-    findings = [finding for result in sets for finding in result.observations]
-    in_sets = {path for result in sets for path in result.runs}
-    findings += [f for run in runs if run.path not in in_sets for f in folded(run.findings)]
-    judged = [result for result in sets if result.origin.is_judged]
-    in_judged = {path for result in judged for path in result.runs}
-    verdicts = [result.row.verdict for result in judged]
-    verdicts += [run.verdicts for run in runs if run.path not in in_judged]
+    notes = contents.waivers.waive(not_described(sets))
+    sets = tuple(_with_note(result, notes) for result in sets)
+    findings: list[Finding] = []
+    verdicts: list[Verdicts] = []
+    in_sets: set[str] = set()
+    in_judged_sets: set[str] = set()
+    for result in sets:
+        findings += result.observations
+        in_sets.update(result.runs)
+        if result.origin.is_judged:
+            verdicts.append(result.row.verdict)
+            in_judged_sets.update(result.runs)
+    for run in contents.runs.values():
+        if run.path not in in_sets:
+            findings += folded(run.findings)
+        if run.path not in in_judged_sets:
+            verdicts.append(run.verdicts)
+    findings += notes
     return JudgedPlan(plan, Verdicts.worst(verdicts), (), sets, tuple(findings), contexts)
 
 
-def _judge_without_round(plan: Plan, submission: Submission, contents: Contents) -> JudgedPlan:
+def _with_note(result: SetResult, notes: Iterable[Finding]) -> SetResult:
+    """Return a result set on whose verdict the note counts that it has no description."""
+    own_notes = (note for note in notes if note.set == result.row.id)
+    verdict = with_failures(result.row.verdict, own_notes)
+    return replace(result, row=replace(result.row, verdict=verdict))
+
+
+def _judge_without_round(plan: CheckPlan, submission: Submission, contents: Contents) -> JudgedPlan:
     """Judge a submission without logs, for which no round is known."""
     around = contents.waivers.waive(tree.check_contents(submission))
     findings = folded(around, submission.place.label or ".")
@@ -114,180 +164,243 @@ def _judge_without_round(plan: Plan, submission: Submission, contents: Contents)
 
 
 def _judge_submission(
-    plan: Plan, submission: Submission, round_: Round, contents: Contents
+    plan: CheckPlan, submission: Submission, round_: Round, contents: Contents
 ) -> JudgedPlan:
-    label = submission.place.label or "."
     waivers = contents.waivers
-    systems = tuple(waivers.waive_system(_check_system(p, round_)) for p in submission.systems)
-    contexts, sets = _check_sets(plan, _contexts(plan, round_, contents, systems), contents)
-    action = "checking the files of this submission"
-    of_files = guarded(label, action, _findings_around_sets, submission, systems, round_)
-    around = waivers.waive([of_files] if isinstance(of_files, Finding) else of_files)
+    systems = _check_systems(submission.systems, round_, waivers)
+    unnamed = _contexts_in_submission(plan, submission, round_, contents, systems)
+    contexts, sets = _check_sets(plan, unnamed, contents)
+    around = waivers.waive(_around_sets(submission, systems, round_))
+    verdict_around = known_verdicts(verdicts_of(around), round_.usage, round_.name)
     descriptions = {system.path for system in systems}
-    verdict = known_verdicts(verdicts_of(around), round_.usage, round_.name)
+    findings = list(_folded_by_subject(around, descriptions, submission.place.label or "."))
     # What is around result sets may fail a submission; it passes only by a result set.
-    verdict = Verdicts.worst([verdict.failures, *(result.row.verdict for result in sets)])
-    findings = folded((finding for finding in around if finding.path not in descriptions), label)
-    findings += _of_files(finding for finding in around if finding.path in descriptions)
-    findings += [finding for result in sets for finding in result.observations]
+    verdicts = [verdict_around.failures]
+    for result in sets:
+        findings += result.observations
+        verdicts.append(result.row.verdict)
+    verdict = Verdicts.worst(verdicts)
     return JudgedPlan(plan, verdict, systems, sets, tuple(findings), contexts)
 
 
+# ---- result sets --------------------------------------------------------------------------
+
+
 def _check_sets(
-    plan: Plan, unnamed: Iterable[SetContext], contents: Contents
+    plan: CheckPlan, unnamed: Iterable[SetContext], contents: Contents
 ) -> tuple[tuple[SetContext, ...], tuple[SetResult, ...]]:
     """Judge result sets, each with an id that no other set has; return the sets with their ids."""
-    contexts = []
-    for context in unnamed:
-        own = context.identity
-        round_ = context.round.name
-        names = chain([own, f"{own}@{round_}"], (f"{own}@{round_}.{n}" for n in count(2)))
-        unique = next(name for name in names if name not in contents.ids)
-        contents.ids.add(unique)
-        contexts.append(replace(context, id=unique))
-    results = (contents.waivers.waive_set(_check_set(c, plan, contents)) for c in contexts)
-    return tuple(contexts), tuple(results)
+    contexts = tuple(_with_id(context, contents.ids) for context in unnamed)
+    results: list[SetResult] = []
+    for context in contexts:
+        result = _check_set(context, plan, contents)
+        results.append(contents.waivers.waive_set(result))
+    return contexts, tuple(results)
 
 
-def _check_set(context: SetContext, plan: Plan, contents: Contents) -> SetResult:
+def _with_id(context: SetContext, ids: set[str]) -> SetContext:
+    """Return a result set with an id that is not among ``ids``, and add it to these."""
+    identity = context.identity
+    unique = identity
+    number = 1
+    while unique in ids:
+        unique = f"{identity}@{context.round.name}"
+        if number > 1:
+            unique = f"{unique}.{number}"
+        number += 1
+    ids.add(unique)
+    return replace(context, id=unique)
+
+
+def _check_set(context: SetContext, plan: CheckPlan, contents: Contents) -> SetResult:
     """Judge a result set, unless a log or the system description of it could not be checked."""
     is_unknown = context.system is not None and context.system.unchecked
     if is_unknown or not all(run.is_read for run in context.runs):
         return unchecked_set(context)
-    action = "judging this result set"
-    judged = guarded(context.path, action, check_globbed_set, context, plan.sets, contents.runs)
-    return judged if isinstance(judged, SetResult) else unchecked_set(context, (judged,))
+    with Guard(context.path, "judging this result set") as guard:
+        result = check_set(context)
+        return with_globbed_logs(result, context, plan.sets, contents.runs)
+    return unchecked_set(context, [guard.finding])
 
 
-def _of_files(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """Yield findings folded by the file that they are about."""
-    by_path: dict[str, list[Finding]] = {}
-    for finding in findings:
-        by_path.setdefault(finding.path, []).append(finding)
-    for path, of_file in by_path.items():
-        yield from folded(of_file, path)
-
-
-def _contexts(
-    plan: Plan, round_: Round, contents: Contents, systems: tuple[SystemFile, ...] = ()
-) -> Iterator[SetContext]:
-    """Yield the sets of a submission with its ``systems``, or those in folders outside one."""
+def _contexts(plan: CheckPlan, round_: Round | None, contents: Contents) -> Iterator[SetContext]:
+    """Yield the result sets of a plan, as far as they are known without a submission."""
+    if round_ is None:
+        return
     sources = plan.sources
-    systems_by_id = {system.id: system for system in systems}
-    submission = plan.submission
-    code = _code(submission) if submission else None
-    timed = frozenset(files.benchmark for files in plan.sets if files.scaling_mode == "strong")
     for files in plan.sets:
         yield SetContext(
             files=files,
             runs=tuple(contents.runs[place.label] for place in files.logs),
             round=round_,
             rules=load_benchmark(round_.usage, round_.name, files.benchmark),
-            submitter=submission.name if submission else None,
-            system=systems_by_id.get(files.system or ""),
-            origin=Origin.SUBMISSION if submission else Origin.FOLDER,
-            systems=systems,
-            code=code,
+            origin=SetOrigin.FOLDER,
             power_logs=contents.power_logs,
-            timed=timed if submission else None,
             together=contents.names,
             sources=sources,
         )
 
 
-def _code(submission: Submission) -> Mapping[str, Code] | None:
+def _contexts_in_submission(
+    plan: CheckPlan,
+    submission: Submission,
+    round_: Round,
+    contents: Contents,
+    systems: tuple[SystemFile, ...],
+) -> Iterator[SetContext]:
+    """Yield the result sets of a submission with its ``systems``."""
+    systems_by_id = {system.id: system for system in systems}
+    code = _code(submission)
+    timed = frozenset(files.benchmark for files in plan.sets if files.scaling_mode == "strong")
+    for context in _contexts(plan, round_, contents):
+        yield replace(
+            context,
+            submitter=submission.name,
+            system=systems_by_id.get(context.files.system or ""),
+            origin=SetOrigin.SUBMISSION,
+            systems=systems,
+            code=code,
+            timed=timed,
+        )
+
+
+def _code(submission: Submission) -> Mapping[str, BenchmarkCode] | None:
     """Read how to run the benchmarks that have results; None if there is no code."""
     files = submission.code
     if files is None:
         return None
-    readable = {e.path for e in submission.entries if e.file and e.link is None and e.readable}
-    code = {}
-    for name in {result_set.benchmark for result_set in submission.result_sets} & files.keys():
-        first = tree.readmes(readable.intersection(files[name]))[:_MAX_READMES]
-        is_told = any(map(_has_command, map(submission.place.child, first)))
-        code[name] = Code(files[name], is_told)
+    readable: set[str] = set()
+    for entry in submission.entries:
+        if entry.file and entry.link is None and entry.readable:
+            readable.add(entry.path)
+    benchmarks = {result_set.benchmark for result_set in submission.result_sets}
+    code: dict[str, BenchmarkCode] = {}
+    for benchmark in benchmarks & files.keys():
+        readmes = tree.readmes(readable.intersection(files[benchmark]))[:_MAX_READMES]
+        has_command = any(_has_command(submission.place.child(readme)) for readme in readmes)
+        code[benchmark] = BenchmarkCode(files[benchmark], has_command)
     return code
 
 
 def _has_command(readme: Place) -> bool:
     with readme.source.open() as stream:
-        return tree.has_command(stream.read(_MAX_README_BYTES).decode("utf-8", "replace"))
+        text = stream.read(_MAX_README_BYTES).decode("utf-8", "replace")
+    return tree.has_command(text)
 
 
-def _findings_around_sets(
+# ---- what is around result sets -----------------------------------------------------------
+
+
+def _around_sets(
     submission: Submission, systems: Sequence[SystemFile], round_: Round
 ) -> list[Finding]:
     """Return the findings of a submission outside its result sets."""
-    findings = list(tree.findings_of_systems(submission, systems, round_.version))
-    findings += tree.check_contents(submission)
-    findings += tree.check_tree(submission, round_.usage, round_.benchmarks)
-    if round_.version >= tree.FIRST_ROUND:
-        label = submission.place.label
-        findings += tree.check_repository(submission.name, label, submission.entries)
-    return findings
+    label = submission.place.label
+    with Guard(label or ".", "checking the files of this submission") as guard:
+        findings = list(tree.findings_of_systems(submission, systems, round_.version))
+        findings += tree.check_contents(submission)
+        findings += tree.check_tree(submission, round_.usage, round_.benchmarks)
+        if round_.version >= tree.FIRST_ROUND:
+            findings += tree.check_repository(submission.name, label, submission.entries)
+        return findings
+    return [guard.finding]
+
+
+def _check_systems(
+    places: Iterable[Place], round_: Round, waivers: Waivers
+) -> tuple[SystemFile, ...]:
+    systems: list[SystemFile] = []
+    for place in places:
+        system = _check_system(place, round_)
+        systems.append(waivers.waive_system(system))
+    return tuple(systems)
 
 
 def _check_system(place: Place, round_: Round) -> SystemFile:
-    def read_and_check() -> SystemFile:
+    with Guard(place.label, "checking this system description") as guard:
         with place.source.open() as stream:
             data = stream.read(MAX_BYTES + 1)
         return check_system(place.label, data, round_.usage, round_.name)
+    return unchecked_system(place.label, guard.finding)
 
-    system = guarded(place.label, "checking this system description", read_and_check)
-    return system if isinstance(system, SystemFile) else unchecked_system(place.label, system)
+
+def _folded_by_subject(
+    findings: Iterable[Finding], descriptions: Collection[str], label: str
+) -> Iterator[Finding]:
+    """Yield findings folded by what they are about: one of ``descriptions``, or else ``label``."""
+    by_subject: dict[str, list[Finding]] = {}
+    for finding in findings:
+        subject = finding.path if finding.path in descriptions else label
+        by_subject.setdefault(subject, []).append(finding)
+    for subject, subject_findings in by_subject.items():
+        yield from folded(subject_findings, subject)
 
 
 # ---- raw logs -----------------------------------------------------------------------------
 
 
-def _judge_raw_logs(plan: Plan, round_: Round | None, contents: Contents) -> JudgedPlan:
+def _judge_raw_logs(plan: CheckPlan, round_: Round | None, contents: Contents) -> JudgedPlan:
     """Judge raw logs, and the descriptions of their systems in a workspace."""
-    workspace = plan.workspace
-    waive = contents.waivers.waive_system
-    places = workspace.systems if workspace and round_ else ()
-    config = workspace.config if workspace else Config()
-    systems = tuple(waive(_check_system(place, round_)) for place in places if round_)
+    config = plan.workspace.config if plan.workspace else Config()
+    systems: tuple[SystemFile, ...] = ()
+    if plan.workspace and round_:
+        systems = _check_systems(plan.workspace.systems, round_, contents.waivers)
     contexts = tuple(_raw_sets(plan, config, contents, systems))
-    benchmarks = {context.files.benchmark for context in contexts}
-    problems = sorted(unknown_code(config, round_, benchmarks)) if round_ else []
-    if problems:
-        raise UserError("\n".join(problems))
-    judged = _judge_sets(plan, contexts, contents)
-    used = {context.system.id for context in judged.contexts if context.system}
-    shown = tuple(s for s in systems if s.id in used or s.contents is None)
-    findings = [finding for system in shown for finding in system.findings]
-    verdict = judged.verdict
     if round_:
-        of_systems = known_verdicts(verdicts_of(findings), round_.usage, round_.name)
-        verdict = Verdicts.worst([of_systems.failures, verdict])
+        benchmarks = {context.files.benchmark for context in contexts}
+        problems = sorted(unknown_code(config, round_, benchmarks))
+        if problems:
+            raise UserError("\n".join(problems))
+    judged = _judge_sets(plan, contexts, contents)
+    judged = replace(judged, configuration=proposed(config, judged.contexts))
+    if round_:
+        judged = _with_systems(judged, systems, round_)
+    return judged
+
+
+def _with_systems(judged: JudgedPlan, systems: Sequence[SystemFile], round_: Round) -> JudgedPlan:
+    """Return judged raw logs with the descriptions of their systems, and those not readable."""
+    used = {context.system.id for context in judged.contexts if context.system}
+    shown = [system for system in systems if system.id in used or system.contents is None]
+    findings = list(judged.findings)
+    verdicts = [judged.verdict]
+    for system in shown:
+        findings += folded(system.findings, system.path)
+        verdict = verdicts_of(system.findings)
+        verdicts.append(known_verdicts(verdict, round_.usage, round_.name).failures)
     return replace(
         judged,
-        systems=shown,
-        verdict=verdict,
-        findings=(*judged.findings, *_of_files(findings)),
-        configuration=proposed(config, judged.contexts),
+        systems=tuple(shown),
+        verdict=Verdicts.worst(verdicts),
+        findings=tuple(findings),
     )
 
 
 def _raw_sets(
-    plan: Plan, config: Config, contents: Contents, systems: tuple[SystemFile, ...]
+    plan: CheckPlan, config: Config, contents: Contents, systems: tuple[SystemFile, ...]
 ) -> Iterator[SetContext]:
     """Yield the result sets of raw logs."""
     workspace = plan.workspace
-    sources = plan.sources
-    runs = {
-        workspace.relative(place.path) if workspace else str(place.path): contents.runs[path]
-        for path, place in plan.raw.items()
-    }
     top = Place(str(workspace.folder), workspace.label) if workspace else None
+    sources = plan.sources
+    runs: dict[str, Run] = {}
+    for path, place in plan.raw.items():
+        name = workspace.relative(place.path) if workspace else str(place.path)
+        runs[name] = contents.runs[path]
     for context in raw_sets(runs, systems, config, top):
-        required = context.rules.runs.required if context.rules else 0
-        is_part = contents.partial and len(context.runs) < required
-        by_name = all(run.path in plan.files for run in context.runs)  # each is an argument
         yield replace(
             context,
             files=replace(context.files, flags=plan.flags),
-            origin=Origin.PART if is_part or by_name else context.origin,
+            origin=_origin(context, plan, contents),
             together=contents.names,
             sources=sources,
         )
+
+
+def _origin(context: SetContext, plan: CheckPlan, contents: Contents) -> SetOrigin:
+    """Return the origin of a set of raw logs: a part where more may follow, or each was named."""
+    is_incomplete = contents.partial and len(context.runs) < (context.required_runs or 0)
+    is_by_name = all(run.path in plan.files for run in context.runs)
+    if is_incomplete or is_by_name:
+        return SetOrigin.PART
+    return context.origin

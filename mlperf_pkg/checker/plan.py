@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, pairwise
 from operator import attrgetter
@@ -12,7 +12,7 @@ from typing import TypeVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from mlperf_pkg.checker.reading import guarded
+from mlperf_pkg.checker.reading import Guard
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.findings import Unchecked
 from mlperf_pkg.infra.paths import AnyPath
@@ -33,7 +33,7 @@ from mlperf_pkg.submission.model import (
 )
 
 
-class Plan(Struct, frozen=True):
+class CheckPlan(Struct, frozen=True):
     """The logs of one submission, of result sets outside one, or raw logs, and their round.
 
     ``submission`` is None for the other two; raw logs do not have ``sets`` either. Raw logs of a
@@ -66,64 +66,90 @@ class Plan(Struct, frozen=True):
         return {log.source.label: log.source for log in self.logs}
 
 
-class Choice(Struct, frozen=True):
-    """A usage and a round; None where the logs are to decide."""
+class PlannedRound(Struct, frozen=True):
+    """The usage and the round of a plan; None where the logs are to decide."""
 
     usage: str | None
     round: rounds.RoundChoice | None
 
     @property
-    def named(self) -> tuple[str | None, str | None, str]:
-        """The usage, the name of the round, and the reason for it."""
-        round_ = self.round
-        return self.usage, round_.name if round_ else None, round_.reason if round_ else ""
+    def name(self) -> str | None:
+        """The name of the round."""
+        return self.round.name if self.round else None
+
+    @property
+    def reason(self) -> str:
+        """Why it is this round; empty if there is none."""
+        return self.round.reason if self.round else ""
 
 
-def plans_of(inputs: Sequence[Input], options: Options) -> Iterator[Plan]:
+def plans_of(inputs: Sequence[Input], options: Options) -> Iterator[CheckPlan]:
     """Plan the check of all inputs: each submission, result sets outside one, and raw logs.
 
     Result sets outside a submission are planned together with others of that submission. Raw logs
     are planned by workspace, as the logs of one result set may be in several inputs.
     """
+    yield from _plans_of_submissions(inputs, options)
+    yield from _plans_of_folders(inputs, options)
+    by_workspace: dict[Path | None, list[Input]] = {}
+    for input_ in inputs:
+        if input_.logs:
+            folder = input_.workspace.folder.resolve() if input_.workspace else None
+            by_workspace.setdefault(folder, []).append(input_)
+    for workspace_inputs in by_workspace.values():
+        yield _plan_raw_logs(workspace_inputs, options)
+
+
+def _plans_of_submissions(inputs: Sequence[Input], options: Options) -> Iterator[CheckPlan]:
     by_folder: dict[AnyPath, list[Submission]] = {}
     for submission in chain.from_iterable(input_.submissions for input_ in inputs):
         by_folder.setdefault(submission.place.path.parent, []).append(submission)
     for submissions in by_folder.values():
-        plans = [
-            _guarded_plan(item.result_sets, choice_for(item.place.path, options), item)
-            for item in submissions
-        ]
-        yield from (_of_one_round(plan, plans) for plan in plans)
+        plans: list[CheckPlan] = []
+        for submission in submissions:
+            choice = choice_for(submission.place.path, options)
+            plans.append(_guarded_plan(submission.result_sets, choice, submission))
+        for plan in plans:
+            yield _of_one_round(plan, plans)
+
+
+def _plans_of_folders(inputs: Sequence[Input], options: Options) -> Iterator[CheckPlan]:
+    """Plan the check of result sets outside a submission, by the folder of their submission."""
     by_tree: dict[Place, dict[str, ResultSet]] = {}
     for files in chain.from_iterable(input_.result_sets for input_ in inputs):
         by_tree.setdefault(files.tree or files.place, {})[files.place.label] = files
     for tree, sets in by_tree.items():
         yield _guarded_plan(tuple(sets.values()), choice_for(tree.path, options))
-    raw: dict[Path | None, list[Input]] = {}
-    for input_ in filter(attrgetter("logs"), inputs):
-        folder = input_.workspace.folder.resolve() if input_.workspace else None
-        raw.setdefault(folder, []).append(input_)
-    yield from (_plan_raw_logs(of_workspace, options) for of_workspace in raw.values())
 
 
-def _of_one_round(plan: Plan, plans: Sequence[Plan]) -> Plan:
+def _of_one_round(plan: CheckPlan, plans: Sequence[CheckPlan]) -> CheckPlan:
     """Return a plan; of the next round if most submissions of the folder are of that round.
 
     A submission may consist of logs that were submitted to the previous round as well.
     """
-    others = (o.logs[0].choice for o in plans if o.usage == plan.usage and o.logs)
-    inferred = [c for c in others if c and c.sureness is rounds.Sureness.INFERRED]
+    inferred: list[rounds.RoundChoice] = []
+    for other in plans:
+        if other.usage == plan.usage and other.logs:
+            choice = other.logs[0].choice
+            if choice and choice.sureness is rounds.Sureness.INFERRED:
+                inferred.append(choice)
     numbers = Counter(choice.name for choice in inferred)
     for name, later in pairwise(rounds_of(plan.usage) if plan.usage else ()):
         if name == plan.round and numbers[later] > numbers[name] > 0:
             choice = next(choice for choice in inferred if choice.name == later)
-            return _guarded_plan(plan.sets, Choice(plan.usage, choice), plan.submission)
+            return _guarded_plan(plan.sets, PlannedRound(plan.usage, choice), plan.submission)
     return plan
 
 
-def _plan_raw_logs(inputs: Sequence[Input], options: Options) -> Plan:
-    raw = {log.label: log for input_ in inputs for log in input_.logs}
-    files = {log.label for input_ in inputs if input_.is_file for log in input_.logs}
+def _plan_raw_logs(inputs: Sequence[Input], options: Options) -> CheckPlan:
+    """Plan the check of raw logs: those of a workspace by one round, each other one by its own."""
+    raw: dict[str, Place] = {}
+    named_files: set[str] = set()
+    for input_ in inputs:
+        labels = [log.label for log in input_.logs]
+        raw.update(zip(labels, input_.logs, strict=True))
+        if input_.is_file:
+            named_files.update(labels)
     workspace = inputs[0].workspace
     if workspace and options.named:
         workspace = replace(workspace, config=options.config)
@@ -131,16 +157,36 @@ def _plan_raw_logs(inputs: Sequence[Input], options: Options) -> Plan:
         options = _with_settings(options, workspace)
     folders = {place.folder for place in raw.values()}
     choices = {folder: choice_for(folder.path, options) for folder in folders}
-    choice = Choice(None, None)
+    choice = PlannedRound(None, None)
     if workspace:
-        named = set(choices.values())
-        choice = named.pop() if len(named) == 1 else Choice(options.usage, None)
-        choice = _choice_of_logs(tuple(raw.values()), (), choice)
+        choice = _choice_of_workspace(list(raw.values()), set(choices.values()), options)
         choices = dict.fromkeys(folders, choice)
+    logs: list[LogFile] = []
     samples = bool(TRAIN_SAMPLES & options.flags)
-    logs = tuple(_log_file(p, choices[p.folder], train_samples=samples) for p in raw.values())
-    plan = Plan(None, (), *choice.named, logs, flags=options.flags, workspace=workspace)
-    return replace(plan, raw=raw, files=frozenset(files))
+    for place in raw.values():
+        logs.append(_log_file(place, choices[place.folder], train_samples=samples))
+    return CheckPlan(
+        submission=None,
+        sets=(),
+        usage=choice.usage,
+        round=choice.name,
+        reason=choice.reason,
+        logs=tuple(logs),
+        flags=options.flags,
+        workspace=workspace,
+        raw=raw,
+        files=frozenset(named_files),
+    )
+
+
+def _choice_of_workspace(
+    logs: Sequence[Place], choices: Collection[PlannedRound], options: Options
+) -> PlannedRound:
+    """Return one usage and round for all logs, as their folders say if these agree."""
+    choice = PlannedRound(options.usage, None)
+    if len(choices) == 1:
+        (choice,) = choices
+    return _choice_of_logs(logs, (), choice)
 
 
 def _with_settings(options: Options, workspace: Workspace) -> Options:
@@ -153,43 +199,56 @@ def _with_settings(options: Options, workspace: Workspace) -> Options:
 
 
 def _guarded_plan(
-    sets: tuple[ResultSet, ...], choice: Choice, submission: Submission | None = None
-) -> Plan:
+    sets: tuple[ResultSet, ...], choice: PlannedRound, submission: Submission | None = None
+) -> CheckPlan:
     place = submission.place if submission else sets[0].place
-    action = "looking for its usage and round"
-    plan = guarded(place.label or ".", action, _plan_sets, sets, choice, submission)
-    return plan if isinstance(plan, Plan) else Plan(submission, (), None, None, "", (), plan)
+    with Guard(place.label or ".", "looking for its usage and round") as guard:
+        return _plan_sets(sets, choice, submission)
+    return CheckPlan(submission, (), None, None, "", (), guard.finding)
 
 
 def _plan_sets(
-    sets: tuple[ResultSet, ...], choice: Choice, submission: Submission | None = None
-) -> Plan:
-    places = [place for files in sets for place in files.logs]
+    sets: tuple[ResultSet, ...], choice: PlannedRound, submission: Submission | None = None
+) -> CheckPlan:
+    places = list(chain.from_iterable(files.logs for files in sets))
     choice = _choice_of_logs(places, [files.benchmark for files in sets], choice)
     train_samples = any(TRAIN_SAMPLES & files.flags for files in sets)
     logs = tuple(_log_file(place, choice, train_samples=train_samples) for place in places)
-    return Plan(submission, sets, *choice.named, logs)
+    return CheckPlan(submission, sets, choice.usage, choice.name, choice.reason, logs)
 
 
-def _choice_of_logs(places: Sequence[Place], benchmarks: Sequence[str], choice: Choice) -> Choice:
+def _choice_of_logs(
+    places: Sequence[Place], benchmarks: Sequence[str], choice: PlannedRound
+) -> PlannedRound:
     """Return one usage and round for all logs; infer from the logs what the options do not set."""
     round_ = choice.round
     inferred = None
     benchmark = ""
-    if not choice.usage:  # by the first log that names a benchmark, or else by the folders
-        names = chain(_of_logs(benchmark_of, places), benchmarks)
-        pairs = ((rounds.usage_with(n, round_.name if round_ else None), n) for n in names)
-        inferred, benchmark = next((pair for pair in pairs if pair[0]), (None, ""))
+    if not choice.usage:
+        inferred, benchmark = _usage_of_logs(places, benchmarks, choice.name)
     usage = choice.usage or inferred or rounds.TRAINING
     if round_ is None and places:  # the latest one, as earlier logs may be submitted again
-        choices = list(_of_logs(infer_round, places, usage)) or [rounds.round_of_run(usage, 0, "")]
+        choices = list(_of_logs(infer_round, places, usage))
+        if not choices:
+            choices = [rounds.round_of_run(usage, 0, "")]
         round_ = max(choices, key=attrgetter("precedence"))
     if round_ and inferred and usage != rounds.TRAINING:
         round_ = round_.of_usage(inferred, benchmark)
-    return Choice(usage, round_)
+    return PlannedRound(usage, round_)
 
 
-def _log_file(place: Place, choice: Choice, *, train_samples: bool = False) -> LogFile:
+def _usage_of_logs(
+    places: Sequence[Place], benchmarks: Sequence[str], round_name: str | None
+) -> tuple[str | None, str]:
+    """Return the usage by the first log that names a benchmark, or else by the folders; and it."""
+    for benchmark in chain(_of_logs(benchmark_of, places), benchmarks):
+        usage = rounds.usage_with(benchmark, round_name)
+        if usage:
+            return usage, benchmark
+    return None, ""
+
+
+def _log_file(place: Place, choice: PlannedRound, *, train_samples: bool = False) -> LogFile:
     source = place.source
     usage = choice.usage
     round_ = choice.round
@@ -210,10 +269,12 @@ def _of_logs(
             yield function(LogFile(place.source, usage))
 
 
-def choice_for(folder: AnyPath, options: Options) -> Choice:
+def choice_for(folder: AnyPath, options: Options) -> PlannedRound:
     """Choose usage and round by the options, or else by the names in the path of a folder."""
     named = rounds.round_of_tree(_names(folder))
-    usage = options.usage or options.config.usage or (named[0] if named else None)
+    usage = options.usage or options.config.usage
+    if not usage and named:
+        usage = named[0]
     choice = None
     if options.round:
         choice = rounds.RoundChoice(options.round)
@@ -222,7 +283,7 @@ def choice_for(folder: AnyPath, options: Options) -> Choice:
     elif named:
         reason = f"from the folder name v{named[1]}"
         choice = rounds.RoundChoice(named[1], reason, rounds.Sureness.NAMED)
-    return Choice(usage, choice)
+    return PlannedRound(usage, choice)
 
 
 def _names(folder: AnyPath) -> Iterator[str]:
@@ -236,17 +297,18 @@ def _names(folder: AnyPath) -> Iterator[str]:
         path = path.resolve() if path.is_symlink() else path.parent
 
 
-def names_of(plans: Iterable[Plan]) -> frozenset[tuple[str, str, str]]:
+def names_of(plans: Iterable[CheckPlan]) -> frozenset[tuple[str, str, str]]:
     """Return the names of all result sets in submissions, each as ``NameInRound``."""
-    return frozenset(
-        (plan.usage or "", plan.round or "", files.name_of(plan.submission.name))
-        for plan in plans
-        if plan.submission
-        for files in plan.sets
-    )
+    names: set[tuple[str, str, str]] = set()
+    for plan in plans:
+        if plan.submission:
+            for files in plan.sets:
+                name = files.name_of(plan.submission.name)
+                names.add((plan.usage or "", plan.round or "", name))
+    return frozenset(names)
 
 
-def power_files(plan: Plan) -> Iterator[PowerFile]:
+def power_files(plan: CheckPlan) -> Iterator[PowerFile]:
     """Yield the power logs of all result sets."""
     for files in plan.sets:
         if files.power is not None:
@@ -255,12 +317,15 @@ def power_files(plan: Plan) -> Iterator[PowerFile]:
                     yield PowerFile(files.power.place.child(path).source, "/sw_" in path)
 
 
-def load_rules(plans: Iterable[Plan]) -> None:
+def load_rules(plans: Iterable[CheckPlan]) -> None:
     """Load the rules, and whatever else all processes need, before they are forked."""
     import hashlib  # noqa: F401, PLC0415 - slow to import
 
-    in_round = ((p.usage, p.round, p.sets) for p in plans if p.usage and p.round)
-    benchmarks = {(usage, name, s.benchmark) for usage, name, sets in in_round for s in sets}
+    benchmarks: set[tuple[str, str, str]] = set()
+    for plan in plans:
+        if plan.usage and plan.round:
+            for files in plan.sets:
+                benchmarks.add((plan.usage, plan.round, files.benchmark))
     for usage, round_name, benchmark in sorted(benchmarks):
         compile_tables(usage, round_name, benchmark)
         counts_samples(benchmark)

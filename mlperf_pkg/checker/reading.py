@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeAlias, TypeVar
+from types import TracebackType
+from typing import TYPE_CHECKING, ParamSpec, Protocol, Self, TypeAlias, TypeVar
 
 from msgspec.structs import replace
 
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 File: TypeAlias = LogFile | PowerFile
 
 PARALLEL_FROM_BYTES = 8 << 20
-_SMALLEST_BATCH, _LARGEST_BATCH = 1 << 19, 1 << 23  # bytes
+_SMALLEST_BATCH = 1 << 19  # bytes
+_LARGEST_BATCH = 1 << 23  # bytes
 _BATCHES = 4  # at least, for each process, from the files that are not yet in a batch
 _LARGE_FILE = 1 << 20  # bytes
 _FILE_BYTES = 1 << 15  # added to the size of each file, as opening and judging it takes time
@@ -165,30 +167,31 @@ def _read_batch(files: Sequence[File]) -> list[Run | PowerLog]:
 
 
 def _read(file: File) -> Run | PowerLog:
-    """Read one file; if that fails, return the finding that it does."""
-    action = f"reading this {'log' if isinstance(file, LogFile) else 'power log'}"
-    read = guarded(file.source.label, action, _read_unguarded, file)
-    return _unread(file, read) if isinstance(read, Unchecked) else read
+    """Read one file; if that fails, what is returned has the finding that it does.
+
+    It may be opened several times but is fetched from a store once.
+    """
+    kind = "log" if isinstance(file, LogFile) else "power log"
+    with Guard(file.source.label, f"reading this {kind}") as guard:
+        fetched = file
+        if file.source.stored:
+            fetched = replace(file, source=file.source.fetched())
+        if isinstance(fetched, PowerFile):
+            return read_power_log(fetched)
+        try:
+            return read_run(fetched)
+        except OSError as error:
+            message = "the log cannot be read: {found:s}"
+            reason = error.strerror or str(error)
+            finding = finding_of("LOG113", message, fetched.source.label, found=reason)
+            return unread_run(fetched, finding)
+    return _unread(file, guard.finding)
 
 
 def _unread(file: File, finding: Unchecked) -> Run | PowerLog:
     if isinstance(file, LogFile):
         return unread_run(file, finding)
     return unread_power_log(file, finding)
-
-
-def _read_unguarded(file: File) -> Run | PowerLog:
-    """Read one file, which may be opened several times but is fetched from a store once."""
-    if file.source.stored:
-        file = replace(file, source=file.source.fetched())
-    if isinstance(file, PowerFile):
-        return read_power_log(file)
-    try:
-        return read_run(file)
-    except OSError as error:
-        message = "the log cannot be read: {found:s}"
-        reason = error.strerror or str(error)
-        return unread_run(file, finding_of("LOG113", message, file.source.label, found=reason))
 
 
 # ---- guards -------------------------------------------------------------------------------
@@ -199,6 +202,39 @@ _Arguments = ParamSpec("_Arguments")
 _SHOWN = 200  # characters of the text of an exception, which may hold some of a hostile file
 
 
+class Guard:
+    """Ends a ``with`` block in which an exception is raised, and makes a finding of it.
+
+    ``action`` says what the block does to ``path``: "reading this log". ``finding`` exists only if
+    the block was ended so; ``--debug`` shows the traceback. A ``UserError`` is not caught: it is
+    about the command, not about ``path``.
+    """
+
+    finding: Unchecked
+
+    def __init__(self, path: str, action: str) -> None:
+        """Guard what is done to a path."""
+        self._path = path
+        self._action = action
+
+    def __enter__(self) -> Self:
+        """Begin the block."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> bool:
+        """End the block; return whether its exception is now a finding."""
+        if not isinstance(error, Exception) or isinstance(error, UserError):
+            return False
+        import logging  # noqa: PLC0415 - only a defect needs it
+
+        logger = logging.getLogger("mlperf_pkg")
+        logger.debug("%s: %s", visible(self._path), self._action, exc_info=error)
+        self.finding = defect(self._path, self._action, error)
+        return True
+
+
 def guarded(
     path: str,
     action: str,
@@ -206,23 +242,14 @@ def guarded(
     *arguments: _Arguments.args,
     **named: _Arguments.kwargs,
 ) -> _Result | Unchecked:
-    """Return the result of a function, or the finding that it raised an exception.
-
-    ``action`` says what the function does to ``path``: "reading this log". ``--debug`` shows the
-    traceback.
+    """Return the result of a function, or the finding of a ``Guard`` around it.
 
     Raises:
-        UserError: as the function; it is about the command, not about ``path``.
+        UserError: as the function.
     """
-    try:
+    with Guard(path, action) as guard:
         return function(*arguments, **named)
-    except UserError:
-        raise
-    except Exception as error:
-        import logging  # noqa: PLC0415 - only a defect needs it
-
-        logging.getLogger("mlperf_pkg").debug("%s: %s", visible(path), action, exc_info=True)
-        return defect(path, action, error)
+    return guard.finding
 
 
 def defect(path: str, action: str, error: Exception) -> Unchecked:

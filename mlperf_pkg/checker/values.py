@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -97,12 +98,15 @@ class Checked(Struct, frozen=True):
     @property
     def submissions(self) -> list[Submission]:
         """The submissions of all inputs."""
-        return [submission for contents in self.inputs for submission in contents.submissions]
+        return list(chain.from_iterable(input_.submissions for input_ in self.inputs))
 
     @property
     def places(self) -> dict[str, Place]:
         """The files of all inputs by their labels."""
-        return {label: place for part in self.inputs for label, place in part.places.items()}
+        places: dict[str, Place] = {}
+        for input_ in self.inputs:
+            places |= input_.places
+        return places
 
 
 class Rank(Struct, frozen=True):
@@ -144,8 +148,8 @@ class Scores(Struct, frozen=True):
 def scores(checked: Checked) -> Scores:
     """Return the result sets of a check with their runs."""
     runs = {run.path: run for run in checked.report.runs}
-    sets = (
-        ScoredSet(row, tuple(runs[path] for path in result.runs))
-        for row, result in zip(checked.report.result_sets, checked.sets, strict=True)
-    )
+    sets: list[ScoredSet] = []
+    for row, result in zip(checked.report.result_sets, checked.sets, strict=True):
+        set_runs = tuple(runs[path] for path in result.runs)
+        sets.append(ScoredSet(row, set_runs))
     return Scores(checked.report, tuple(sets))

@@ -2,8 +2,11 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from itertools import combinations, pairwise
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations, pairwise, product
+from typing import Any
+
+from msgspec import Struct
 
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.descriptions import SystemFile, logged_statuses
@@ -58,8 +61,12 @@ def originals(runs: Sequence[Run]) -> list[int]:
 
 def _pairs_of_values(runs: Sequence[Run], name: str) -> Iterator[tuple[int, int]]:
     """Yield the indexes of runs with equal values of a series but for noise."""
-    series = [(run.benchmark, getattr(run, name), index) for index, run in enumerate(runs)]
-    series = sorted(one for one in series if is_series(one[1]))
+    series: list[tuple[str, Sequence[float], int]] = []
+    for index, run in enumerate(runs):
+        values = getattr(run, name)
+        if is_series(values):
+            series.append((run.benchmark, values, index))
+    series.sort()
     for position, (benchmark, values, index) in enumerate(series):
         for other, others, neighbour in series[position + 1 : position + _NEIGHBOURS]:
             if other != benchmark or not is_near(values[0], others[0]):
@@ -72,9 +79,11 @@ def evidence(run: Run, other: Run) -> str:
     """Return what shows that two logs are of one run."""
     if run.fingerprint is not None and run.fingerprint == other.fingerprint:
         return "every evaluation has the same value and time"
-    words = zip(_SERIES, ("evaluations", "losses"), strict=True)
-    numbers = {word: equal_values(getattr(run, name), getattr(other, name)) for name, word in words}
-    equal = [f"{number} of {number} {word}" for word, number in numbers.items() if number]
+    equal: list[str] = []
+    for name, plural in zip(_SERIES, ("evaluations", "losses"), strict=True):
+        number = equal_values(getattr(run, name), getattr(other, name))
+        if number:
+            equal.append(f"{number} of {number} {plural}")
     return f"{' and '.join(equal)} are equal to 1e-5"
 
 
@@ -93,8 +102,15 @@ def check_copies(context: SetContext) -> Iterator[Finding]:
 
 def check_overlap(context: SetContext) -> Iterator[Finding]:
     """Note runs at the same time on one system, which are common in published sets."""
-    times = sorted((r.start_ms, r.stop_ms) for r in context.runs if r.start_ms and r.stop_ms)
-    overlaps = sum(start < previous_stop for (_, previous_stop), (start, _) in pairwise(times))
+    times: list[tuple[float, float]] = []
+    for run in context.runs:
+        if run.start_ms and run.stop_ms:
+            times.append((run.start_ms, run.stop_ms))
+    times.sort()
+    overlaps = 0
+    for (_, previous_stop), (start, _) in pairwise(times):
+        if start < previous_stop:
+            overlaps += 1
     if overlaps:
         message = "runs overlap: {found} started before the previous run ended"
         yield context.finding("SET113", message, found=overlaps)
@@ -119,7 +135,10 @@ def check_batch_size(context: SetContext) -> Iterator[Finding]:
 def check_configuration(context: SetContext) -> Iterator[Finding]:
     """Check that all runs are of one platform and have the same hyperparameters."""
     runs = _not_killed(context)
-    spellings = {letters(name): name for name in (run.text("platform") for run in runs)}
+    spellings: dict[str, str] = {}
+    for run in runs:
+        platform = run.text("platform")
+        spellings[letters(platform)] = platform
     platforms = [name for name in spellings.values() if name and not is_placeholder(name)]
     if len(platforms) > 1:
         message = "the runs have different platforms: {found:s}; expected {expected}"
@@ -133,13 +152,20 @@ def check_configuration(context: SetContext) -> Iterator[Finding]:
 
 def check_code(context: SetContext) -> Iterator[Finding]:
     """Note runs that log their seeds from different lines, as their code may differ."""
-    numbers = Counter(frozenset([(s.file, s.lineno) for s in run.seeds]) for run in context.runs)
+    numbers = Counter(_places_of_seeds(run) for run in context.runs)
     del numbers[frozenset()]  # runs without a seed
     if len(numbers) > 1:
-        texts = {key: ", ".join(sorted(f"{f}:{line}" for f, line in key)) for key in numbers}
-        lines = [f"{texts[places]} ({counted(n, 'run')})" for places, n in numbers.most_common()]
+        lines: list[str] = []
+        for places, number in numbers.most_common():
+            names = ", ".join(sorted(f"{file}:{line}" for file, line in places))
+            lines.append(f"{names} ({counted(number, 'run')})")
         message = "seeds are logged by different lines of code: {found:s}"
         yield context.finding("SET127", message, found=lines)
+
+
+def _places_of_seeds(run: Run) -> frozenset[tuple[Any, Any]]:
+    """Return the files and lines that log the seeds of a run."""
+    return frozenset([(seed.file, seed.lineno) for seed in run.seeds])
 
 
 def _not_killed(context: SetContext) -> list[Run]:
@@ -157,36 +183,55 @@ def different_hyperparameters(runs: Sequence[Run]) -> list[str]:
     if len({run.benchmark for run in runs} - {""}) > 1:
         return []
     values: dict[str, set[str]] = {}
-    broken = broken_keys(runs)
     for run in runs:
         for key, value in run.hyperparameters.items():
             values.setdefault(key, set()).add(value)
-    different = [key for key in values if len(values[key]) > 1 and key not in broken]
-    return [f"{key} {enumerated(_readable(values[key]))}" for key in different]
+    broken = broken_keys(runs)
+    different: list[str] = []
+    for key, texts in values.items():
+        if len(texts) > 1 and key not in broken:
+            different.append(f"{key} {enumerated(_readable(texts))}")
+    return different
 
 
 def _readable(numbers: set[str]) -> list[str]:
+    """Return numbers by size, as far as their texts show it, with commas between thousands."""
     texts = sorted(numbers, key=lambda text: (len(text.partition(".")[0]), text))
     return [f"{int(text):,}" if text.isdecimal() else text for text in texts]
 
 
 def broken_keys(runs: Sequence[Run]) -> set[str]:
     """Return the keys whose values break a rule, as the first words of messages."""
-    findings = (finding for run in runs for finding in run.findings)
-    return {f.message.partition(" ")[0] for f in findings if f.fails(Basis.RULES)}
+    keys: set[str] = set()
+    for run in runs:
+        for finding in run.findings:
+            if finding.fails(Basis.RULES):
+                keys.add(finding.message.partition(" ")[0])
+    return keys
 
 
 def check_names(context: SetContext) -> Iterator[Finding]:
     """Check the organisation and the platform that the logs name."""
-    names = {key: {run.text(key) for run in context.runs} for key in ("org", "platform")}
-    placeholders = [key for key, texts in names.items() if any(map(is_placeholder, texts))]
+    organisations = {run.text("org") for run in context.runs}
+    platforms = {run.text("platform") for run in context.runs}
+    has_placeholder = any(map(is_placeholder, organisations))
+    placeholders: list[str] = []
+    if has_placeholder:
+        placeholders.append("submission_org")
+    if any(map(is_placeholder, platforms)):
+        placeholders.append("submission_platform")
     if placeholders:
-        keys = " and ".join(f"submission_{key}" for key in placeholders)
+        keys = " and ".join(placeholders)
         yield context.finding("SET114", f"{keys}: found a placeholder; expected a name")
+    if not has_placeholder and not context.in_workspace:
+        yield from _check_organisations(context, organisations - {""})
+
+
+def _check_organisations(context: SetContext, organisations: set[str]) -> Iterator[Finding]:
+    """Check that the logs name the submitter; names that are alike are of one company."""
     submitter = context.submitter
-    if not submitter or "org" in placeholders or context.in_workspace:
+    if not submitter:
         return
-    organisations = names["org"] - {""}
     others = sorted(org for org in organisations if not are_alike(org, submitter))
     if others:
         is_one = all(are_alike(org, other) for org, other in combinations(organisations, 2))
@@ -213,14 +258,29 @@ def check_status(context: SetContext) -> Iterator[Finding]:
     if system is None:
         return
     expected = logged_statuses(system.status or "")
-    for run in context.runs if expected else ():
+    if not expected:
+        return
+    message = f"submission_status is {{found:s}}; expected {{expected}} as in {system.path}"
+    for run in context.runs:
         status = run.text("status")
         if status in _CLAIMS and status not in expected:
             more = _CLAIMS[expected[0]] - _CLAIMS[status]  # that the description promises
-            weight = {} if more > 0 or (more == 0 and status != _DEFAULT_STATUS) else NOTE
-            message = f"submission_status is {{found:s}}; expected {{expected}} as in {system.path}"
+            is_doubtful = more < 0 or (more == 0 and status == _DEFAULT_STATUS)
+            weight = NOTE if is_doubtful else {}
             fields = {"path": run.path, "found": status, "expected": system.status}
             yield context.finding("SET140", message, **fields, **weight)
+
+
+class _NamedSystem(Struct, frozen=True):
+    """The path of another system that a platform names.
+
+    ``is_name`` if the platform is its name, else it is part of the name. ``is_own_part`` if it is
+    part of the name of the expected system, too.
+    """
+
+    path: str
+    is_name: bool
+    is_own_part: bool
 
 
 def check_platform(context: SetContext) -> Iterator[Finding]:
@@ -228,37 +288,34 @@ def check_platform(context: SetContext) -> Iterator[Finding]:
     system = context.system
     if system is None:
         return
-    platforms = {run.path: run.text("platform") for run in context.runs}
-    named = {text for text in platforms.values() if text and not is_placeholder(text)}
-    others = {text: _other_system(context, system, text) for text in named}
-    for path, platform in platforms.items():
-        other = others.get(platform)
+    others: dict[str, _NamedSystem | None] = {}
+    for run in context.runs:
+        platform = run.text("platform")
+        if not platform or is_placeholder(platform):
+            continue
+        if platform not in others:
+            others[platform] = _other_system(context, system, platform)
+        other = others[platform]
         if other:
-            other_path, is_name, is_own_part = other
-            name = f"{'' if is_name else 'part of '}the name of {other_path}"
-            message = f"submission_platform is {{found}}, {name}; expected {{expected}}"
-            weight = {} if is_name and not is_own_part else NOTE
-            fields = {"path": path, "found": platform, "expected": system.id}
+            name = "the name" if other.is_name else "part of the name"
+            message = f"submission_platform is {{found}}, {name} of {other.path}; expected"
+            message = f"{message} {{expected}}"
+            weight = {} if other.is_name and not other.is_own_part else NOTE
+            fields = {"path": run.path, "found": platform, "expected": system.id}
             yield context.finding("SET141", message, **fields, **weight)
 
 
-def _other_system(
-    context: SetContext, system: SystemFile, platform: str
-) -> tuple[str, bool, bool] | None:
-    """Return the path of another system that a platform names, or a part of whose name it is.
-
-    With it come whether the platform is the name, and whether it is part of the name of the
-    expected system, too.
-    """
+def _other_system(context: SetContext, system: SystemFile, platform: str) -> _NamedSystem | None:
+    """Return another system that a platform names, or a part of whose name it is."""
     names = {letters(platform), letters(re.sub(_COUNT, "", platform, count=1))} - {""}
-    own = names_of(system)
-    if not names.isdisjoint(own):
+    own_names = names_of(system)
+    if not names.isdisjoint(own_names):
         return None
-    is_own_part = _is_part(names, own)
+    is_own_part = _is_part(names, own_names)
     for other in context.systems:
-        is_name = not names.isdisjoint(names_of(other) - own)
+        is_name = not names.isdisjoint(names_of(other) - own_names)
         if is_name or (not is_own_part and _is_part(names, names_of(other))):
-            return other.path, is_name, is_own_part
+            return _NamedSystem(other.path, is_name, is_own_part)
     return None
 
 
@@ -268,7 +325,8 @@ def names_of(system: SystemFile) -> set[str]:
 
 
 def _is_part(names: set[str], of: set[str]) -> bool:
-    return any(name in other for name in names for other in of if len(name) >= _MIN_LETTERS)
+    long_names = [name for name in names if len(name) >= _MIN_LETTERS]
+    return any(name in other for name, other in product(long_names, of))
 
 
 def check_nodes(context: SetContext) -> Iterator[Finding]:
@@ -283,24 +341,47 @@ def check_nodes(context: SetContext) -> Iterator[Finding]:
     counts = _counts_of_others(context, system)
     per_node = system.accelerators and system.accelerators // system.nodes
     for run in context.runs:
-        number = run.nodes
-        if number is None or context.weak:  # of one model
-            number = counts.get(run.text("platform"), number)
-        expected: int | None = system.nodes
-        key = "number_of_nodes is" if number == run.nodes else "submission_platform begins with"
-        hint = _fitting(context, number)
-        if not _disagrees(context, number, expected):
-            number = run.instance_scale and run.nodes and run.instance_scale // run.nodes
-            key = "accelerators_per_node is"
-            expected = per_node
-            hint = None
-            # A node without accelerators counts as one, as in the log.
-            if not _disagrees(context, number, 1 if per_node == 0 else per_node):
-                continue
-        weight = NOTE if run.instance_scale == (system.accelerators or system.nodes) else {}
-        message = f"{key} {{found}} in the log; expected {{expected}}, as in {system.path}"
-        fields = {"path": run.path, "found": number, "expected": expected, "hint": hint}
-        yield context.finding("SET142", message, **fields, **weight)
+        mismatch = _wrong_nodes(context, system, run, counts)
+        if mismatch is None:
+            mismatch = _wrong_accelerators(context, run, per_node)
+        if mismatch is not None:
+            is_same_scale = run.instance_scale == (system.accelerators or system.nodes)
+            weight = NOTE if is_same_scale else {}
+            message = f"{mismatch.key} {{found}} in the log; expected {{expected}}, as in"
+            message = f"{message} {system.path}"
+            fields = {"path": run.path, "found": mismatch.found, "expected": mismatch.expected}
+            yield context.finding("SET142", message, **fields, hint=mismatch.hint, **weight)
+
+
+class _Mismatch(Struct, frozen=True):
+    """A number of a log that is not that of the description; ``key`` says what is counted."""
+
+    key: str
+    found: int | None
+    expected: int | None
+    hint: str | None = None
+
+
+def _wrong_nodes(
+    context: SetContext, system: SystemFile, run: Run, counts: Mapping[str, int]
+) -> _Mismatch | None:
+    """Compare the nodes; ``counts`` are the numbers before platforms, where logs have none."""
+    number = run.nodes
+    if number is None or context.weak:  # of one model
+        number = counts.get(run.text("platform"), number)
+    if not _disagrees(context, number, system.nodes):
+        return None
+    key = "number_of_nodes is" if number == run.nodes else "submission_platform begins with"
+    return _Mismatch(key, number, system.nodes, _fitting(context, number))
+
+
+def _wrong_accelerators(context: SetContext, run: Run, described: int | None) -> _Mismatch | None:
+    """Compare the accelerators in one node with the number ``described``."""
+    logged = run.instance_scale and run.nodes and run.instance_scale // run.nodes
+    # A node without accelerators counts as one, as in the log.
+    if not _disagrees(context, logged, 1 if described == 0 else described):
+        return None
+    return _Mismatch("accelerators_per_node is", logged, described)
 
 
 def _disagrees(context: SetContext, logged: int | None, described: int | None) -> bool:
@@ -312,14 +393,21 @@ def _disagrees(context: SetContext, logged: int | None, described: int | None) -
 
 def _counts_of_others(context: SetContext, system: SystemFile) -> dict[str, int]:
     """Return the numbers before the platforms of raw logs, if only another description has them."""
-    own = {None, 0, system.nodes, system.accelerators}
-    counts = {log.platform: log.count for log in context.group.logs} if context.group else {}
-    others = ((platform, count) for platform, count in counts.items() if count not in own)
-    return {platform: count for platform, count in others if count and _fitting(context, count)}
+    if context.group is None:
+        return {}
+    own = {system.nodes, system.accelerators}
+    counts: dict[str, int] = {}
+    for log in context.group.logs:
+        if log.count and log.count not in own and _fitting(context, log.count):
+            counts[log.platform] = log.count
+    return counts
 
 
 def _fitting(context: SetContext, nodes: int | None) -> str | None:
     """Name the descriptions of the division with a number of nodes; None if there is none."""
-    systems = [system for system in context.systems if system.nodes == nodes]
-    paths = [s.path for s in systems if known_division(s.division) == context.division_by_rules]
+    paths: list[str] = []
+    for system in context.systems:
+        is_in_division = known_division(system.division) == context.division_by_rules
+        if system.nodes == nodes and is_in_division:
+            paths.append(system.path)
     return f"as in {' and '.join(paths)}" if paths else None

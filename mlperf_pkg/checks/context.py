@@ -19,7 +19,7 @@ from mlperf_pkg.submission.membership import LogGroup, set_id
 from mlperf_pkg.submission.model import Place, ResultSet
 
 
-class Origin(StrEnum):
+class SetOrigin(StrEnum):
     """Where a result set was found, which decides what of it can be checked.
 
     SUBMISSION: in a submission, which has a system description and code. FOLDER: in a folder
@@ -37,20 +37,20 @@ class Origin(StrEnum):
     @property
     def has_folder(self) -> bool:
         """Whether the folder of the set has a meaning: its name, its place and its other files."""
-        return self in (Origin.SUBMISSION, Origin.FOLDER)
+        return self in (SetOrigin.SUBMISSION, SetOrigin.FOLDER)
 
     @property
     def has_name(self) -> bool:
         """Whether the submitter and the system of the set are known."""
-        return self.has_folder or self is Origin.WORKSPACE
+        return self.has_folder or self is SetOrigin.WORKSPACE
 
     @property
     def is_judged(self) -> bool:
         """Whether the set is judged as a whole, and not only its runs."""
-        return self is not Origin.PART
+        return self is not SetOrigin.PART
 
 
-class Code(Struct, frozen=True):
+class BenchmarkCode(Struct, frozen=True):
     """The paths of the files of a benchmark's code, and whether a README has a command."""
 
     files: tuple[str, ...]
@@ -80,9 +80,9 @@ class SetContext(Struct, frozen=True):
     rules: Benchmark | None
     submitter: str | None = None
     system: SystemFile | None = None
-    origin: Origin = Origin.SUBMISSION
+    origin: SetOrigin = SetOrigin.SUBMISSION
     systems: tuple[SystemFile, ...] = ()
-    code: Mapping[str, Code] | None = None
+    code: Mapping[str, BenchmarkCode] | None = None
     power_logs: Mapping[str, PowerLog] = field(default_factory=dict)
     timed: frozenset[str] | None = None
     together: frozenset[NameInRound] = frozenset()
@@ -96,9 +96,11 @@ class SetContext(Struct, frozen=True):
         """The id of the set, before it is made unique."""
         files = self.files
         submitter = self.submitter
-        if submitter is None:
+        if submitter is None and self.origin.has_folder:
+            submitter = self.tree.name
+        elif submitter is None:
             orgs = (run.text("org") for run in self.runs)
-            submitter = self.tree.name if self.origin.has_folder else next(filter(None, orgs), None)
+            submitter = next(filter(None, orgs), None)
         division = self.division or next((run.division for run in self.runs), None)
         return set_id(submitter, files.system, files.benchmark, division, files.scaling_mode)
 
@@ -123,7 +125,9 @@ class SetContext(Struct, frozen=True):
         if self.files.tree is not None:
             return self.files.tree
         results = self.files.place.path.resolve().parent.parent
-        tree = results.parent if self.files.scaling_mode is None else results.parent.parent
+        if self.files.scaling_mode is not None:
+            results = results.parent
+        tree = results.parent
         return Place(location_of(tree), with_slashes(tree))
 
     @property
@@ -136,7 +140,7 @@ class SetContext(Struct, frozen=True):
     @property
     def division_by_rules(self) -> str | None:
         """The division in lower case, as the rules spell it in either case."""
-        return self.division.lower() if self.division else self.division
+        return self.division and self.division.lower()
 
     @property
     def closed(self) -> bool:
@@ -174,6 +178,11 @@ class SetContext(Struct, frozen=True):
     def weak(self) -> bool:
         """Whether this is a set of weak scaling: many models trained at once."""
         return self.files.scaling_mode == "weak"
+
+    @property
+    def required_runs(self) -> int | None:
+        """The number of runs that the rules require; None without rules."""
+        return self.rules.runs.required if self.rules else None
 
     @property
     def drop(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations, product
 from typing import NamedTuple, TypeAlias
@@ -32,9 +32,13 @@ def shared_runs(contexts: Sequence[SetContext]) -> list[Members]:
     Runs that are not known by their evaluations are copies only if their bytes are the same.
     Placeholders, which have no start, are not in a group.
     """
+    indexes: list[int] = []
+    runs: list[Run] = []
+    for index, context in enumerate(contexts):
+        indexes += [index] * len(context.runs)
+        runs += context.runs
     groups: dict[Hashable, Members] = {}
-    runs = [(i, run) for i, context in enumerate(contexts) for run in context.runs]
-    for (index, run), original in zip(runs, originals([run for _, run in runs]), strict=True):
+    for index, run, original in zip(indexes, runs, originals(runs), strict=True):
         if run.start_ms is not None:
             key = original if is_known(run) else (run.records, run.start_ms, run.stop_ms)
             groups.setdefault(key, {}).setdefault(index, []).append(run)
@@ -92,8 +96,9 @@ class Owner(Struct, frozen=True, dict=True):
         platform = letters(self.run.text("platform"))
         is_foreign = not (organisation and are_alike(organisation, self.submitter))
         is_of_other_system = platform not in self.names
-        names = (is_foreign, is_of_other_system)
-        return (self.context.round.version, *names, self.run.start_ms or 0, self.context.path)
+        version = self.context.round.version
+        start_ms = self.run.start_ms or 0
+        return (version, is_foreign, is_of_other_system, start_ms, self.context.path)
 
 
 def is_same_submitter(name: str, other: str) -> bool:
@@ -128,22 +133,34 @@ def pairs_of(
     If more than ``MAX_TOGETHER`` sets have a run in common, all are only paired with the first, so
     that the number of pairs is in proportion to that of the runs.
     """
-    shared = {index: runs[0] for members in groups for index, runs in members.items()}
-    owners = {index: Owner(index, contexts[index], run) for index, run in shared.items()}
+    owners: dict[int, Owner] = {}
+    for members in groups:
+        for index, runs in members.items():
+            owners[index] = Owner(index, contexts[index], runs[0])
     pairs: dict[tuple[int, int], Pair] = {}
     for members in _of_one_run(groups, digests):
         order = sorted(members, key=lambda index: owners[index].rank)
-        is_star = len(order) > MAX_TOGETHER
-        for first, second in product(order[:1], order[1:]) if is_star else combinations(order, 2):
+        is_large = len(order) > MAX_TOGETHER
+        compared = product(order[:1], order[1:]) if is_large else combinations(order, 2)
+        for first, second in compared:
             pair = pairs.setdefault((first, second), Pair(owners[first], owners[second], {}))
-            pair.others = max(pair.others, is_star * (len(order) - 2))
-            original = members[first][0]
-            copies = members[second]
-            digest = digests.get(original.path)
-            pair.runs |= dict.fromkeys((run.path for run in copies), original.path)
-            pair.identical += sum(digest == digests.get(r.path) for r in copies if digest)
-            pair.noisy += sum(run.fingerprint != original.fingerprint for run in copies)
+            if is_large:
+                pair.others = max(pair.others, len(order) - 2)
+            _add_copies(pair, members[first][0], members[second], digests)
     return list(pairs.values())
+
+
+def _add_copies(
+    pair: Pair, original: Run, copies: Sequence[Run], digests: Mapping[str, bytes]
+) -> None:
+    """Add the copies of a run to a pair of sets."""
+    digest = digests.get(original.path)
+    for run in copies:
+        pair.runs[run.path] = original.path
+        if digest and digest == digests.get(run.path):
+            pair.identical += 1
+        if run.fingerprint != original.fingerprint:
+            pair.noisy += 1
 
 
 def _of_one_run(groups: Sequence[Members], digests: Mapping[str, bytes]) -> Iterator[Members]:
@@ -174,19 +191,29 @@ def findings_on(pairs: Sequence[Pair], with_power: Collection[Place]) -> Iterato
     originals, those with the fewest runs share a finding.
     """
     by_runs = sorted(pairs, key=lambda pair: (-len(pair.runs), pair.original.context.path))
-    apart = MAX_MESSAGES - 1 if len(pairs) > MAX_MESSAGES else len(pairs)
-    opinions = [(_opinion(pair, with_power), pair.runs) for pair in by_runs]
-    rest = opinions[apart:]
-    if rest:
-        worst = min((f for f, _ in rest), key=lambda f: tuple(Severity).index(f.severity))
-        more = wording.counted(len(rest) - 1, "more result set")
-        name = f"{by_runs[apart].original.context.label} and {more}"
-        weight = {"severity": worst.severity, "basis": worst.basis}
-        runs = {copy: original for _, of_pair in rest for copy, original in of_pair.items()}
-        opinions[apart:] = [(finding_of(_COPIED, _copied(name), "", **weight), runs)]
-    for opinion, of_opinion in opinions:
-        for copy, original in of_opinion.items():
+    apart = len(pairs)
+    if len(pairs) > MAX_MESSAGES:
+        apart = MAX_MESSAGES - 1
+    for pair in by_runs[:apart]:
+        opinion = _opinion(pair, with_power)
+        for copy, original in pair.runs.items():
             yield replace(opinion, path=copy, found=original)
+    if by_runs[apart:]:
+        yield from _shared_finding(by_runs[apart:], with_power)
+
+
+def _shared_finding(pairs: Sequence[Pair], with_power: Collection[Place]) -> Iterator[Finding]:
+    """Yield the worst finding on copies of several originals, for each run."""
+    opinions = [_opinion(pair, with_power) for pair in pairs]
+    worst = min(opinions, key=lambda finding: tuple(Severity).index(finding.severity))
+    more = wording.counted(len(pairs) - 1, "more result set")
+    message = _copied(f"{pairs[0].original.context.label} and {more}")
+    shared = finding_of(_COPIED, message, "", severity=worst.severity, basis=worst.basis)
+    runs: dict[str, str] = {}
+    for pair in pairs:
+        runs |= pair.runs
+    for copy, original in runs.items():
+        yield replace(shared, path=copy, found=original)
 
 
 def _opinion(pair: Pair, with_power: Collection[Place]) -> Finding:
@@ -218,14 +245,25 @@ def _reason(pair: Pair, with_power: Collection[Place]) -> str | None:
     scalings = {first.scaling_mode, second.scaling_mode}
     if scalings == {*SCALINGS} and not copy.names.isdisjoint(original.names):
         return f"the same runs as {name}, as strong and as weak scaling"
-    systems = {letters(files.system or "").replace("power", "") for files in (first, second)}
-    before = original.context.system
-    after = copy.context.system
-    is_described_alike = before and after and not different_fields(before, after)
-    is_same = copy.round == original.round and (len(systems) == 1 or is_described_alike)
-    if is_same and not {copy.context.tree, original.context.tree}.isdisjoint(with_power):
+    is_power_measured = not {copy.context.tree, original.context.tree}.isdisjoint(with_power)
+    if copy.round == original.round and is_power_measured and _are_of_one_system(original, copy):
         return f"the same runs as {name}, with power measured differently"
     return None
+
+
+def _are_of_one_system(original: Owner, copy: Owner) -> bool:
+    """Return whether two sets are of one system, perhaps described again for its power."""
+    names: set[str] = set()
+    for owner in (original, copy):
+        name = letters(owner.context.files.system or "")
+        names.add(name.replace("power", ""))
+    if len(names) == 1:
+        return True
+    before = original.context.system
+    after = copy.context.system
+    if before is None or after is None:
+        return False
+    return not different_fields(before, after)
 
 
 def _copied(name: str) -> str:
@@ -235,18 +273,21 @@ def _copied(name: str) -> str:
 def _resubmitted(original: Owner, copy: Owner, name: str) -> Finding:
     before = original.context.system
     after = copy.context.system
-    weight = {} if copy.context.is_written(_RESUBMITTED) else NOTE
+    message = f"resubmitted from {name}"
     if not (before and after and before.contents and after.contents):
-        remark = "; system descriptions not compared"
-        weight = NOTE
-    elif category(before.status or "") == PREVIEW != category(after.status or ""):
-        remark = ", a Preview; expected new runs to prove it"
-    elif fields := different_fields(before, after):
-        remark = f"; expected the same system description; different: {in_words(fields, 's')}"
+        message = f"{message}; system descriptions not compared"
+        return finding_of(_RESUBMITTED, message, "", **NOTE)
+    fields = different_fields(before, after)
+    if category(before.status or "") == PREVIEW != category(after.status or ""):
+        message = f"{message}, a Preview; expected new runs to prove it"
+    elif fields:
+        message = f"{message}; expected the same system description; different:"
+        message = f"{message} {in_words(fields, 's')}"
     else:
-        remark = ", with the same system description"
-        weight = NOTE
-    return finding_of(_RESUBMITTED, f"resubmitted from {name}{remark}", "", **weight)
+        message = f"{message}, with the same system description"
+        return finding_of(_RESUBMITTED, message, "", **NOTE)
+    weight = {} if copy.context.is_written(_RESUBMITTED) else NOTE
+    return finding_of(_RESUBMITTED, message, "", **weight)
 
 
 def different_fields(before: SystemFile, after: SystemFile) -> list[str]:
@@ -259,16 +300,28 @@ def different_fields(before: SystemFile, after: SystemFile) -> list[str]:
 
 def _name(pair: Pair) -> str:
     """Return the path of the original, its round if it differs, and whether files are identical."""
+    remarks: list[str] = []
     original = pair.original
+    if original.round != pair.copy.round:
+        remarks.append(f"round {original.context.round.name}")
+    remarks.append(_likeness(pair))
+    if pair.others:
+        remarks.append(f"also in {pair.others} more result sets")
+    return f"{original.context.label} ({', '.join(remarks)})"
+
+
+def _likeness(pair: Pair) -> str:
+    """Return how many runs of a pair have the same bytes, and how equal the others are."""
     count = len(pair.runs)
-    files = wording.counted(pair.identical, "identical file") if pair.identical else ""
-    equal = f"{count - pair.identical} of {count} series are equal" + " to 1e-5" * bool(pair.noisy)
-    remarks = [
-        f"round {original.context.round.name}" * (original.round != pair.copy.round),
-        "identical files" if pair.identical == count else f"{files or 'the files differ'}, {equal}",
-        f"also in {pair.others} more result sets" * bool(pair.others),
-    ]
-    return f"{original.context.label} ({', '.join(filter(None, remarks))})"
+    if pair.identical == count:
+        return "identical files"
+    files = "the files differ"
+    if pair.identical:
+        files = wording.counted(pair.identical, "identical file")
+    equal = f"{count - pair.identical} of {count} series are equal"
+    if pair.noisy:
+        equal = f"{equal} to 1e-5"
+    return f"{files}, {equal}"
 
 
 # ---- result sets whose logs name each other, and seeds of one in another --------------------
@@ -276,16 +329,21 @@ def _name(pair: Pair) -> str:
 
 def check_swapped(contexts: Sequence[SetContext]) -> Iterator[tuple[int, Finding]]:
     """Warn about sets of two submitters whose logs name each other; with the index of the set."""
-    named = [
-        (letters(c.submitter or ""), letters(next((run.text("org") for run in c.runs), "")))
-        for c in contexts
-    ]
-    wrong = {(own, org) for own, org in named if own and org and own != org}
-    for index, (context, (own, org)) in enumerate(zip(contexts, named, strict=True)):
-        if {(own, org), (org, own)} <= wrong and context.origin.has_folder:
+    names = list(map(_submitter_and_org, contexts))
+    wrong = {(submitter, org) for submitter, org in names if submitter and org and submitter != org}
+    for index, context in enumerate(contexts):
+        submitter, org = names[index]
+        is_swapped = (submitter, org) in wrong and (org, submitter) in wrong
+        if is_swapped and context.origin.has_folder:
             message = "submission_org is {found:s}, and in the logs of that submitter {expected}"
-            names = {"found": context.runs[0].text("org"), "expected": context.submitter}
-            yield index, context.finding("SET115", message, **names, severity=Severity.WARNING)
+            fields = {"found": context.runs[0].text("org"), "expected": context.submitter}
+            yield index, context.finding("SET115", message, severity=Severity.WARNING, **fields)
+
+
+def _submitter_and_org(context: SetContext) -> tuple[str, str]:
+    """Return the submitter of a set and the organisation in its logs, in letters and digits."""
+    org = context.runs[0].text("org") if context.runs else ""
+    return letters(context.submitter or ""), letters(org)
 
 
 def check_seeds(contexts: Sequence[SetContext]) -> Iterator[tuple[int, Finding]]:
@@ -295,16 +353,31 @@ def check_seeds(contexts: Sequence[SetContext]) -> Iterator[tuple[int, Finding]]
     """
     earlier: dict[Hashable, list[tuple[SetContext, set[int]]]] = {}
     for index, context in enumerate(contexts):
-        own = {seed.value for run in context.runs for seed in run.seeds}
-        if len(own) > 1 and context.origin.has_folder:
-            round_ = (context.round.usage, context.round.name)
-            others = earlier.setdefault((*round_, context.submitter, context.files.benchmark), [])
-            common = ((len(own & values), other) for other, values in others)
-            number, other = max(common, key=lambda item: item[0], default=(0, context))
-            if 2 * number >= len(own):
-                message = f"{{found}} of {len(own)} seeds are also in {other.label}"
-                yield index, context.finding("SEED106", message, found=number)
-            others.append((context, own))
+        seeds = {seed.value for run in context.runs for seed in run.seeds}
+        if len(seeds) <= 1 or not context.origin.has_folder:
+            continue
+        round_ = context.round
+        key = (round_.usage, round_.name, context.submitter, context.files.benchmark)
+        others = earlier.setdefault(key, [])
+        number, other = _most_in_common(seeds, others)
+        if other and 2 * number >= len(seeds):
+            message = f"{{found}} of {len(seeds)} seeds are also in {other.label}"
+            yield index, context.finding("SEED106", message, found=number)
+        others.append((context, seeds))
+
+
+def _most_in_common(
+    seeds: set[int], others: Iterable[tuple[SetContext, set[int]]]
+) -> tuple[int, SetContext | None]:
+    """Return how many seeds the set with most of them has, and the set; None if no set has one."""
+    most = 0
+    nearest = None
+    for other, other_seeds in others:
+        common = len(seeds & other_seeds)
+        if common > most:
+            most = common
+            nearest = other
+    return most, nearest
 
 
 # ---- Previews of an earlier round with Available results in a later one -------------------
@@ -396,21 +469,28 @@ def check_previews(
 def _key(context: SetContext) -> tuple[str, ...]:
     """Return what a Preview and its Available results have in common."""
     contents = (context.system.contents if context.system else None) or {}
-    names = (context.submitter, context.division_by_rules, contents.get("accelerator_model_name"))
-    return (context.round.usage, context.files.benchmark, *(letters(str(name)) for name in names))
+    accelerator = contents.get("accelerator_model_name")
+    names = (context.submitter, context.division_by_rules, accelerator)
+    spelled_alike = [letters(str(name)) for name in names]
+    return (context.round.usage, context.files.benchmark, *spelled_alike)
 
 
 def _proofs(preview: SetContext, by_round: dict[str, list[_Scored]]) -> list[_Scored]:
     """Return the results with other runs from the first later round that has any."""
+    later = [name for name in by_round if version_of(name) > preview.round.version]
+    for name in sorted(later, key=version_of):
+        results = by_round[name][:_MOST]
+        fresh = [result for result in results if _has_other_runs(preview, result[0])]
+        if fresh:
+            return fresh
+    return []
+
+
+def _has_other_runs(preview: SetContext, context: SetContext) -> bool:
+    """Return whether no run of a set is one of a Preview."""
     number = len(preview.runs)
-
-    def is_fresh(scored: _Scored) -> bool:
-        indexes = originals([*preview.runs, *scored[0].runs])[number:]
-        return all(index >= number for index in indexes)
-
-    later = (name for name in by_round if version_of(name) > preview.round.version)
-    results = (by_round[name][:_MOST] for name in sorted(later, key=version_of))
-    return next(filter(None, (list(filter(is_fresh, scored)) for scored in results)), [])
+    indexes = originals([*preview.runs, *context.runs])[number:]
+    return all(index >= number for index in indexes)
 
 
 def _preview_finding(
@@ -419,12 +499,13 @@ def _preview_finding(
     """Report the best result; among several, that with the nearest number of accelerators."""
 
     def rank(candidate: _Scored) -> tuple[bool, int, float]:
-        own = candidate[1]
-        return not own.costs(score).is_matched, abs(own.scale - score.scale), own.minutes
+        _, performance = candidate
+        distance = abs(performance.scale - score.scale)
+        return not performance.costs(score).is_matched, distance, performance.minutes
 
-    best, own = min(candidates, key=rank)
-    is_proven = own.costs(score).is_matched
-    available = f"Available in round {best.round.name} with {own.in_words} ({best.label})"
-    matched, weight = ("matched", NOTE) if is_proven else ("not matched", {})
-    message = f"a Preview with {score.in_words}; {available}: the performance is {matched}"
-    return preview.finding("SET152", message, **weight)
+    best, performance = min(candidates, key=rank)
+    message = f"a Preview with {score.in_words}; Available in round {best.round.name} with"
+    message = f"{message} {performance.in_words} ({best.label}): the performance is"
+    if performance.costs(score).is_matched:
+        return preview.finding("SET152", f"{message} matched", **NOTE)
+    return preview.finding("SET152", f"{message} not matched")

@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import chain
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -87,16 +88,29 @@ def check_system(path: str, data: bytes, usage: str, round_: str) -> SystemFile:
         return unchecked_system(path, unchecked_of("SYS001", error.message, path, line=error.line))
     except JsonSyntaxError as error:
         return unchecked_system(path, system_finding("SYS001", path, error.line, error.message))
-    problems = document.problems
+    findings: list[Finding] = []
+    for problem in document.problems:
+        code = _PROBLEMS[problem.kind]
+        findings.append(system_finding(code, path, problem.line, problem.message))
     contents = document.value
-    findings = [system_finding(_PROBLEMS[p.kind], path, p.line, p.message) for p in problems]
     if not isinstance(contents, dict):
         message = f"the file holds {shown(contents)}; expected an object of fields"
         findings.append(system_finding("SYS004", path, document.line(()), message))
         return _system_file(path, None, findings)
-    findings += _check_fields(_Description(path, contents, document, usage, round_))
+    description = _Description(path, contents, document, usage, round_)
+    for rule in RULES:
+        findings += filter(_is_shown, rule(description))
     system = _system_file(path, contents, findings)
     return replace(system, submitter_line=document.line(("submitter",)))
+
+
+def _is_shown(finding: Finding) -> bool:
+    """Return whether a finding says more of a value than SYS203, that it is still to be filled in.
+
+    What the official checker finds is always shown.
+    """
+    is_official = finding.basis in (Basis.OFFICIAL, Basis.BOTH)
+    return finding.code == "SYS203" or is_official or not is_to_fill_in(finding.found)
 
 
 def unchecked_system(path: str, finding: Finding) -> SystemFile:
@@ -111,6 +125,9 @@ def _system_file(
     texts = {name: value for name, value in fields.items() if isinstance(value, str)}
     nodes = whole_number(fields.get("number_of_nodes"))
     per_node = whole_number(fields.get("accelerators_per_node"))
+    accelerators = None
+    if nodes is not None and per_node is not None:
+        accelerators = nodes * per_node
     return SystemFile(
         path=path,
         id=PurePosixPath(path).stem,
@@ -119,7 +136,7 @@ def _system_file(
         division=texts.get("division"),
         status=texts.get("status"),
         system_name=texts.get("system_name"),
-        accelerators=None if nodes is None or per_node is None else nodes * per_node,
+        accelerators=accelerators,
         findings=in_order(findings),
         nodes=nodes,
     )
@@ -170,13 +187,15 @@ def violations(fields: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
 def _allowed_values() -> Mapping[str, tuple[list[Any] | None, Any, tuple[type, ...]]]:
     """Return the values of each field: some options, or a type as the schema and Python name it."""
     definitions = schema("system")["$defs"]
-    allowed = {}
+    allowed: dict[str, tuple[list[Any] | None, Any, tuple[type, ...]]] = {}
     for name, field in schema("system")["properties"].items():
-        definition = definitions[field["$ref"].rpartition("/")[2]] if "$ref" in field else field
+        definition = field
+        if "$ref" in field:
+            definition = definitions[field["$ref"].rpartition("/")[2]]
         type_ = definition.get("type", [])
-        names = [type_] if isinstance(type_, str) else type_
-        types = tuple(python_type for name in names for python_type in _TYPES[name])
-        allowed[name] = definition.get("enum"), type_, types
+        type_names = [type_] if isinstance(type_, str) else type_
+        types = tuple(chain.from_iterable(_TYPES[type_name] for type_name in type_names))
+        allowed[name] = (definition.get("enum"), type_, types)
     return allowed
 
 
@@ -200,7 +219,9 @@ def needing_answer(round_: str | None = None, *, preview: bool = False) -> Seque
 @cache
 def optional_fields(round_: str | None = None, *, preview: bool = False) -> frozenset[str]:
     """Return the fields that the rules of a round do not require; None is the newest round."""
-    optional = set(schema("system")["x-optional-for-preview"] if preview else ())
+    optional: set[str] = set()
+    if preview:
+        optional.update(schema("system")["x-optional-for-preview"])
     for first, fields in schema("system")["x-asked-from"].items():
         if round_ and version_of(round_) < version_of(first):
             optional.update(fields)
@@ -309,7 +330,8 @@ _ANSWERED_BY_MOST = frozenset({  # published sets; others are empty in more than
     *("number_of_nodes", "host_processors_per_node", "accelerators_per_node"),
     *("accelerator_model_name", "host_processor_model_name", "operating_system"),
 })  # fmt: skip
-_MOST_NAMED, _LONGEST_NAME = 40, 80  # fields to fill in; characters of a name
+_MOST_NAMED = 40  # fields to fill in
+_LONGEST_NAME = 80  # characters
 _PROCESSOR_COUNTS = ("host_processor_core_count", "host_processor_vcpu_count")
 
 
@@ -346,18 +368,6 @@ class _Description(Struct, frozen=True):
         return self.finding(code, field, message, expected=options, **fields)
 
 
-def _check_fields(description: _Description) -> Iterator[Finding]:
-    """Yield the findings about the fields, each value's once.
-
-    Of a value that is still to be filled in, SYS203 says so; the rules say no more about it.
-    """
-    for rule in RULES:
-        for finding in rule(description):
-            is_official = finding.basis in (Basis.OFFICIAL, Basis.BOTH)
-            if finding.code == "SYS203" or is_official or not is_to_fill_in(finding.found):
-                yield finding
-
-
 def _file_name(description: _Description) -> Iterator[Finding]:
     """Advise only, as the check of the tree judges names like the repository checker."""
     name = PurePosixPath(description.path).stem
@@ -392,8 +402,11 @@ def _missing(description: _Description, field: str) -> Finding:
     properties = schema("system")["properties"]
     unknown = [name for name in description.fields if name not in properties]
     similar = nearest(field, unknown, SIMILAR)
-    line = description.document.line(() if similar is None else (similar,))
-    hint = None if similar is None else f"rename {shown(similar)}"
+    line = description.document.line(())
+    hint = None
+    if similar is not None:
+        line = description.line(similar)
+        hint = f"rename {shown(similar)}"
     optional = optional_fields(description.round, preview=description.is_preview)
     if any(name in description.fields for name in _PROCESSOR_COUNTS):
         optional = optional.union(_PROCESSOR_COUNTS)
@@ -420,21 +433,31 @@ def _status(description: _Description) -> Iterator[Finding]:
     if "status" not in description.fields:
         return
     status = description.fields["status"]
-    category = status.strip().lower() if isinstance(status, str) else status
+    category_name = status.strip().lower() if isinstance(status, str) else status
     categories = schema("availability_0.7")["properties"]["status"]["enum"]
-    is_known = category in categories
-    options = statuses(description.usage, description.round)
+    is_known = category_name in categories
     if has_fixed_statuses(description.usage, description.round):
-        if status not in options:  # the rules allow any name of a category
-            formerly = spelled_statuses() | {option.lower(): option for option in options}
-            similar = nearest(category, formerly, SIMILAR) if isinstance(category, str) else None
-            hint = f"did you mean {shown(formerly[similar])}?" if similar else None
-            basis = Basis.OFFICIAL if is_known else Basis.BOTH
-            yield description.one_of("SYS103", "status", options, basis=basis, hint=hint)
+        # The rules allow any name of a category.
+        yield from _fixed_status(description, Basis.OFFICIAL if is_known else Basis.BOTH)
     elif not is_known and is_answer(status):
         message = "status is {found}; expected a category such as available, onprem, cloud, preview"
         message = f"{message} or research"
         yield description.finding("SYS104", "status", message, expected=categories)
+
+
+def _fixed_status(description: _Description, basis: Basis) -> Iterator[Finding]:
+    """Check the status against the four that the official checker accepts."""
+    status = description.fields["status"]
+    options = statuses(description.usage, description.round)
+    if status in options:
+        return
+    hint = None
+    if isinstance(status, str):
+        formerly = spelled_statuses() | {option.lower(): option for option in options}
+        similar = nearest(status.strip().lower(), formerly, SIMILAR)
+        if similar:
+            hint = f"did you mean {shown(formerly[similar])}?"
+    yield description.one_of("SYS103", "status", options, basis=basis, hint=hint)
 
 
 def _answers(description: _Description) -> Iterator[Finding]:
@@ -442,20 +465,36 @@ def _answers(description: _Description) -> Iterator[Finding]:
 
     One answer is enough for fields that replace one another, such as cores or virtual processors.
     """
-    fields = description.fields
-    required = needing_answer(description.round, preview=description.is_preview)
-    groups = ([field for field in group if field in fields] for group in required)
-    empty = [group for group in groups if group and not any(is_answer(fields[f]) for f in group)]
-    left = [group for group in empty if any(letters(str(fields[f] or "")) for f in group)]
-    by_most = [group for group in empty if group in left or _ANSWERED_BY_MOST.issuperset(group)]
-    by_some = [group for group in empty if group not in by_most]
-    path = description.path
+    by_most: list[Sequence[str]] = []
+    by_some: list[Sequence[str]] = []
+    for group in needing_answer(description.round, preview=description.is_preview):
+        fields = [field for field in group if field in description.fields]
+        if not fields or any(is_answer(description.fields[field]) for field in fields):
+            continue
+        if _has_placeholder(description, fields) or _ANSWERED_BY_MOST.issuperset(fields):
+            by_most.append(fields)
+        else:
+            by_some.append(fields)
+    if by_most:
+        yield _unanswered(description, by_most)
+    if by_some:
+        yield _unanswered(description, by_some, **NOTE)
+
+
+def _has_placeholder(description: _Description, fields: Iterable[str]) -> bool:
+    """Return whether a field without an answer holds letters or digits."""
+    return any(letters(str(description.fields[field] or "")) for field in fields)
+
+
+def _unanswered(
+    description: _Description, groups: Sequence[Sequence[str]], **weight: Any
+) -> Finding:
+    """Return the finding that in each group no field has an answer."""
+    line = min(description.line(fields[0]) for fields in groups)
+    expected = [" or ".join(fields) for fields in groups]
     message = "empty or a placeholder: {expected:s}"
-    for unanswered, weight in ((by_most, {}), (by_some, NOTE)):
-        if unanswered:
-            line = min(description.line(group[0]) for group in unanswered)
-            expected = [" or ".join(group) for group in unanswered]
-            yield system_finding("SYS202", path, line, message, expected=expected, **weight)
+    path = description.path
+    return system_finding("SYS202", path, line, message, expected=expected, **weight)
 
 
 def _system_type(description: _Description) -> Iterator[Finding]:
@@ -496,16 +535,17 @@ def _number_in_name(description: _Description) -> Iterator[Finding]:
     In HPC it may be that of one model of weak scaling.
     """
     match = _NUMBER_IN_NAME.search(PurePosixPath(description.path).stem.lower())
-    fields = description.fields
-    names = ("number_of_nodes", "accelerators_per_node")
-    nodes, per_node = (whole_number(fields.get(name)) for name in names)
-    if match and nodes and per_node is not None:
-        number = int(next(filter(None, match.groups())))
-        is_part = description.usage != TRAINING and number and nodes % number == 0
-        if number not in (nodes, nodes * per_node) and not is_part:
-            message = f"number_of_nodes is {{found}}, with {nodes * per_node} accelerators in all"
-            message = f"{message}; the file name has the number {{expected}}"
-            yield description.finding("SYS206", "number_of_nodes", message, expected=number)
+    nodes = whole_number(description.fields.get("number_of_nodes"))
+    per_node = whole_number(description.fields.get("accelerators_per_node"))
+    if not match or not nodes or per_node is None:
+        return
+    number = int(next(filter(None, match.groups())))
+    accelerators = nodes * per_node
+    is_part = description.usage != TRAINING and number and nodes % number == 0
+    if number not in (nodes, accelerators) and not is_part:
+        message = f"number_of_nodes is {{found}}, with {accelerators} accelerators in all"
+        message = f"{message}; the file name has the number {{expected}}"
+        yield description.finding("SYS206", "number_of_nodes", message, expected=number)
 
 
 def _names(description: _Description) -> Iterator[Finding]:
@@ -520,20 +560,39 @@ def _names(description: _Description) -> Iterator[Finding]:
 
 def _to_fill_in(description: _Description) -> Iterator[Finding]:
     """Report, as one finding, the values that ``system init`` left to fill in."""
-    left = [(path, value) for path, value in _values(description.fields) if is_to_fill_in(value)]
+    left: list[tuple[tuple[str, ...], str]] = []
+    for path, value in _values(description.fields):
+        if is_to_fill_in(value):
+            left.append((path, value))
     if not left:
         return
+    count = len(left)
     names = [".".join(path)[:_LONGEST_NAME] for path, _ in left[:_MOST_NAMED]]
-    more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
-    message = f"{len(left)} fields are not filled in: {', '.join(names)}{more}"
-    if len(left) == 1:
+    if count == 1:
         message = f"{names[0]} is {{found}}; expected its value"
-    lines = [number for path, _ in left if (number := description.document.line(path))]
-    line = next(iter(lines), None)
-    value = left[0][1] if len(left) == 1 else names
-    finding = system_finding("SYS203", description.path, line, message, found=value)
-    place = Occurrence(finding.path, tuple(lines[:MAX_LINES]), len(left), values_of(finding.found))
-    yield replace(finding, places=(place,))
+        finding = _left_to_fill_in(description, left, message, left[0][1])
+    else:
+        message = f"{count} fields are not filled in: {', '.join(names)}"
+        if count > _MOST_NAMED:
+            message = f"{message} and {count - _MOST_NAMED} more"
+        finding = _left_to_fill_in(description, left, message, names)
+    yield finding
+
+
+def _left_to_fill_in(
+    description: _Description, left: Sequence[tuple[tuple[str, ...], str]], message: str, found: Any
+) -> Finding:
+    """Return the finding that values are ``left`` to fill in, with the lines of their fields."""
+    lines: list[int] = []
+    for path, _ in left:
+        line = description.document.line(path)
+        if line:
+            lines.append(line)
+    first_line = lines[0] if lines else None
+    finding = system_finding("SYS203", description.path, first_line, message, found=found)
+    values = values_of(finding.found)
+    place = Occurrence(finding.path, tuple(lines[:MAX_LINES]), len(left), values)
+    return replace(finding, places=(place,))
 
 
 def _values(fields: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -647,17 +706,26 @@ def differences(system: SystemFile, published: PublishedSet) -> list[str]:
 
 def differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """Return the names of the fields in which two descriptions differ."""
-    names = sorted(old.keys() | new.keys())
-    return [n for n in names if (n in old, old.get(n)) != (n in new, new.get(n))]
+    different: list[str] = []
+    for name in sorted(old.keys() | new.keys()):
+        before = (name in old, old.get(name))
+        after = (name in new, new.get(name))
+        if before != after:
+            different.append(name)
+    return different
 
 
 def published_differences(now: Mapping[str, Any], before: PublishedSet) -> list[str]:
     """Return the fields of ``PublishedSet``, named as in descriptions, that differ from ``now``."""
-    names = {name: field for name, field in {**TEXTS, **COUNTS}.items() if getattr(before, name)}
-    fields = [field for name, field in names.items() if getattr(before, name) != now[name]]
-    old = category(before.status)
-    new = category(now["status"])
-    return [*fields, *(["status"] if old and old != new else [])]
+    different: list[str] = []
+    for name, field in {**TEXTS, **COUNTS}.items():
+        published = getattr(before, name)
+        if published and published != now[name]:
+            different.append(field)
+    status = category(before.status)
+    if status and status != category(now["status"]):
+        different.append("status")
+    return different
 
 
 def _stripped(value: object) -> str:

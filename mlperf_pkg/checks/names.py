@@ -102,7 +102,10 @@ def likeness(one: PublishedSet, other: PublishedSet) -> Likeness | None:
         return Likeness.SAME
     if first == second:
         return Likeness.SPELLING
-    return Likeness.NAME if first and second and (first < second or second < first) else None
+    is_part = first < second or second < first
+    if first and second and is_part:
+        return Likeness.NAME
+    return None
 
 
 # ---- organisations, which logs, descriptions and folders name in different ways -----------

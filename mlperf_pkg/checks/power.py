@@ -106,17 +106,16 @@ def _unequal_counts(
     if not counts:
         raise _CrashError("no run has a folder in power/")
     usual = Counter(count for _, count in counts).most_common(1)[0][0]
-    message = f"the number of files {kind}_<number>.txt is {{found}}; expected {{expected}}"
     for run, (name, count) in zip(context.runs, counts, strict=False):
         if count != usual:
+            message = f"the number of files {kind}_<number>.txt is {{found}}; expected {{expected}}"
             basis = Basis.BOTH
-            remark = ""
             blamed = _result_name(run)
             if blamed != name:
                 basis = Basis.OFFICIAL
-                remark = f"; the official checker blames {blamed}"
+                message = f"{message}; the official checker blames {blamed}"
             fields = {"basis": basis, "found": count, "expected": usual}
-            yield run, _finding(context, "POW103", f"{message}{remark}", name, **fields)
+            yield run, _finding(context, "POW103", message, name, **fields)
 
 
 def _finding(
@@ -199,6 +198,27 @@ def _sampling(nodes: Sequence[PowerLog]) -> Iterator[Finding]:
         yield finding_of("POW202", message, shortest.path, **counts)
 
 
+class _Gap(Struct, frozen=True):
+    """How long the samples of a run, or the measurement as stated, do not cover the run.
+
+    ``is_late`` if that is at its start.
+    """
+
+    missing_ms: float
+    is_late: bool
+
+    @property
+    def verb(self) -> str:
+        """What the samples do before or after they should."""
+        return "start" if self.is_late else "end"
+
+    @property
+    def seconds_at(self) -> str:
+        """Where the seconds are missing, with a placeholder for their number."""
+        place = "after run_start" if self.is_late else "before run_stop"
+        return f"{{found:,.3f}} s {place}"
+
+
 def _coverage(run: Run, nodes: Sequence[PowerLog]) -> Iterator[Finding]:
     """Check that the samples cover the run; if they do, note a measurement that says otherwise.
 
@@ -206,26 +226,40 @@ def _coverage(run: Run, nodes: Sequence[PowerLog]) -> Iterator[Finding]:
     """
     if run.start_ms is None or run.minutes is None:
         return
-    start_ms = run.start_ms
-    length_ms = run.minutes * _MS_PER_MINUTE
-    sampled = [(log, log.first_ms, log.last_ms, power.MAX_GAP_MS) for log in nodes]
-    stamped = [(log, log.start_ms, log.stop_ms, _ROUNDING_MS) for log in nodes if log.readings]
-    for log, first_ms, last_ms, tolerance_ms in (*sampled, *stamped):
-        late_ms = 0.0 if first_ms is None else first_ms - start_ms
-        early_ms = 0.0 if last_ms is None else start_ms + length_ms - last_ms
-        missing_ms, is_late = max((late_ms, True), (early_ms, False))
-        if missing_ms > tolerance_ms:
-            is_stamp = tolerance_ms == _ROUNDING_MS
-            is_much = missing_ms > _TOLERATED * length_ms
-            subject = "the measurement" if is_stamp else "the samples"
-            verb, end = ("start", "after run_start") if is_late else ("end", "before run_stop")
-            message = f"{subject} {verb}{'s' * is_stamp} {{found:,.3f}} s {end}"
-            message += ", but its samples cover the run" * is_stamp
-            message += f"; expected {'it' if is_stamp else 'them'} to cover the whole run"
-            weight = {"severity": Severity.ERROR if is_much else Severity.WARNING}
-            weight = NOTE if is_stamp else weight
-            yield finding_of("POW203", message, log.path, found=missing_ms / 1000, **weight)
+    stop_ms = run.start_ms + run.minutes * _MS_PER_MINUTE
+    for log in nodes:
+        gap = _gap(run.start_ms, stop_ms, log.first_ms, log.last_ms)
+        if gap.missing_ms > power.MAX_GAP_MS:
+            yield _uncovered(run, log, gap)
             return
+    for log in nodes:
+        gap = _gap(run.start_ms, stop_ms, log.start_ms, log.stop_ms)
+        if log.readings and gap.missing_ms > _ROUNDING_MS:
+            yield _misstated(log, gap)
+            return
+
+
+def _gap(start_ms: float, stop_ms: float, first_ms: float | None, last_ms: float | None) -> _Gap:
+    """Return the longer gap at the ends of a run; a time that is unknown leaves none."""
+    late_ms = 0.0 if first_ms is None else first_ms - start_ms
+    early_ms = 0.0 if last_ms is None else stop_ms - last_ms
+    return _Gap(max(late_ms, early_ms), is_late=late_ms >= early_ms)
+
+
+def _uncovered(run: Run, log: PowerLog, gap: _Gap) -> Finding:
+    """Return the finding that the samples of a node do not cover the run."""
+    tolerated_ms = _TOLERATED * ((run.minutes or 0.0) * _MS_PER_MINUTE)
+    severity = Severity.ERROR if gap.missing_ms > tolerated_ms else Severity.WARNING
+    message = f"the samples {gap.verb} {gap.seconds_at}; expected them to cover the whole run"
+    seconds = gap.missing_ms / 1000
+    return finding_of("POW203", message, log.path, found=seconds, severity=severity)
+
+
+def _misstated(log: PowerLog, gap: _Gap) -> Finding:
+    """Return the note that the measurement of a node, as its log states it, is too short."""
+    message = f"the measurement {gap.verb}s {gap.seconds_at}, but its samples cover the run;"
+    message = f"{message} expected it to cover the whole run"
+    return finding_of("POW203", message, log.path, found=gap.missing_ms / 1000, **NOTE)
 
 
 def _values(logs: Sequence[PowerLog]) -> Iterator[Finding]:
@@ -233,16 +267,21 @@ def _values(logs: Sequence[PowerLog]) -> Iterator[Finding]:
     for log in logs:
         if log.impossible:
             key, value = log.impossible
-            is_share = key == "conversion_eff"
-            expected = "a number above 0 and at most 1" if is_share else "a number of watts"
-            message = f"{key} is {{found}}; expected {{expected:s}}"
-            weight = NOTE if power.is_possible(key, value) else {}
-            yield finding_of("POW206", message, log.path, found=value, expected=expected, **weight)
+            yield _impossible(log, key, value)
             return
         if log.watts == 0 and log.readings and not log.switch:
             message = "the samples have a mean of {found} watts; expected more"
             yield finding_of("POW206", message, log.path, found=0, expected="more than 0")
             return
+
+
+def _impossible(log: PowerLog, key: str, value: Any) -> Finding:
+    expected = "a number of watts"
+    if key == "conversion_eff":
+        expected = "a number above 0 and at most 1"
+    message = f"{key} is {{found}}; expected {{expected:s}}"
+    weight = NOTE if power.is_possible(key, value) else {}
+    return finding_of("POW206", message, log.path, found=value, expected=expected, **weight)
 
 
 # ---- energy -------------------------------------------------------------------------------
@@ -262,18 +301,24 @@ def energy(context: SetContext) -> Energy:
     """
     if context.files.power is None or context.files.power.results is None:
         return Energy()
-    passed = [run for run in context.runs if run.verdicts.official is Verdict.PASS]
-    timed = [(m, run.path, run) for run in passed if (m := run.official_minutes) is not None]
-    joules = []
+    timed: list[tuple[float, str, Run]] = []
+    for run in context.runs:
+        if run.verdicts.official is Verdict.PASS and run.official_minutes is not None:
+            timed.append((run.official_minutes, run.path, run))
+    joules: list[float] = []
     for minutes, path, run in sorted(timed, key=itemgetter(0, 1)):
-        if crash := _energy_crash(logs := context.power_of(run)):
+        logs = context.power_of(run)
+        crash = _energy_crash(logs)
+        if crash:
             return Energy(crash=f"{path}: {crash}")
         joules.append(power.joules(logs, minutes * _MS_PER_MINUTE))
     if context.weak:
         return Energy(olympic_mean(joules, 1, 1))
     failed = len(context.runs) - len(joules)
     kept = joules[context.drop : len(joules) - context.drop + failed]
-    return Energy(sum(kept) / len(kept)) if kept and failed <= context.drop else Energy()
+    if not kept or failed > context.drop:
+        return Energy()
+    return Energy(sum(kept) / len(kept))
 
 
 def _energy_crash(logs: Sequence[PowerLog]) -> str | None:

@@ -1,10 +1,10 @@
 """Rules on a set and the published results: logs of earlier rounds, and values unlike all."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from itertools import takewhile
-from operator import attrgetter, itemgetter
-from typing import Any, TypeAlias
+from itertools import chain, takewhile
+from operator import attrgetter
+from typing import Any, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
@@ -15,6 +15,7 @@ from mlperf_pkg.checks.names import are_alike, plain_name
 from mlperf_pkg.findings import NOTE, Finding, Verdict, in_words
 from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.infra.resources import per_rulebook
+from mlperf_pkg.infra.source import Source
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.published.model import (
     PublishedName,
@@ -34,6 +35,7 @@ from mlperf_pkg.results import wording
 from mlperf_pkg.rulebook.load import finding_of, target_of
 from mlperf_pkg.rulebook.model import is_round_name, version_of
 from mlperf_pkg.rulebook.rounds import TRAINING
+from mlperf_pkg.run.model import Run
 
 _BY_VALUES = "the first values of their series are equal to 1e-5"
 _BY_MEAN = "the number of runs and their mean are the same"
@@ -55,32 +57,45 @@ def published_runs(context: SetContext, minutes: float | None) -> PublishedRuns 
     results = usable_results()
     if results is None:
         return {}
-    own = context.round
-    if context.origin.has_name and results.is_first_of_its_logs(
-        own.usage,
-        own.name,
-        context.files.name_of(context.submitter or context.tree.name),
-        len(context.runs),
-        minutes,
-    ):
+    if _is_first(context, results, minutes):
         return None
-    end_ms = results.provenance.end_ms
-    runs = [r for r in context.runs if r.start_ms is not None]
-    old = [run.path for run in runs if (run.start_ms or 0) <= end_ms]
-    sources = {path: context.sources[path] for path in old if path in context.sources}
-    digests = digests_of(sources)
-    origins = dict[str, tuple[Sequence[PublishedName], str]]()
-    for run in runs:
+    started = [run for run in context.runs if run.start_ms is not None]
+    digests = _digests_of_old(context, started, results.provenance.end_ms)
+    origins: dict[str, tuple[Sequence[PublishedName], str]] = {}
+    for run in started:
         fingerprint = run_hash(run.fingerprint) if run.fingerprint else None
-        digest = digests.get(run.path)
-        same = results.names_with(log_hash(digest)) if digest else ()
         alike = results.names_of_run(fingerprint, run.evaluated, run.losses)
+        same: Sequence[PublishedName] = ()
+        if digests.get(run.path):
+            same = results.names_with(log_hash(digests[run.path]))
         names = sorted({*same, *alike}, key=attrgetter("index"))
         if names:
-            origins[run.path] = names, "" if names[0] in same else _BY_VALUES
-    if not origins and (scored := results.names_scored(own.usage, len(context.runs), minutes)):
-        return {run.path: (scored, _BY_MEAN) for run in runs}
-    return origins
+            origins[run.path] = (names, "" if names[0] in same else _BY_VALUES)
+    if origins:
+        return origins
+    scored = results.names_scored(context.round.usage, len(context.runs), minutes)
+    if not scored:
+        return {}
+    return {run.path: (scored, _BY_MEAN) for run in started}
+
+
+def _is_first(context: SetContext, results: PublishedResults, minutes: float | None) -> bool:
+    """Return whether a set is a published one, whose runs were not published before."""
+    if not context.origin.has_name:
+        return False
+    name = context.files.name_of(context.submitter or context.tree.name)
+    round_ = context.round
+    number = len(context.runs)
+    return results.is_first_of_its_logs(round_.usage, round_.name, name, number, minutes)
+
+
+def _digests_of_old(context: SetContext, runs: Iterable[Run], end_ms: float) -> Mapping[str, bytes]:
+    """Return digests of the logs of runs that are as old as the published ones, by path."""
+    sources: dict[str, Source] = {}
+    for run in runs:
+        if (run.start_ms or 0) <= end_ms and run.path in context.sources:
+            sources[run.path] = context.sources[run.path]
+    return digests_of(sources)
 
 
 def check_published(context: SetContext, published: PublishedRuns) -> Iterator[Finding]:
@@ -121,8 +136,10 @@ def _published_as(context: SetContext, names: Sequence[PublishedName]) -> Publis
     """
     if context.origin.has_name:
         names = tuple(takewhile(partial(_is_before, context), names))
-    namesakes = (name for name in names if _is_namesake(context, name))
-    return next(namesakes, names[0] if names else None)
+    for name in names:
+        if _is_namesake(context, name):
+            return name
+    return names[0] if names else None
 
 
 def _is_before(context: SetContext, name: PublishedName) -> bool:
@@ -146,10 +163,14 @@ def _fields(context: SetContext, name: PublishedName) -> dict[str, Any]:
     if copied or again:
         message = f"published in {{found:s}}; expected {', and '.join(copied + again)}"
         is_allowed = not copied and not context.is_written("SET151")
-        return {"code": "SET161", "message": message, **(NOTE if is_allowed else {})}
-    is_compared = context.system is not None and context.system.contents is not None
-    same = " with the same system, as far as its description is published" if is_compared else ""
-    return {"code": "SET160", "message": f"published in {{found:s}}{same}"}
+        fields = {"code": "SET161", "message": message}
+        if is_allowed:
+            fields |= NOTE
+        return fields
+    message = "published in {found:s}"
+    if context.system is not None and context.system.contents is not None:
+        message = f"{message} with the same system, as far as its description is published"
+    return {"code": "SET160", "message": message}
 
 
 def _copied(context: SetContext, name: PublishedName) -> Iterator[str]:
@@ -168,8 +189,10 @@ def _resubmitted(context: SetContext, name: PublishedName) -> Iterator[str]:
     is_preview = category(row.status) == PREVIEW
     if is_preview and category(context.system.status or "") != PREVIEW:
         yield "new runs, as these were of a Preview"
-    elif fields := differences(context.system, row):
-        yield f"the same system description, which differs in {in_words(fields, 's')}"
+    else:
+        fields = differences(context.system, row)
+        if fields:
+            yield f"the same system description, which differs in {in_words(fields, 's')}"
     if any(run.verdicts.official is Verdict.FAIL for run in context.runs):
         yield f"logs that pass the checker of {context.round.name}"
 
@@ -180,6 +203,14 @@ _AVAILABLE = ("onprem", "cloud")
 _RESEARCH = "research"
 
 
+class _Availability(NamedTuple):
+    """The category of a system, its round, and where it is described."""
+
+    version: tuple[int, ...]
+    category: str | None
+    place: str
+
+
 def check_availability(context: SetContext, *, is_published: bool) -> Iterator[Finding]:
     """Note a Preview of what was Available before, and what is Available soon after Research.
 
@@ -187,52 +218,60 @@ def check_availability(context: SetContext, *, is_published: bool) -> Iterator[F
     """
     status = category((context.system and context.system.status) or "")
     model = letters(published_fields(context.system)["accelerator_model"])
-    if len(model) < _LEAST_LETTERS or not (status == PREVIEW or (status and not is_published)):
+    is_compared = status == PREVIEW or (status and not is_published)
+    if len(model) < _LEAST_LETTERS or not is_compared:
         return
     before = _earlier_availability(context, model)
-    available = [where for _, kind, where in before if kind in _AVAILABLE]
-    rounds = [version for version, *_ in before if version < context.round.version]
+    available = [entry for entry in before if entry.category in _AVAILABLE]
     if status == PREVIEW and available:
         message = "a Preview with accelerators that are Available in {found:s}"
-        yield context.finding("SET164", message, found=available[-1])
-    elif status in _AVAILABLE and not available and rounds:
-        research = (where for v, kind, where in before if (v, kind) == (rounds[-1], _RESEARCH))
-        message = "Available with accelerators that are Research in {found:s}; expected {expected}"
-        where = next(research, None)
-        if where:
+        yield context.finding("SET164", message, found=available[-1].place)
+    elif status in _AVAILABLE and not available:
+        yield from _soon_after_research(context, before)
+
+
+def _soon_after_research(context: SetContext, before: Sequence[_Availability]) -> Iterator[Finding]:
+    """Note what was Research in the last round in which it was submitted."""
+    rounds = [entry.version for entry in before if entry.version < context.round.version]
+    if not rounds:
+        return
+    for entry in before:
+        if entry.version == rounds[-1] and entry.category == _RESEARCH:
+            message = "Available with accelerators that are Research in {found:s}; expected"
+            message = f"{message} {{expected}}"
             expected = "the submission after next, or 221 days"
-            yield context.finding("SET164", message, found=where, expected=expected)
+            yield context.finding("SET164", message, found=entry.place, expected=expected)
+            return
 
 
-def _earlier_availability(
-    context: SetContext, model: str
-) -> list[tuple[tuple[int, ...], str | None, str]]:
-    """Return round, availability and place of systems of a submitter with an accelerator.
+def _earlier_availability(context: SetContext, model: str) -> list[_Availability]:
+    """Return the systems of a submitter with an accelerator, by round.
 
     They are those of the published results in earlier rounds, and of the submission itself.
     """
     results = usable_results()
-    own = context.round
+    round_ = context.round
     submitter = letters(context.submitter or context.tree.name)
-    places = [
-        (version_of(row.round), category(row.status), f"{row.round} ({row.system})")
-        for row in (results.sets if results else ())
-        if row.usage == own.usage
-        and letters(row.accelerator_model) == model
-        and letters(row.submitter) == submitter
-        and is_round_name(row.round)
-        and version_of(row.round) < own.version
-    ]
-    places += [
-        (own.version, category(system.status or ""), system.path)
-        for system in context.systems
-        if letters(published_fields(system)["accelerator_model"]) == model
-    ]
-    return sorted(places, key=itemgetter(0))
+    systems: list[_Availability] = []
+    for row in results.sets if results else ():
+        is_alike = (
+            row.usage == round_.usage
+            and letters(row.accelerator_model) == model
+            and letters(row.submitter) == submitter
+        )
+        if is_alike and is_round_name(row.round) and version_of(row.round) < round_.version:
+            place = f"{row.round} ({row.system})"
+            systems.append(_Availability(version_of(row.round), category(row.status), place))
+    for system in context.systems:
+        if letters(published_fields(system)["accelerator_model"]) == model:
+            status = category(system.status or "")
+            systems.append(_Availability(round_.version, status, system.path))
+    return sorted(systems, key=attrgetter("version"))
 
 
 _LEAST_LETTERS = 3  # of the name of an accelerator: "N/A" has two
-_MIN_SETS, _MIN_SUBMITTERS = 20, 5  # with a hyperparameter; with fewer, values are not compared
+_MIN_SETS = 20  # with a hyperparameter; with fewer, values are not compared
+_MIN_SUBMITTERS = 5  # of these sets
 _FACTOR = 2.0  # below the least or above the greatest published value of a hyperparameter
 _MIN_SCORES = 3  # on the same accelerators; with fewer, scores are not compared
 _FAST = 1.3
@@ -281,15 +320,16 @@ class _Peers(Struct, frozen=True, dict=True):
         numbers: dict[str, list[float]] = {}
         sets: dict[str, set[int]] = {}
         for setting in self.results.settings(self.benchmark):
-            if setting.set in self.sets and (number := _number(setting.value)) is not None:
+            number = _number(setting.value) if setting.set in self.sets else None
+            if number is not None:
                 numbers.setdefault(setting.key, []).append(number)
                 sets.setdefault(setting.key, set()).add(setting.set)
-        submitters = {key: {self.sets[i].submitter for i in of_key} for key, of_key in sets.items()}
-        return {
-            key: (min(of_key), max(of_key))
-            for key, of_key in numbers.items()
-            if len(sets[key]) >= _MIN_SETS and len(submitters[key]) >= _MIN_SUBMITTERS
-        }
+        limits: dict[str, tuple[float, float]] = {}
+        for key, key_sets in sets.items():
+            submitters = {self.sets[index].submitter for index in key_sets}
+            if len(key_sets) >= _MIN_SETS and len(submitters) >= _MIN_SUBMITTERS:
+                limits[key] = (min(numbers[key]), max(numbers[key]))
+        return limits
 
     @cached_property
     def by_accelerators(self) -> Mapping[_Accelerators, Sequence[PublishedSet]]:
@@ -307,36 +347,46 @@ def _peers(results: PublishedResults, usage: str, round_name: str, benchmark: st
     """Return the Closed sets of a benchmark in rounds with the same target."""
     target = target_of(usage, round_name, benchmark)
     kind = (benchmark, usage, "closed")
-    sets = {
-        index: row
-        for index, row in enumerate(results.sets)
-        if (row.benchmark, row.usage, known_division(row.division)) == kind
-    }
-    older = {name: target_of(usage, name, benchmark) for name in {r.round for r in sets.values()}}
-    same = {name for name, of_round in older.items() if of_round is not None and of_round == target}
-    return _Peers(results, benchmark, {n: row for n, row in sets.items() if row.round in same})
+    sets: dict[int, PublishedSet] = {}
+    has_same_target: dict[str, bool] = {}
+    for index, row in enumerate(results.sets):
+        if (row.benchmark, row.usage, known_division(row.division)) != kind:
+            continue
+        if row.round not in has_same_target:
+            row_target = target_of(usage, row.round, benchmark)
+            has_same_target[row.round] = row_target is not None and row_target == target
+        if has_same_target[row.round]:
+            sets[index] = row
+    return _Peers(results, benchmark, sets)
 
 
 # ---- hyperparameters ----------------------------------------------------------------------
 
 
 def _check_hyperparameters(context: SetContext, peers: _Peers) -> Iterator[Finding]:
-    values = {pair for run in context.runs for pair in run.hyperparameters.items()}
-    values = values - peers.settings
-    if not values:  # the usual case, and fast
+    settings = set(chain.from_iterable(run.hyperparameters.items() for run in context.runs))
+    unknown = settings - peers.settings
+    if not unknown:  # the usual case, and fast
         return
-    limits = peers.limits
+    unlike: dict[str, str] = {}
     broken = broken_keys(context.runs)
-    unlike = {}
-    for key, value in sorted(values):  # except steps, and values that break a rule
-        number = None if key.endswith("_steps") or key in broken else _number(value)
-        if number is not None and key in limits and not _is_near(number, *limits[key]):
-            ends = " to ".join(f"{limit:.6g}" for limit in dict.fromkeys(limits[key]))
-            unlike[f"{key} {number:.6g}"] = f"{key} {ends}"
+    for key, value in sorted(unknown):
+        limits = peers.limits.get(key)
+        if limits is None or key.endswith("_steps") or key in broken:
+            continue
+        number = _number(value)
+        if number is not None and not _is_near(number, *limits):
+            unlike[f"{key} {number:.6g}"] = f"{key} {_range(*limits)}"
     if unlike:
         benchmark = context.files.benchmark
         message = f"{{found:s}}; all published sets of {benchmark} have {{expected:s}}"
         yield context.finding("SET162", message, found=list(unlike), expected=list(unlike.values()))
+
+
+def _range(least: float, greatest: float) -> str:
+    if least == greatest:
+        return f"{least:.6g}"
+    return f"{least:.6g} to {greatest:.6g}"
 
 
 def _is_near(number: float, least: float, greatest: float) -> bool:

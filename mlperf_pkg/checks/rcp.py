@@ -260,7 +260,9 @@ def factors(context: SetContext, result: rcp.RcpResult | None) -> Factors:
         kept = to_float(_value(context.files.scaling))
     except JsonSyntaxError:
         kept = None
-    return Factors(1.0 if kept is None else kept, kept)
+    if kept is None:
+        return Factors(1.0, None)
+    return Factors(kept, kept)
 
 
 def _tested(context: SetContext, result: rcp.RcpResult | None) -> Factors:
@@ -372,14 +374,24 @@ def summarized(
     if not context.closed or not context.origin.is_judged:
         return Summarized(factor)
     if any(run.epochs for run in context.runs):
-        in_epochs = (replace(r, convergence=r.epochs) if r.epochs else r for r in context.runs)
-        context = replace(context, runs=tuple(in_epochs))
+        context = _in_epochs(context)
         result = rcp_test(context)
     if result is None:
         return Summarized(factor)
     kept = sorted(to_converge(context) or ())[1:-1]  # one run less at either end, for U-Net3D too
     mean = rcp.numpy_mean(kept) if kept and not rcp.is_too_large(kept) else None
     return Summarized(factor, result, to_float(result.batch_size), mean)
+
+
+def _in_epochs(context: SetContext) -> SetContext:
+    """Return a set whose convergence is counted in epochs, in the runs that log them."""
+    runs: list[Run] = []
+    for run in context.runs:
+        if run.epochs:
+            runs.append(replace(run, convergence=run.epochs))
+        else:
+            runs.append(run)
+    return replace(context, runs=tuple(runs))
 
 
 def _weak_scaling(context: SetContext) -> WeakScaling | None:

@@ -2,14 +2,16 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from itertools import chain
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.checks import consistency, rcp, runs
-from mlperf_pkg.checks.context import Origin, SetContext
-from mlperf_pkg.checks.power import check_power, energy
+from mlperf_pkg.checks.context import SetContext, SetOrigin
+from mlperf_pkg.checks.power import Energy, check_power, energy
 from mlperf_pkg.checks.published import (
+    PublishedRuns,
     check_availability,
     check_published,
     check_unlike_published,
@@ -52,7 +54,7 @@ class SetResult(Struct, frozen=True):
     dropped: dict[str, str]
     summarized: rcp.Summarized
     runs: tuple[str, ...] = ()
-    origin: Origin = Origin.SUBMISSION
+    origin: SetOrigin = SetOrigin.SUBMISSION
     rcp_result: RcpResult | None = None
 
     @property
@@ -62,60 +64,160 @@ class SetResult(Struct, frozen=True):
 
     def folded(self, findings: Iterable[Finding]) -> list[Finding]:
         """Fold findings about the set and its runs."""
-        row = self.row
-        return folded(findings, row.path if self.origin.has_folder else row.id, self.runs, row.id)
+        subject = self.row.path if self.origin.has_folder else self.row.id
+        return folded(findings, subject, self.runs, self.row.id)
+
+
+# ---- one set, in stages -------------------------------------------------------------------
+
+
+class _Measured(Struct, frozen=True):
+    """What is measured of a set before it is judged: its seeds, RCP test, score and energy.
+
+    ``published`` is as ``published_runs`` returns it.
+    """
+
+    seed_findings: tuple[Finding, ...]
+    rcp_result: RcpResult | None
+    score: scoring.Score
+    factors: rcp.Factors
+    published: PublishedRuns | None
+    energy: Energy
+
+    @property
+    def score_minutes(self) -> float | None:
+        """The score by the rules, None where there is none."""
+        return _product(self.score.minutes, self.factors.rules)
+
+
+class _Shown(Struct, frozen=True):
+    """The findings of a set and those of its runs, as a report shows them."""
+
+    findings: tuple[Finding, ...]
+    run_findings: tuple[Finding, ...]
 
 
 def check_set(context: SetContext) -> SetResult:
-    """Judge and score one result set."""
+    """Judge and score one result set.
+
+    The stages have one order: the verdict is made of all findings that are shown, and no stage
+    after it has a finding.
+    """
+    measured = _measure(context)
+    collected = _collect(context, measured)
+    shown = _soften(context, collected)
+    verdict = _judge(context, shown)
+    return _score(context, measured, shown, verdict)
+
+
+def _measure(context: SetContext) -> _Measured:
     rcp_result = rcp.rcp_test(context)
-    seeds = tuple(runs.seed_findings(context))
-    score = _weak_score(context) if context.weak else _score(context)
-    published = published_runs(context, score.minutes)
-    findings = [f for rule in RULES for f in rule(context)]
-    findings += runs.check_seeds(context, seeds)
+    score = _weak_score(context) if context.weak else _olympic_score(context)
+    return _Measured(
+        seed_findings=tuple(runs.seed_findings(context)),
+        rcp_result=rcp_result,
+        score=score,
+        factors=rcp.factors(context, rcp_result),
+        published=published_runs(context, score.minutes),
+        energy=energy(context),
+    )
+
+
+def _collect(context: SetContext, measured: _Measured) -> list[Finding]:
+    """Return all findings about the set itself, as the newest rules have them."""
+    rcp_result = measured.rcp_result
+    published = measured.published
+    findings: list[Finding] = []
+    for rule in RULES:
+        findings += rule(context)
+    findings += runs.check_seeds(context, measured.seed_findings)
     findings += rcp.check_rcp(context, rcp_result)
-    findings += rcp.check_scaling(context, rcp_result, score.minutes)
+    findings += rcp.check_scaling(context, rcp_result, measured.score.minutes)
     findings += check_published(context, published or {})
-    findings = list(as_written(findings, context.round))
+    findings += check_availability(context, is_published=published is None)
+    if published is not None and not published:
+        findings += check_unlike_published(context, measured.score_minutes)
+    return findings
+
+
+def _soften(context: SetContext, collected: Iterable[Finding]) -> _Shown:
+    """Return the findings with the weight that they have in this set, and those of its runs.
+
+    By the written rules, what was written after the round does not count. A set that is not judged
+    has no error. The set may forgive what is wrong with its runs, and what the official checker
+    does not read does not fail its verdict.
+    """
+    findings = list(as_written(collected, context.round))
     if not context.origin.is_judged:
-        findings = list(map(runs.for_information, findings))
-        run_findings = [f for run in context.runs for f in run.findings]
-        verdict = Verdicts.worst(run.verdicts for run in context.runs).failures
-    else:
-        run_findings = list(runs.findings_of_runs(context))
-        if context.officially_skipped:
-            findings = _unread(findings, _SKIPPED)
-            run_findings = _unread(run_findings, _SKIPPED)
-        verdict = _verdict(context, [*findings, *run_findings])
-    by = rcp.factors(context, rcp_result)
-    power = energy(context)
-    official = None if power.crash else _official_minutes(context)
+        findings = [runs.for_information(finding) for finding in findings]
+        run_findings = [finding for run in context.runs for finding in run.findings]
+        return _Shown(tuple(findings), tuple(run_findings))
+    run_findings = list(runs.findings_of_runs(context))
+    if context.officially_skipped:
+        findings = _officially_unread(findings, _SKIPPED)
+        run_findings = _officially_unread(run_findings, _SKIPPED)
+    return _Shown(tuple(findings), tuple(run_findings))
+
+
+def _officially_unread(findings: Iterable[Finding], hint: str) -> list[Finding]:
+    """Return findings about what the official checker does not read; ``hint`` says why.
+
+    It still looks for the system description (SET110).
+    """
+    softened: list[Finding] = []
+    for finding in findings:
+        if finding.code == "SET110":
+            softened.append(finding)
+        else:
+            softened.append(without_official(finding, hint))
+    return softened
+
+
+def _judge(context: SetContext, shown: _Shown) -> Verdicts:
+    """Return the verdicts that follow from the findings; not more than failures of a part."""
+    if not context.origin.is_judged:
+        return Verdicts.worst(run.verdicts for run in context.runs).failures
+    verdict = verdicts_of([*shown.findings, *shown.run_findings])
+    if context.officially_skipped and verdict.official is Verdict.PASS:
+        verdict = replace(verdict, official=Verdict.NOT_CHECKED)
+    if context.rules is None and verdict.rules is Verdict.PASS:
+        verdict = replace(verdict, rules=Verdict.NOT_CHECKED)
+    return known_verdicts(verdict, context.round.usage, context.round.name)
+
+
+def _score(context: SetContext, measured: _Measured, shown: _Shown, verdict: Verdicts) -> SetResult:
+    """Return the judged set with its scores."""
+    rcp_result = measured.rcp_result
+    factors = measured.factors
+    official_minutes = None
+    if measured.energy.crash is None:
+        official_minutes = _official_minutes(context)
+    score_note = measured.score.reason
+    if context.rules is None:
+        score_note = _no_rules(context)
+    scales = _scales(context)
     unchecked = unchecked_set(context)
     row = replace(
         unchecked.row,
         verdict=verdict,
-        score_minutes=_product(score.minutes, by.rules),
-        unscaled_minutes=score.minutes,
-        scaling_factor=by.rules,
-        official_minutes=_product(official, by.official),
-        score_note=score.reason if context.rules else _no_rules(context),
+        score_minutes=measured.score_minutes,
+        unscaled_minutes=measured.score.minutes,
+        scaling_factor=factors.rules,
+        official_minutes=_product(official_minutes, factors.official),
+        score_note=score_note,
         rcp=rcp.rcp_row(context, rcp_result),
-        seeds=SeedsRow(not seeds),
-        energy_joules=_product(power.joules, by.official),
+        seeds=SeedsRow(not measured.seed_findings),
+        energy_joules=_product(measured.energy.joules, factors.official),
         number_of_models=len(_trained_runs(context)) if context.weak else None,
-        instance_scale=scales[0] if len(scales := _scales(context)) == 1 else None,
+        instance_scale=scales[0] if len(scales) == 1 else None,
     )
-    findings += check_availability(context, is_published=published is None)
-    if published is not None and not published:
-        findings += check_unlike_published(context, row.score_minutes)
     return replace(
         unchecked,
         row=row,
-        findings=tuple(findings),
-        run_findings=tuple(run_findings),
-        dropped=dict(score.dropped),
-        summarized=rcp.summarized(context, by.official, rcp_result),
+        findings=shown.findings,
+        run_findings=shown.run_findings,
+        dropped=dict(measured.score.dropped),
+        summarized=rcp.summarized(context, factors.official, rcp_result),
         rcp_result=rcp_result,
     )
 
@@ -132,7 +234,7 @@ def unchecked_set(context: SetContext, findings: Iterable[Finding] = ()) -> SetR
         round=context.round.name,
         verdict=Verdicts(Verdict.NOT_CHECKED, Verdict.NOT_CHECKED),
         runs_found=len(context.runs),
-        runs_required=context.rules.runs.required if context.rules else None,
+        runs_required=context.required_runs,
         score_note="the result set was not checked",
         seeds=SeedsRow(official_pass=False),
         scaling=context.files.scaling_mode,
@@ -156,7 +258,7 @@ def not_described(sets: Iterable[SetResult]) -> Iterator[Finding]:
     for_folder = "check the whole submission"
     for_logs = "'mlperf-pkg system init' writes systems/<system>.json, beside the logs"
     for result in sets:
-        if result.origin in (Origin.FOLDER, Origin.LOGS):
+        if result.origin in (SetOrigin.FOLDER, SetOrigin.LOGS):
             hint = for_folder if result.origin.has_folder else for_logs
             yield finding_of("SET117", message, result.row.path, hint=hint, set=result.row.id)
 
@@ -168,29 +270,14 @@ def _no_rules(context: SetContext) -> str:
     return f"no rules of {name} in round {round_.name}{where}"
 
 
-def _unread(findings: Iterable[Finding], hint: str) -> list[Finding]:
-    """Return findings about what the official checker does not read; ``hint`` says why.
-
-    It still looks for the system description (SET110).
-    """
-    return [f if f.code == "SET110" else without_official(f, hint) for f in findings]
-
-
-def _verdict(context: SetContext, findings: Iterable[Finding]) -> Verdicts:
-    verdict = verdicts_of(findings)
-    if context.officially_skipped and verdict.official is Verdict.PASS:
-        verdict = replace(verdict, official=Verdict.NOT_CHECKED)
-    if context.rules is None and verdict.rules is Verdict.PASS:
-        verdict = replace(verdict, rules=Verdict.NOT_CHECKED)
-    return known_verdicts(verdict, context.round.usage, context.round.name)
-
-
 # ---- scores -------------------------------------------------------------------------------
 
 
-def _score(context: SetContext) -> scoring.Score:
-    times = [scoring.RunTime(r.path, r.minutes, context.is_converged(r)) for r in context.runs]
-    required = context.rules.runs.required if context.rules else len(times)
+def _olympic_score(context: SetContext) -> scoring.Score:
+    times: list[scoring.RunTime] = []
+    for run in context.runs:
+        times.append(scoring.RunTime(run.path, run.minutes, context.is_converged(run)))
+    required = context.required_runs or len(times)
     return scoring.score(times, context.drop, required)
 
 
@@ -198,10 +285,14 @@ def _official_minutes(context: SetContext) -> float | None:
     """Return the olympic mean of the logs that pass the official checker, before scaling."""
     if any(run.crash or run.unchecked for run in context.runs):
         return None
-    passed = (r.official_minutes for r in context.runs if r.verdicts.official is Verdict.PASS)
-    minutes = [number for number in passed if number is not None]
+    minutes: list[float] = []
+    for run in context.runs:
+        if run.verdicts.official is Verdict.PASS and run.official_minutes is not None:
+            minutes.append(run.official_minutes)
     failed = len(context.runs) - len(minutes)
-    return scoring.olympic_mean(minutes, context.drop, failed) if failed <= context.drop else None
+    if failed > context.drop:
+        return None
+    return scoring.olympic_mean(minutes, context.drop, failed)
 
 
 def _product(value: float | None, factor: float | None) -> float | None:
@@ -213,10 +304,15 @@ def _product(value: float | None, factor: float | None) -> float | None:
 
 def _weak_score(context: SetContext) -> scoring.Score:
     """Score a weak set: from the first start to the last stop of the models that it trained."""
+    spans: list[tuple[float, float]] = []
+    failed: list[tuple[str, bool]] = []
     trained = _trained_runs(context)
-    spans = [(run.start_ms or 0.0, run.stop_ms or 0.0) for run in trained]
-    failed = [(r.path, r.minutes is not None) for r in context.runs if r not in trained]
-    required = context.rules.runs.required if context.rules else 1
+    for run in context.runs:
+        if run in trained:
+            spans.append((run.start_ms or 0.0, run.stop_ms or 0.0))
+        else:
+            failed.append((run.path, run.minutes is not None))
+    required = context.required_runs or 1
     return scoring.weak_score(spans, failed, required)
 
 
@@ -241,7 +337,9 @@ def _check_alone(context: SetContext) -> Iterator[Finding]:
 
 def _scales(context: SetContext) -> list[int]:
     """Return how many accelerators train one model of a weak set: one number, or several."""
-    scales = {run.instance_scale for run in _trained_runs(context)} if context.weak else set()
+    if not context.weak:
+        return []
+    scales = {run.instance_scale for run in _trained_runs(context)}
     return sorted(scale for scale in scales if scale is not None)
 
 
@@ -270,55 +368,78 @@ RULES = (
     check_folders,
     check_code,
 )
-"""The rules on one set. Those on its RCP test, its seeds and its score are in ``check_set``."""
+"""The rules on one set. Those on its RCP test, its seeds and its score are in ``_collect``."""
 
 
 # ---- folder names that the official checkers treat as glob patterns -----------------------
 
 
-def check_globbed_set(
-    context: SetContext, sets: Sequence[ResultSet], runs: Mapping[str, Run]
+def with_globbed_logs(
+    result: SetResult, context: SetContext, sets: Sequence[ResultSet], runs: Mapping[str, Run]
 ) -> SetResult:
-    """Judge a set by its own logs, but officially by those that the official checkers find.
+    """Return a judged set, officially by those logs that the official checkers find for it.
 
     They look for ``<submitter>/results/<system>/<benchmark>/result_*.txt`` with glob, in which
     ``[``, ``*`` and ``?`` have a meaning. ``sets`` and ``runs`` are all of the submission;
     ``runs`` are by path. (mlperf_logging: package_checker, rcp_checker and result_summarizer)
     """
-    own = check_set(context)
     matches = _matches(context, sets)
     if matches == (context.files,) or context.officially_skipped:
-        return own
-    logs = tuple(log for files in matches for log in files.logs)
-    files = replace(context.files, logs=logs)
-    official = check_set(replace(context, files=files, runs=tuple(runs[log.label] for log in logs)))
-    verdict = official.row.verdict.official
-    folders = ", ".join(files.place.label for files in matches)
-    pattern = "/".join(filter(None, [context.submitter, "results", context.files.system]))
-    message = f"the official checkers treat {pattern} as a pattern: they find {len(logs)} logs for"
-    message = f"{message} this folder{f', in {folders}' if folders else ''}"
-    severity = Severity.ERROR if verdict is Verdict.FAIL else Severity.WARNING
-    hint = "rename the folder without [, * and ?"
-    globbed = context.finding("SET116", message, severity=severity, hint=hint)
-    verdicts = Verdicts(verdict, own.row.verdict.rules)
-    row = replace(own.row, verdict=verdicts, official_minutes=official.row.official_minutes)
+        return result
+    logs = tuple(chain.from_iterable(files.logs for files in matches))
+    official_context = replace(
+        context,
+        files=replace(context.files, logs=logs),
+        runs=tuple(runs[log.label] for log in logs),
+    )
+    official = check_set(official_context)
+    official_verdict = official.row.verdict.official
+    globbed = _globbed(context, matches, len(logs), official_verdict)
+    shown = _Shown(
+        findings=(*_officially_unread(result.findings, _GLOBBED), globbed),
+        run_findings=tuple(_officially_unread(result.run_findings, _GLOBBED)),
+    )
+    row = replace(
+        result.row,
+        verdict=replace(_judge(context, shown), official=official_verdict),
+        official_minutes=official.row.official_minutes,
+    )
     return replace(
-        own,
+        result,
         row=row,
-        findings=(*_unread(own.findings, _GLOBBED), globbed),
-        run_findings=tuple(_unread(own.run_findings, _GLOBBED)),
+        findings=shown.findings,
+        run_findings=shown.run_findings,
         summarized=official.summarized,
     )
+
+
+def _globbed(
+    context: SetContext, matches: Sequence[ResultSet], logs: int, official: Verdict
+) -> Finding:
+    """Return the finding that the official checkers read other ``logs``, with their verdict."""
+    pattern = "/".join(filter(None, [context.submitter, "results", context.files.system]))
+    message = f"the official checkers treat {pattern} as a pattern: they find {logs} logs for"
+    message = f"{message} this folder"
+    if matches:
+        folders = ", ".join(files.place.label for files in matches)
+        message = f"{message}, in {folders}"
+    severity = Severity.ERROR if official is Verdict.FAIL else Severity.WARNING
+    hint = "rename the folder without [, * and ?"
+    return context.finding("SET116", message, severity=severity, hint=hint)
 
 
 def _matches(context: SetContext, sets: Sequence[ResultSet]) -> tuple[ResultSet, ...]:
     """Return the sets whose logs the official checkers find for a set, by the names in its path."""
     files = context.files
-    name = context.submitter or ""
-    system = context.files.system or ""
-    if not context.origin.has_folder or {*"[*?"}.isdisjoint(name + system):
+    submitter = context.submitter or ""
+    system = files.system or ""
+    if not context.origin.has_folder or {*"[*?"}.isdisjoint(submitter + system):
         return (files,)
-    kind = (files.scaling_mode, files.benchmark)
-    alike = [other for other in sets if (other.scaling_mode, other.benchmark) == kind]
-    is_found = fnmatchcase(name, name)
-    return tuple(o for o in alike if is_found and fnmatchcase(o.system or "", system))
+    if not fnmatchcase(submitter, submitter):
+        return ()
+    matches: list[ResultSet] = []
+    for other in sets:
+        is_alike = (other.scaling_mode, other.benchmark) == (files.scaling_mode, files.benchmark)
+        if is_alike and fnmatchcase(other.system or "", system):
+            matches.append(other)
+    return tuple(matches)

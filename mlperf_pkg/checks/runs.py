@@ -3,13 +3,12 @@
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
 from msgspec.structs import replace
 
-from mlperf_pkg.checks.context import Origin, SetContext
+from mlperf_pkg.checks.context import SetContext, SetOrigin
 from mlperf_pkg.checks.power import power_files
 from mlperf_pkg.checks.tree import packed_logs
 from mlperf_pkg.findings import NOTE, Basis, Finding, Pending, Severity, Verdict, without_official
@@ -37,73 +36,90 @@ def check_count(context: SetContext) -> Iterator[Finding]:
     """Check that there are as many runs as required, and at most ``drop`` failed ones."""
     if context.rules is None:
         return
-    count = len(context.runs)
-    required = context.rules.runs.required
-    if count < required or (count > required and not context.weak):
-        name = f"the number of runs{' (files result_*.txt)' * context.origin.has_folder}"
-        message = f"{name} is {{found}}; expected {'at least ' * context.weak}{{expected}}"
-        basis = Basis.BOTH if count < required else Basis.OFFICIAL
-        yield context.finding("SET101", message, basis=basis, found=count, expected=required)
-    unconverged, allowed = _unconverged(context)
-    failed = len(failed_runs(context))
+    yield from _number_of_runs(context, context.rules.runs.required)
+    unconverged = _unconverged(context)
+    allowed = _may_fail(context)
+    failed = failed_runs(context)
     if len(unconverged) > allowed:
-        # The RCP checker looks at run_stop alone, and at Closed sets only.
-        tested = context.runs if context.rcp_required else ()
-        rejected = max(sum(not run.convergence.converged for run in tested), failed)
+        rejected = max(_untrained(context), len(failed))
         basis = Basis.BOTH if rejected > context.drop else Basis.RULES
         message = "{found} runs did not converge; expected at most {expected}"
         counts = {"found": len(unconverged), "expected": allowed}
         yield context.finding("SET102", message, basis=basis, **counts)
-    if failed > context.drop:
+    if len(failed) > context.drop:
         message = "{found} logs fail the official checkers; expected at most {expected}"
-        yield context.finding("SET103", message, found=failed, expected=context.drop)
+        yield context.finding("SET103", message, found=len(failed), expected=context.drop)
     for run in context.runs:
         if run.crash:
             message = "the compliance checker crashes: {found:s}"
             yield context.finding("SET104", message, path=run.path, found=run.crash)
 
 
+def _number_of_runs(context: SetContext, required: int) -> Iterator[Finding]:
+    count = len(context.runs)
+    is_too_many = count > required and not context.weak
+    if count >= required and not is_too_many:
+        return
+    name = "the number of runs"
+    if context.origin.has_folder:
+        name = f"{name} (files result_*.txt)"
+    least = "at least " if context.weak else ""
+    message = f"{name} is {{found}}; expected {least}{{expected}}"
+    basis = Basis.OFFICIAL if is_too_many else Basis.BOTH
+    yield context.finding("SET101", message, basis=basis, found=count, expected=required)
+
+
+def _untrained(context: SetContext) -> int:
+    """Return the number of runs that the RCP checker rejects.
+
+    It looks at run_stop alone, and at Closed sets only.
+    """
+    if not context.rcp_required:
+        return 0
+    return sum(not run.convergence.converged for run in context.runs)
+
+
 def check_folder(context: SetContext) -> Iterator[Finding]:
     """Check that the folder is a benchmark of the round, and holds its runs and nothing else."""
-    own = context.files.benchmark
+    benchmark = context.files.benchmark
     round_ = context.round
-    of_submission = context.origin is Origin.SUBMISSION  # which reports its packed logs together
-    read = [*_OTHER_FILES, *(packed_logs(context.files) if of_submission else ())]
+    read = set(_OTHER_FILES)
+    if context.origin is SetOrigin.SUBMISSION:  # which reports its packed logs together
+        read.update(packed_logs(context.files))
     unread = [name for name in context.files.others if name not in read]
     if unread:
         message = "not read: {found:s}; expected names of the form result_<number>.txt"
         yield context.finding("SET105", message, found=unread)
     if not context.in_round:
-        where = where_instead(round_.usage, round_.name, own)
-        message = f"{own!r} is not a benchmark of round {round_.name}: the official checker skips"
-        message = f"{message} the folder{where}"
+        where = where_instead(round_.usage, round_.name, benchmark)
+        message = f"{benchmark!r} is not a benchmark of round {round_.name}: the official checker"
+        message = f"{message} skips the folder{where}"
         yield context.finding("SET106", message, expected=list(round_.benchmarks))
     message = "the log names the benchmark {found:s}; expected {expected}"
-    for path, name in ((run.path, run.benchmark) for run in context.runs):
-        if name not in ("", own):
-            yield context.finding("SET107", message, path=path, found=name, expected=own)
+    for run in context.runs:
+        if run.benchmark not in ("", benchmark):
+            names = {"found": run.benchmark, "expected": benchmark}
+            yield context.finding("SET107", message, path=run.path, **names)
 
 
 def check_system_file(context: SetContext) -> Iterator[Finding]:
     """Check that the system description can be read and names the division of the logs."""
-    if context.origin is not Origin.SUBMISSION:
+    if context.origin is not SetOrigin.SUBMISSION:
         return
     if context.system is None or context.system.contents is None:
         message = f"systems/{context.files.system}.json is missing or cannot be read"
         yield context.finding("SET110", message)
         return
-    of_logs = {run.division for run in context.runs} & {*DIVISIONS}
+    logged = {run.division for run in context.runs} & {*DIVISIONS}
     # A misspelt division is a finding about the system description itself.
-    of_system = {context.division_by_rules} & {*DIVISIONS}
-    if len(of_logs | of_system) > 1:
-        divisions = sorted(of_logs)
+    described = {context.division_by_rules} & {*DIVISIONS}
+    if len(logged | described) > 1:
+        divisions = sorted(logged)
         division = context.division
-        path = context.system.path
-        weight = NOTE if of_logs == {"closed"} and of_system == {"open"} else {}  # was moved
-        message = (
-            f"the division is {' and '.join(divisions)} in the logs, but {division or 'missing'}"
-        )
-        message = f"{message} in {path}"
+        was_moved = logged == {"closed"} and described == {"open"}
+        weight = NOTE if was_moved else {}
+        message = f"the division is {' and '.join(divisions)} in the logs, but"
+        message = f"{message} {division or 'missing'} in {context.system.path}"
         yield context.finding("SET111", message, found=divisions, expected=division, **weight)
 
 
@@ -125,37 +141,55 @@ def findings_of_runs(context: SetContext) -> Iterator[Finding]:
     reason ("olympic scoring"), even for their power. The written rules forgive only runs that did
     not converge; of a run that was killed, no missing record counts.
     """
-    failed = failed_runs(context)
-    unconverged, allowed = _unconverged(context)
-    accepts = len(failed) <= context.drop and not any(run.crash for run in failed)
-    forgives = len(unconverged) <= allowed
-    of_power = power_files(context).findings
+    accepted = _officially_accepted(context)
+    forgiven = _forgiven_by_rules(context)
+    power_findings = power_files(context).findings
     for run in context.runs:
-        accepted = accepts and run in failed
-        forgiven = forgives and run in unconverged
-        power = of_power.get(run.path, [])
-        if forgiven:  # the rules need only the energy of runs whose time counts
-            power = [replace(f, basis=Basis.OFFICIAL) if f.code == _NO_POWER else f for f in power]
-        of_run = [*_of_division(context, run), *power]
+        is_accepted = run in accepted
+        is_forgiven = run in forgiven
+        findings = list(_in_division(context, run))
+        for finding in power_findings.get(run.path, ()):
+            # The rules need only the energy of runs whose time counts.
+            if is_forgiven and finding.code == _NO_POWER:
+                findings.append(replace(finding, basis=Basis.OFFICIAL))
+            else:
+                findings.append(finding)
         if run.killed:
-            of_run = list(_of_killed(of_run, shown=not accepted))
-        if accepted:
-            of_run = [f if f.code == _UNREADABLE else without_official(f, _OLYMPIC) for f in of_run]
-        counts = forgiven or context.is_converged(run)
-        yield from map(partial(_noted, run), of_run) if counts else of_run
+            findings = list(_of_killed(findings, shown=not is_accepted))
+        if is_accepted:
+            findings = [_accepted(finding) for finding in findings]
+        if is_forgiven or context.is_converged(run):
+            findings = [_noted(run, finding) for finding in findings]
+        yield from findings
 
 
-def _of_division(context: SetContext, run: Run) -> Iterator[Finding]:
+def _officially_accepted(context: SetContext) -> list[Run]:
+    """Return the failed runs of a set that the official package checker accepts with them."""
+    failed = failed_runs(context)
+    if len(failed) > context.drop or any(run.crash for run in failed):
+        return []
+    return failed
+
+
+def _forgiven_by_rules(context: SetContext) -> list[Run]:
+    """Return the runs that did not converge in a set that may have so many of them."""
+    unconverged = _unconverged(context)
+    return unconverged if len(unconverged) <= _may_fail(context) else []
+
+
+def _in_division(context: SetContext, run: Run) -> Iterator[Finding]:
     """Yield the findings of a log, by the rules those of Open if its entry was moved there."""
     if (run.division, context.division_by_rules) != ("closed", "open"):
         yield from run.findings
         return
-    benchmark = context.files.benchmark
     round_ = context.round
+    benchmark = context.files.benchmark
+    written = codes().keys() - _OF_CLOSED
     table = rule_table(round_.usage, round_.name, "open", benchmark, frozenset())
-    rules = (compiled.rule for key in table.keys.values() for compiled in key.rules)
-    written = {rule.code for rule in rules if rule.basis is not Basis.OFFICIAL}
-    written |= codes().keys() - _OF_CLOSED
+    for key in table.keys.values():
+        for compiled in key.rules:
+            if compiled.rule.basis is not Basis.OFFICIAL:
+                written.add(compiled.rule.code)
     for finding in run.findings:
         if finding.code in written:
             yield finding
@@ -165,17 +199,29 @@ def _of_division(context: SetContext, run: Run) -> Iterator[Finding]:
 
 def failed_runs(context: SetContext) -> list[Run]:
     """Return the runs that the official package checker counts as failed, also by their power."""
-    of_power = power_files(context).findings
-    return [r for r in context.runs if r.verdicts.official is Verdict.FAIL or r.path in of_power]
+    without_power = power_files(context).findings
+    failed: list[Run] = []
+    for run in context.runs:
+        if run.verdicts.official is Verdict.FAIL or run.path in without_power:
+            failed.append(run)
+    return failed
 
 
-def _unconverged(context: SetContext) -> tuple[list[Run], int]:
-    """Return the runs that did not converge by the rules, and how many may fail; killed ones count.
+def _unconverged(context: SetContext) -> list[Run]:
+    """Return the runs that did not converge by the rules; killed ones count."""
+    return [run for run in context.runs if not context.is_converged(run)]
 
-    In weak scaling none may.
-    """
-    unconverged = [run for run in context.runs if not context.is_converged(run)]
-    return unconverged, 0 if context.weak else context.drop
+
+def _may_fail(context: SetContext) -> int:
+    """Return how many runs may fail by the rules: in weak scaling none."""
+    return 0 if context.weak else context.drop
+
+
+def _accepted(finding: Finding) -> Finding:
+    """Return a finding about a run that the official checkers accept by olympic scoring."""
+    if finding.code == _UNREADABLE:
+        return finding
+    return without_official(finding, _OLYMPIC)
 
 
 def _of_killed(findings: Iterable[Finding], *, shown: bool) -> Iterator[Finding]:
@@ -188,15 +234,18 @@ def _of_killed(findings: Iterable[Finding], *, shown: bool) -> Iterator[Finding]
         is_missing = isinstance(finding, Pending) and finding.code not in ENDINGS
         if is_missing and (finding.basis is Basis.RULES or not shown):
             continue
-        by_both = finding.basis is Basis.BOTH and finding.code != _NOT_BY_KILLING
-        yield replace(finding, basis=Basis.OFFICIAL) if by_both else finding
+        if finding.basis is Basis.BOTH and finding.code != _NOT_BY_KILLING:
+            yield replace(finding, basis=Basis.OFFICIAL)
+        else:
+            yield finding
 
 
 def _noted(run: Run, finding: Finding) -> Finding:
     """Return the finding that a run failed as a note: the rules forgive the run."""
     if finding.code not in _FORGIVEN or finding.severity is Severity.ERROR:
         return finding
-    return replace(finding, severity=Severity.NOTE, hint=_DROPPED if run.killed else finding.hint)
+    hint = _DROPPED if run.killed else finding.hint
+    return replace(finding, severity=Severity.NOTE, hint=hint)
 
 
 # ---- seeds: every run logs one, and no two log the same one from the same source line -----
@@ -210,11 +259,15 @@ def check_seeds(context: SetContext, findings: Iterable[Finding]) -> Iterator[Fi
     The official package checker asks for seeds under the same conditions, but where a description
     spells "Closed".
     """
-    if context.closed_by_rules and "seed-checker-bypass" not in context.files.flags:
-        by_rules = (replace(f, basis=Basis.RULES) for f in findings if f.basis is Basis.BOTH)
-        yield from findings if context.closed else by_rules
-        yield from _same_seed_elsewhere(context)
-        yield from _several_seeds(context)
+    if not context.closed_by_rules or "seed-checker-bypass" in context.files.flags:
+        return
+    for finding in findings:
+        if context.closed:
+            yield finding
+        elif finding.basis is Basis.BOTH:
+            yield replace(finding, basis=Basis.RULES)
+    yield from _same_seed_elsewhere(context)
+    yield from _several_seeds(context)
 
 
 def _same_seed_elsewhere(context: SetContext) -> Iterator[Finding]:
@@ -234,7 +287,8 @@ def _several_seeds(context: SetContext) -> Iterator[Finding]:
     for run in context.runs:
         if any(finding.code == "LOG111" for finding in run.findings):
             continue  # LOG111 reports the several runs
-        if len(run.seeds) > 1 and (count := len({seed.value for seed in run.seeds})) > 1:
+        count = len({seed.value for seed in run.seeds})
+        if count > 1:
             message = "{found} different seeds are logged; expected one"
             place = {"path": run.path, "line": run.seeds[-1].line}
             yield context.finding("SEED105", message, found=count, **place)
@@ -342,9 +396,13 @@ def _guess(run: Run) -> Finding:
 
 
 def _outside_window(runs: Sequence[Run], first: date, last: date) -> Iterator[Finding]:
-    days = [(run, day) for run in runs if (day := _day(run))]
-    if any(first <= day <= last for _, day in days):
-        return
+    days: list[tuple[Run, date]] = []
+    for run in runs:
+        day = _day(run)
+        if day and first <= day <= last:
+            return
+        if day:
+            days.append((run, day))
     for run, day in days:
         if day < first:
             yield _dated(run, "ROUND101", day, f"{first} or later")

@@ -20,7 +20,8 @@ from mlperf_pkg.rulebook.load import finding_of, unchecked_of
 from mlperf_pkg.rulebook.rounds import TRAINING
 from mlperf_pkg.submission.model import SCALINGS, Input, ResultSet, Submission, Why, is_result_log
 
-_DEPTH, _HPC_DEPTH = 3, 4  # parts of the path of a result set
+_DEPTH = 3  # parts of the path of a result set
+_HPC_DEPTH = 4
 
 
 def check_tree(
@@ -187,7 +188,8 @@ def _submitter(submission: Submission, system: SystemFile) -> Iterator[Finding]:
     if name and not are_same(name, expected):
         message = "submitter is {found}; expected {expected}, the name of the submission folder"
         fields = {"found": name, "expected": expected}
-        fields |= NOTE if are_alike(name, expected) else {}
+        if are_alike(name, expected):
+            fields |= NOTE
         yield system_finding("SYS205", system.path, system.submitter_line, message, **fields)
 
 

@@ -2,11 +2,14 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from itertools import chain
+
+from msgspec.structs import replace
 
 from mlperf_pkg.checks.consistency import different_hyperparameters
-from mlperf_pkg.checks.context import Origin, SetContext
+from mlperf_pkg.checks.context import SetContext, SetOrigin
 from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.checks.names import are_alike
 from mlperf_pkg.config import CONFIG_NAME, Config, fields_of
@@ -41,30 +44,39 @@ def raw_sets(
 
     Logs without a benchmark are in no set. ``as_open`` is as in ``groups_of``.
     """
-    by_id = {system.id: system for system in systems}
-    logs = [stated(run, place) for place, run in runs.items()]
-    for group in membership.groups_of(logs, list(map(described, systems)), config, as_open=as_open):
-        first = group.first
-        system = by_id.get(group.system or "")
-        members = tuple(runs[log.place] for log in group.logs)
-        parent = common_folder([r.path for r in members])
-        name = group.system or first.platform
-        place = Place(parent, parent)
-        mode = first.scaling
-        yield SetContext(
-            files=ResultSet(
-                place, name or None, first.benchmark, (), scaling_mode=mode, tree=workspace
-            ),
-            runs=members,
-            round=load_round(first.usage, first.round),
-            rules=load_benchmark(first.usage, first.round, first.benchmark),
-            submitter=_submitter(config, system, systems) if workspace else None,
-            system=system,
-            systems=systems,
-            origin=Origin.WORKSPACE if workspace else Origin.LOGS,
-            group=group,
-            organizations=config.organizations,
-        )
+    systems_by_id = {system.id: system for system in systems}
+    stated_runs = [stated(run, place) for place, run in runs.items()]
+    described_systems = list(map(described, systems))
+    groups = membership.groups_of(stated_runs, described_systems, config, as_open=as_open)
+    for group in groups:
+        context = _raw_set(group, tuple(runs[log.place] for log in group.logs), workspace)
+        system = systems_by_id.get(group.system or "")
+        if workspace:
+            submitter = _submitter(config, system, systems)
+            context = replace(context, submitter=submitter, origin=SetOrigin.WORKSPACE)
+        yield replace(context, system=system, systems=systems, organizations=config.organizations)
+
+
+def _raw_set(group: membership.Group, runs: tuple[Run, ...], workspace: Place | None) -> SetContext:
+    """Return a result set of raw logs, without its system description."""
+    first = group.first
+    folder_name = common_folder([run.path for run in runs])
+    files = ResultSet(
+        Place(folder_name, folder_name),
+        group.system or first.platform or None,
+        first.benchmark,
+        (),
+        scaling_mode=first.scaling,
+        tree=workspace,
+    )
+    return SetContext(
+        files=files,
+        runs=runs,
+        round=load_round(first.usage, first.round),
+        rules=load_benchmark(first.usage, first.round, first.benchmark),
+        origin=SetOrigin.LOGS,
+        group=group,
+    )
 
 
 def stated(run: Run, place: str) -> membership.Stated:
@@ -97,9 +109,10 @@ def _submitter(
     config: Config, system: SystemFile | None, systems: Iterable[SystemFile]
 ) -> str | None:
     """Return the submitter: the configuration's, else the system's, else that of all systems."""
-    named = config.submitter or (system.submitter if system else None)
-    if named:
-        return named
+    if config.submitter:
+        return config.submitter
+    if system and system.submitter:
+        return system.submitter
     submitters = {system.submitter for system in systems if system.submitter}
     return submitters.pop() if len(submitters) == 1 else None
 
@@ -111,56 +124,67 @@ def check_membership(context: SetContext) -> Iterator[Finding]:
         return
     if context.system is None:
         yield _unknown_system(context, group)
+    if not context.submitter:
+        return
     message = "submission_org is {found:s}; expected {expected}"
     hint = "move these logs away or, if they belong to the submitter, list this organisation"
-    fields = {"expected": context.submitter, "hint": f"{hint} under organizations in {CONFIG_NAME}"}
-    for run in context.runs if context.submitter else ():
+    hint = f"{hint} under organizations in {CONFIG_NAME}"
+    for run in context.runs:
         org = run.text("org")
         if not (membership.is_placeholder(org) or _is_own(org, context)):
-            yield context.finding(FOREIGN, message, path=run.path, found=org, **fields)
+            fields = {"found": org, "expected": context.submitter, "hint": hint}
+            yield context.finding(FOREIGN, message, path=run.path, **fields)
 
 
 def _unknown_system(context: SetContext, group: membership.LogGroup) -> Finding:
+    """Return why the system of a set of raw logs is not known."""
     division = group.first.division or "unnamed"
-    systems = context.systems
-    candidates = [system for system in systems if system.id in group.candidates]
-    unread = [s.path for s in candidates or systems if s.contents is None]
+    candidates = [system for system in context.systems if system.id in group.candidates]
+    unread = [system.path for system in candidates or context.systems if system.contents is None]
     if unread:
         message = "the system is unknown, as {found:s} cannot be read"
         return context.finding("SET110", message, found=unread)
-    others = [s for s in candidates if known_division(s.division) != division]
-    if others:
-        message, hint = _of_other_division(division, others[0])
-        return context.finding("SET111", message, hint=hint)
+    for system in candidates:
+        if known_division(system.division) != division:
+            return _in_other_division(context, division, system)
     if candidates:
         message = f"the system may be {{found:s}}, judging by {group.why}; expected one system"
         hint = f"assign each log to one system in {CONFIG_NAME}"
-        ids = [s.id for s in candidates]
+        ids = [system.id for system in candidates]
         return context.finding("SET125", message, found=ids, hint=hint)
-    own = [system.id for system in systems if known_division(system.division) == division]
+    return _undescribed(context, group, division)
+
+
+def _undescribed(context: SetContext, group: membership.Group, division: str) -> Finding:
+    """Return the finding that no description fits the logs."""
+    own: list[str] = []
+    for system in context.systems:
+        if known_division(system.division) == division:
+            own.append(system.id)
     if own:
         message = "submission_platform {found} fits no system description"
         message = f"{message}; the {division} division has {{expected:s}}"
         hint = "describe the system with 'mlperf-pkg system init' or, if it is one of these, list"
-        fields = {"found": group.first.platform, "expected": own}
-        fields["hint"] = f"{hint} the platform under it in {CONFIG_NAME}"
-        return context.finding("SET110", message, **fields)
+        hint = f"{hint} the platform under it in {CONFIG_NAME}"
+        platform = group.first.platform
+        return context.finding("SET110", message, found=platform, expected=own, hint=hint)
     message = f"no system description of the {division} division; expected {{expected}}"
     expected = f'a file systems/<system>.json with "division": "{division}"'
     hint = "'mlperf-pkg system init' writes one"
     return context.finding("SET110", message, expected=expected, hint=hint)
 
 
-def _of_other_division(division: str, system: SystemFile) -> tuple[str, str | None]:
-    """Return a message and a hint about logs whose ``division`` is not that of their system."""
-    described = f"{system.division or 'missing'} in {visible(system.path)}"
-    message = f"the division is {division} in the logs, but {described}"
+def _in_other_division(context: SetContext, division: str, system: SystemFile) -> Finding:
+    """Return the finding that the ``division`` of logs is not that of their system."""
+    message = f"the division is {division} in the logs, but {system.division or 'missing'}"
+    message = f"{message} in {visible(system.path)}"
     if known_division(system.division) not in DIVISIONS:
-        return message, None
+        return context.finding("SET111", message, hint=None)
     second = f"systems/{visible(system.id)}-{division}.json"
     hint = f"a description has one division: for both, write a second file, such as {second}"
-    as_open = "; 'mlperf-pkg build --as-open' submits closed runs as open" * (division == "closed")
-    return message, f"{hint}{as_open}"
+    if division == "closed":
+        hint = f"{hint}; 'mlperf-pkg build --as-open' submits closed runs as open"
+    return context.finding("SET111", message, hint=hint)
 
 
 def _is_own(org: str, context: SetContext) -> bool:
@@ -173,20 +197,27 @@ def check_folders(context: SetContext) -> Iterator[Finding]:
     """Warn about folders whose runs are one set, but do not look like one."""
     if context.group is None or len(context.group.folders) == 1:
         return
-    reasons = []
-    required = context.rules.runs.required if context.rules else len(context.runs)
-    if len(context.runs) > required and not context.weak:
-        reasons.append(f"{len(context.runs)} runs")
-    if len({size for run in context.runs for size in run.batch_sizes}) > 1:
-        reasons.append("different batch sizes")
-    if different_hyperparameters(context.runs):
-        reasons.append("different hyperparameters")
+    reasons = _reasons_against_one_set(context)
     if reasons:
         counts = Counter(folder(run.path) or "." for run in context.runs)
         folders = [f"{name} ({number})" for name, number in sorted(counts.items())]
         message = f"{{found:s}} together have {enumerated(reasons)}; expected one result set"
         hint = "check each folder alone, or move runs of other experiments away"
         yield context.finding("SET126", message, found=folders, hint=hint)
+
+
+def _reasons_against_one_set(context: SetContext) -> list[str]:
+    reasons: list[str] = []
+    number = len(context.runs)
+    required = context.required_runs or number
+    if number > required and not context.weak:
+        reasons.append(f"{number} runs")
+    batch_sizes = set(chain.from_iterable(run.batch_sizes for run in context.runs))
+    if len(batch_sizes) > 1:
+        reasons.append("different batch sizes")
+    if different_hyperparameters(context.runs):
+        reasons.append("different hyperparameters")
+    return reasons
 
 
 def unknown_code(config: Config, round_: Round, benchmarks: Collection[str]) -> Iterator[str]:
@@ -205,19 +236,29 @@ def proposed(config: Config, contexts: Iterable[SetContext]) -> str:
     Comments and empty lists stand for what only the user knows.
     """
     open_sets = [context for context in contexts if context.in_workspace]
-    foreign = {f.found for c in open_sets for f in check_membership(c) if f.code == FOREIGN}
+    foreign = _foreign_organizations(open_sets)
     systems, comments = systems_to_assign(config, open_sets)
     if not foreign and not comments:
         return ""
     fields = fields_of(config)
-    without = sorted({c.files.benchmark for c in open_sets} - config.code.keys())
-    fields |= {
-        "organizations": [*config.organizations, *sorted(foreign)],
-        "systems": systems,
-        "code": fields["code"] | {benchmark: f"code/{benchmark}" for benchmark in without},
-    }
+    benchmarks = {context.files.benchmark for context in open_sets}
+    without_code = sorted(benchmarks - config.code.keys())
+    fields["organizations"] = [*config.organizations, *foreign]
+    fields["systems"] = systems
+    fields["code"] |= {benchmark: f"code/{benchmark}" for benchmark in without_code}
+    filled = {name: value for name, value in fields.items() if value}
     lines = [f"# {visible(comment)}\n" for comment in comments]
-    return "".join([*lines, dump({name: value for name, value in fields.items() if value})])
+    return "".join([*lines, dump(filled)])
+
+
+def _foreign_organizations(contexts: Iterable[SetContext]) -> list[str]:
+    """Return the organisations in logs that are not known as names of the submitter, sorted."""
+    foreign: set[str] = set()
+    for context in contexts:
+        for finding in check_membership(context):
+            if finding.code == FOREIGN:
+                foreign.add(finding.found)
+    return sorted(foreign)
 
 
 def systems_to_assign(
@@ -225,27 +266,47 @@ def systems_to_assign(
 ) -> tuple[dict[str, dict[str, list[str]]], list[str]]:
     """Return ``systems:`` of a configuration with entries to fill in, and comments on these."""
     systems: dict[str, dict[str, list[str]]] = fields_of(config)["systems"]
-    unknown = [context for context in contexts if context.system is None]
-    return systems, list(dict.fromkeys(_to_assign(context, systems) for context in unknown))
+    comments: list[str] = []
+    for context in contexts:
+        if context.system is None:
+            comments.append(_to_assign(context, systems))
+    return systems, list(dict.fromkeys(comments))
 
 
 def _to_assign(context: SetContext, systems: dict[str, dict[str, list[str]]]) -> str:
     """Add the entries to fill in for logs whose system is unknown; return what to do."""
-    candidates = context.group.candidates if context.group else ()
-    own = [s.id for s in context.systems if known_division(s.division) == context.division]
     logs = shortened([run.path for run in context.runs], _NAMED_LOGS)
-    todo = f"list patterns under {' or '.join(candidates)}"
-    if candidates and not {*own} & {*candidates}:
-        candidates = (f"{candidates[0]}-{context.division}",)
-        todo = f"write systems/{candidates[0]}.json and list patterns of their paths under"
-        todo = f"{todo} {candidates[0]}"
-    for name in candidates:
-        systems.setdefault(name, {}).setdefault("logs", [])
+    candidates = context.group.candidates if context.group else ()
+    own: list[str] = []
+    for system in context.systems:
+        if known_division(system.division) == context.division:
+            own.append(system.id)
     if not candidates:
-        platform = context.runs[0].text("platform")
-        name = re.sub(r"[^\w.+-]+", "-", platform).strip("-.") or "NAME"
-        platforms = systems.setdefault(name, {}).setdefault("platforms", [])
-        platforms += {platform} - {*platforms, ""}
-        others = f", or replace {name} with {' or '.join(own)}" if own else ""
-        todo = f"write systems/{name}.json{others}"
+        todo = _new_system(context, own, systems)
+    elif {*own}.isdisjoint(candidates):
+        name = f"{candidates[0]}-{context.division}"
+        systems.setdefault(name, {}).setdefault("logs", [])
+        todo = f"write systems/{name}.json and list patterns of their paths under {name}"
+    else:
+        for name in candidates:
+            systems.setdefault(name, {}).setdefault("logs", [])
+        todo = f"list patterns under {' or '.join(candidates)}"
     return f"systems: for the logs {logs}, {todo}"
+
+
+def _new_system(
+    context: SetContext, own: Sequence[str], systems: dict[str, dict[str, list[str]]]
+) -> str:
+    """Add an entry for the platform of logs that no description fits; return what to do.
+
+    ``own`` are the systems of their division.
+    """
+    platform = context.runs[0].text("platform")
+    name = re.sub(r"[^\w.+-]+", "-", platform).strip("-.") or "NAME"
+    platforms = systems.setdefault(name, {}).setdefault("platforms", [])
+    if platform and platform not in platforms:
+        platforms.append(platform)
+    todo = f"write systems/{name}.json"
+    if own:
+        todo = f"{todo}, or replace {name} with {' or '.join(own)}"
+    return todo

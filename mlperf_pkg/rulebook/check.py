@@ -43,7 +43,8 @@ def check_rulebook(folder: Path) -> None:
         RulebookError: the folder is not a rulebook, or its rules are not valid. The message has
             a line for each problem.
     """
-    if not any(is_round_name(path.parent.name) for path in folder.glob("*/*/*.yaml")):
+    has_rounds = any(is_round_name(path.parent.name) for path in folder.glob("*/*/*.yaml"))
+    if not has_rounds and not any((folder / name).is_file() for name in _SHARED):
         raise RulebookError(
             f"{folder}: not a rulebook, which has files such as training/7.0/{ROUND}.yaml"
         )

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.errors import RulebookError, UserError
 from mlperf_pkg.findings import Basis, Finding, Severity, Unchecked
-from mlperf_pkg.infra.resources import per_rulebook
+from mlperf_pkg.infra.resources import per_rulebook, rules_read_from
 from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.rulebook import documents, model
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS
@@ -407,14 +407,48 @@ def codes() -> Mapping[str, FindingCode]:
     return convert(entries, dict[str, FindingCode])
 
 
+@per_rulebook
+def _package_codes() -> Mapping[str, FindingCode]:
+    """Return the codes as the package has them to which rules of the user give another weight."""
+    own = codes()
+    with rules_read_from():
+        package = codes()
+    reweighed_codes: dict[str, FindingCode] = {}
+    for code, entry in package.items():
+        if (own[code].basis, own[code].severity) != (entry.basis, entry.severity):
+            reweighed_codes[code] = entry
+    return reweighed_codes
+
+
+def reweighed(finding: Finding) -> Finding:
+    """Return a finding with the weight that rules of the user give its code.
+
+    A finding with another weight than the package gives its code is an exception and keeps that.
+    The official verdict is that of the official checker, whatever the rules of the user say.
+    """
+    usual = _package_codes().get(finding.code)
+    if usual is None or (finding.basis, finding.severity) != (usual.basis, usual.severity):
+        return finding
+    own = codes()[finding.code]
+    is_error = own.severity is Severity.ERROR
+    is_error_by_rules = is_error and own.basis in (Basis.BOTH, Basis.RULES)
+    if finding.fails(Basis.OFFICIAL):
+        return replace(finding, basis=Basis.BOTH if is_error_by_rules else Basis.OFFICIAL)
+    basis = own.basis
+    if is_error:
+        basis = Basis.RULES if is_error_by_rules else Basis.ADVICE
+    return replace(finding, basis=basis, severity=own.severity)
+
+
 def finding_of(code: str, message: str, path: str, **fields: Any) -> Finding:
     """Return a finding with the basis, the severity and the source of its code.
 
     ``fields`` are the others of ``Finding``, and those in which this finding is an exception.
     """
     entry = codes()[code]
-    weight = {"basis": entry.basis, "severity": entry.severity, "source": entry.source}
-    return Finding(code=code, message=message, path=path, **(weight | fields))
+    usual = _package_codes().get(code, entry)
+    weight = {"basis": usual.basis, "severity": usual.severity, "source": entry.source}
+    return reweighed(Finding(code=code, message=message, path=path, **{**weight, **fields}))
 
 
 def unchecked_of(code: str, message: str, path: str, **fields: Any) -> Unchecked:

@@ -16,7 +16,7 @@ from mlperf_pkg.infra.streams import problem_of
 from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.log.record import Record
-from mlperf_pkg.rulebook.load import codes
+from mlperf_pkg.rulebook.load import codes, reweighed
 from mlperf_pkg.rulebook.rounds import Sureness, day_of, known_verdicts, last_day, where_instead
 from mlperf_pkg.run import readers
 from mlperf_pkg.run.convergence import SAMPLES, WORDS, ConvergenceReader
@@ -46,7 +46,11 @@ def read_run(log: LogFile) -> Run:
     """
     findings = Folding()
     with log.source.open() as stream:
-        reader = LogReader(stream, log.source.label, findings.add, (*WORDS, SAMPLES))
+
+        def report(finding: Finding) -> None:
+            findings.add(reweighed(finding))
+
+        reader = LogReader(stream, log.source.label, report, (*WORDS, SAMPLES))
         blocks = reader.blocks()
         head = next(blocks, None)
         reading = _Reading(log, identify(log, head), reader, findings)
@@ -325,7 +329,8 @@ class _Reading:
     def _add(self, code: str, message: str, kind: type[Finding] = Finding, **more: Any) -> None:
         path = self._log.source.label
         source = codes()[code].source
-        self._findings.add(kind(code=code, message=message, path=path, source=source, **more))
+        finding = kind(code=code, message=message, path=path, source=source, **more)
+        self._findings.add(reweighed(finding))
 
 
 def _take_records(block: Block, takers: Mapping[str, Taker]) -> None:
@@ -354,7 +359,7 @@ def _with_cause(run: Run, log: LogFile) -> Run:
     codes_of_runs = _codes_of_runs(run, log, lines)
     kept = [finding for finding in run.findings if finding.code in codes_of_runs]
     dropped = [finding for finding in run.findings if finding.code not in codes_of_runs]
-    findings = in_order([*kept, _several_runs(run.path, lines, dropped)])
+    findings = in_order([*kept, reweighed(_several_runs(run.path, lines, dropped))])
     verdicts = known_verdicts(verdicts_of(findings), run.usage, run.round)
     return replace(run, findings=findings, verdicts=verdicts)
 

@@ -55,9 +55,9 @@ def of(report: Report, submitter: str) -> Any:
 
 GUARDED: list[tuple[str, Any, str, Callable[..., bool]]] = [
     (LOG, reading, "read_run", lambda log: log.source.label == LOG),
-    (SET, judge, "check_globbed_set", lambda context, *_: context.path == SET),
+    (SET, judge, "check_set", lambda context, *_: context.path == SET),
     (f"Mallory/systems/{SYSTEM}.json", judge, "check_system", lambda path, *_: path.startswith("Mallory")),
-    ("Mallory", judge, "_findings_around_sets", lambda submission, *_: submission.name == "Mallory"),
+    ("Mallory", judge.tree, "check_contents", lambda submission: submission.name == "Mallory"),
     ("Mallory", judge, "_judge_submission", lambda plan, *_: plan.label == "Mallory"),
     ("Mallory", plan, "_plan_sets", lambda sets, choice, submission: submission.name == "Mallory"),
 ]  # fmt: skip
