@@ -57,7 +57,9 @@ def raw_sets(
         yield replace(context, system=system, systems=systems, organizations=config.organizations)
 
 
-def _raw_set(group: membership.Group, runs: tuple[Run, ...], workspace: Place | None) -> SetContext:
+def _raw_set(
+    group: membership.LogGroup, runs: tuple[Run, ...], workspace: Place | None
+) -> SetContext:
     """Return a result set of raw logs, without its system description."""
     first = group.first
     folder_name = common_folder([run.path for run in runs])
@@ -155,7 +157,7 @@ def _unknown_system(context: SetContext, group: membership.LogGroup) -> Finding:
     return _undescribed(context, group, division)
 
 
-def _undescribed(context: SetContext, group: membership.Group, division: str) -> Finding:
+def _undescribed(context: SetContext, group: membership.LogGroup, division: str) -> Finding:
     """Return the finding that no description fits the logs."""
     own: list[str] = []
     for system in context.systems:

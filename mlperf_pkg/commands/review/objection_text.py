@@ -252,7 +252,7 @@ def _values(values: Mapping[str, Any]) -> str:
 # ---- the states of objections -------------------------------------------------------------
 
 FORMAT = "mlperf-pkg/objections/1"
-_STANDS = filed.Standing.STANDS  # the names of others follow a number as they are
+_STANDS = filed.ObjectionStanding.STANDS  # the names of others follow a number as they are
 _ERRORS = 10
 _LABEL = 50  # characters of a label at GitHub
 

@@ -205,7 +205,7 @@ def _is_within(finding: Finding, examined: Examined) -> bool:
 # ---- what a corrected tree settles --------------------------------------------------------
 
 
-class Standing(StrEnum):
+class ObjectionStanding(StrEnum):
     """The standing of an objection in a tree. REMOVED: its subjects are not in the tree."""
 
     SETTLED = "settled"
@@ -222,7 +222,7 @@ class Judged(Struct, frozen=True):
     """
 
     entry: ObjectionEntry
-    standing: Standing | None = None
+    standing: ObjectionStanding | None = None
     left: tuple[str, ...] = ()
     measured: float | None = None
     doubt: str = ""
@@ -232,7 +232,7 @@ class Judged(Struct, frozen=True):
         """Whether it stands, and is neither withdrawn nor rightly waived."""
         is_waived = self.entry.state is ObjectionState.WAIVED and not self.doubt
         is_dropped = is_waived or self.entry.state is ObjectionState.WITHDRAWN
-        return self.standing is Standing.STANDS and not is_dropped
+        return self.standing is ObjectionStanding.STANDS and not is_dropped
 
 
 class ObjectionOutcome(Struct, frozen=True):
@@ -273,14 +273,14 @@ def judge(
         if examined.alone is not None and examined.alone.name != entry.against:
             judged.append(Judged(entry))
         elif left:
-            item = Judged(entry, Standing.STANDS, left)
+            item = Judged(entry, ObjectionStanding.STANDS, left)
             if entry.state is ObjectionState.WAIVED:
                 item = _with_share(item, rounds, options)
             judged.append(item)
         elif subjects.isdisjoint(entry.about):
-            judged.append(Judged(entry, Standing.REMOVED))
+            judged.append(Judged(entry, ObjectionStanding.REMOVED))
         else:
-            judged.append(Judged(entry, Standing.SETTLED))
+            judged.append(Judged(entry, ObjectionStanding.SETTLED))
     new = find_objections(replace(examined, within=""), (ALL,), filed)
     return ObjectionOutcome(tuple(judged), tuple(new))
 
