@@ -1,4 +1,6 @@
-"""The rulebook is compiled before the tests, as ``make test`` does: hundreds of them start a process."""
+"""The rulebook is compiled before the tests, as ``make test`` does: hundreds of them start a
+process.
+"""
 
 import atexit
 import gc
@@ -6,6 +8,7 @@ import os
 import shutil
 import signal
 import tempfile
+import textwrap
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,6 +23,7 @@ from tests.helpers.examples import SHARE
 
 MEMORY = Path("/dev/shm")
 ENOUGH = 4 << 30  # bytes; all tests take less than a tenth of it at any time
+ID_WIDTH = 40  # characters of the name of a case
 # How long an example takes says nothing on a machine that does other things too.
 settings.register_profile(
     "tests",
@@ -50,6 +54,17 @@ def pytest_configure(config: pytest.Config) -> None:
         if not done.exists() or done.stat().st_mtime < changed:
             with suppress(RulebookError):  # the tests of the rulebook report it
                 compile_rulebook(rules)
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Name a case after its value where pytest would only count: lists, mappings, structs."""
+    if isinstance(val, str | bytes | int | float | None) or callable(val):
+        return None
+    value = sorted(val, key=str) if isinstance(val, set | frozenset) else getattr(val, "name", val)
+    text = str(value)
+    if " at 0x" in text:  # another one in each process
+        return None
+    return textwrap.shorten(text, ID_WIDTH, placeholder="...")
 
 
 def _has_room(folder: Path) -> bool:

@@ -25,7 +25,9 @@ from tests.helpers.workspaces import RESNET, lay, resnet_workspace
 
 PAGE = (DOCS / "public.md").read_text("utf-8")
 (STUBS,) = (text for text in re.findall(r"```python\n(.*?)```", PAGE, re.S) if "def check" in text)
-DEFINED = [node for node in ast.parse(STUBS).body if isinstance(node, ast.ClassDef | ast.FunctionDef)]  # fmt: skip
+DEFINED = [
+    node for node in ast.parse(STUBS).body if isinstance(node, ast.ClassDef | ast.FunctionDef)
+]
 FAIL = Verdicts(Verdict.FAIL, Verdict.FAIL)
 WAIVERS = "waivers:\n- {code: SET109, path: '*', reason: r, approved_by: a, until: 2100-01-01}\n"
 
@@ -41,7 +43,8 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def signature(function: ast.FunctionDef) -> str:
-    return f"{function.name}({ast.unparse(function.args)}) -> {ast.unparse(function.returns or ast.Constant(None))}"  # fmt: skip
+    returned = ast.unparse(function.returns or ast.Constant(None))
+    return f"{function.name}({ast.unparse(function.args)}) -> {returned}"
 
 
 def source(of: Any) -> ast.stmt:
@@ -57,21 +60,24 @@ def methods(of: ast.ClassDef) -> set[str]:
     return {signature(node) for node in of.body if isinstance(node, ast.FunctionDef)}
 
 
-def test_signatures_are_those_of_the_page() -> None:
-    for stub in DEFINED:
-        public = source(getattr(mlperf_pkg, stub.name))
-        if isinstance(stub, ast.FunctionDef):
-            assert isinstance(public, ast.FunctionDef)
-            assert signature(public) == signature(stub)
-        else:
-            assert isinstance(public, ast.ClassDef)
-            assert [field for field in fields(stub) if field not in fields(public)] == []
-            assert methods(stub) <= methods(public)
+@pytest.mark.parametrize("stub", DEFINED)
+def test_signatures_are_those_of_the_page(stub: Any) -> None:
+    public = source(getattr(mlperf_pkg, stub.name))
+    if isinstance(stub, ast.FunctionDef):
+        assert isinstance(public, ast.FunctionDef)
+        assert signature(public) == signature(stub)
+    else:
+        assert isinstance(public, ast.ClassDef)
+        assert [field for field in fields(stub) if field not in fields(public)] == []
+        assert methods(stub) <= methods(public)
 
 
 def test_the_page_has_every_name() -> None:
     stubs = {stub.name for stub in DEFINED}
-    assert {name for name in mlperf_pkg.__all__ if f"`{name}`" not in PAGE} <= {*stubs, "__version__"}  # fmt: skip
+    assert {name for name in mlperf_pkg.__all__ if f"`{name}`" not in PAGE} <= {
+        *stubs,
+        "__version__",
+    }
     assert stubs <= set(mlperf_pkg.__all__)
 
 
@@ -94,7 +100,10 @@ from mlperf_pkg import UserError; print(*{*sys.modules} - old)"""
 
 
 def test_a_check_does_not_import_pandas(workspace: Path) -> None:
-    code = "import sys, mlperf_pkg; mlperf_pkg.check('logs').to_dict(); print('pandas' in sys.modules, 'click' in sys.modules)"
+    code = (
+        "import sys, mlperf_pkg; mlperf_pkg.check('logs').to_dict();"
+        " print('pandas' in sys.modules, 'click' in sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False False\n"
 
@@ -131,12 +140,94 @@ def test_waivers_inside_an_input(workspace: Path) -> None:
     assert notes[0].filename == __file__
 
 
-FINDING = ["code", "message", "path", "line", "severity", "basis", "found", "expected", "hint", "source", "waiver_reason", "waiver_approved_by", "waiver_until", "subject", "runs", "of_runs", "set"]  # fmt: skip
-RUN = ["path", "set", "verdict_official", "verdict_rules", "benchmark", "division", "round", "minutes", "official_minutes", "status", "records", "samples_to_converge", "dropped"]  # fmt: skip
-SYSTEMS = ["id", "path", "submitter", "division", "status", "accelerators", "verdict_official", "verdict_rules"]  # fmt: skip
-RCP = ["official_pass", "message", "normalization", "bypassed", "batch_size", "mean", "minimum", "explanation", "margin_percent", "no_limit_reason"]  # fmt: skip
-SETS = ["id", "path", "submitter", "system", "benchmark", "division", "round", "verdict_official", "verdict_rules", "runs_found", "runs_required", "score_minutes", "unscaled_minutes", "scaling_factor", "official_minutes", "score_note", *(f"rcp_{name}" for name in RCP), "seeds_official_pass", "energy_joules", "scaling", "number_of_models", "instance_scale", "system_by", "judged"]  # fmt: skip
-TABLES = {"result_sets": (SETS, 1), "runs": (RUN, 5), "systems": (SYSTEMS, 1), "findings": (FINDING, 0)}  # fmt: skip
+FINDING = [
+    "code",
+    "message",
+    "path",
+    "line",
+    "severity",
+    "basis",
+    "found",
+    "expected",
+    "hint",
+    "source",
+    "waiver_reason",
+    "waiver_approved_by",
+    "waiver_until",
+    "subject",
+    "runs",
+    "of_runs",
+    "set",
+]
+RUN = [
+    "path",
+    "set",
+    "verdict_official",
+    "verdict_rules",
+    "benchmark",
+    "division",
+    "round",
+    "minutes",
+    "official_minutes",
+    "status",
+    "records",
+    "samples_to_converge",
+    "dropped",
+]
+SYSTEMS = [
+    "id",
+    "path",
+    "submitter",
+    "division",
+    "status",
+    "accelerators",
+    "verdict_official",
+    "verdict_rules",
+]
+RCP = [
+    "official_pass",
+    "message",
+    "normalization",
+    "bypassed",
+    "batch_size",
+    "mean",
+    "minimum",
+    "explanation",
+    "margin_percent",
+    "no_limit_reason",
+]
+SETS = [
+    "id",
+    "path",
+    "submitter",
+    "system",
+    "benchmark",
+    "division",
+    "round",
+    "verdict_official",
+    "verdict_rules",
+    "runs_found",
+    "runs_required",
+    "score_minutes",
+    "unscaled_minutes",
+    "scaling_factor",
+    "official_minutes",
+    "score_note",
+    *(f"rcp_{name}" for name in RCP),
+    "seeds_official_pass",
+    "energy_joules",
+    "scaling",
+    "number_of_models",
+    "instance_scale",
+    "system_by",
+    "judged",
+]
+TABLES = {
+    "result_sets": (SETS, 1),
+    "runs": (RUN, 5),
+    "systems": (SYSTEMS, 1),
+    "findings": (FINDING, 0),
+}
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -158,16 +249,26 @@ CELLS = [
     ("result_sets", reports.result_set(score_note="\ud800"), "score_note", r"\ud800"),
     ("runs", reports.run(samples_to_converge=10**400), "samples_to_converge", None),
     ("systems", reports.system(verdict=FAIL), "verdict_rules", "fail"),
-    ("findings", reports.finding(message="{found}; expected {expected}", found=3, expected=4), "message", "3; expected 4"),
+    (
+        "findings",
+        reports.finding(message="{found}; expected {expected}", found=3, expected=4),
+        "message",
+        "3; expected 4",
+    ),
     ("findings", reports.finding(found=[1, {"a": 2}]), "found", '[1, {"a": 2}]'),
-    ("findings", reports.finding(waiver=Waiver("agreed", "Jane", "2026-12-31")), "waiver_until", "2026-12-31"),
-]  # fmt: skip
+    (
+        "findings",
+        reports.finding(waiver=Waiver("agreed", "Jane", "2026-12-31")),
+        "waiver_until",
+        "2026-12-31",
+    ),
+]
 
 
-def test_cells() -> None:
-    for table, row, column, value in CELLS:
-        (cell,) = reports.report(**{table: (row,)}).to_pandas(table)[column]
-        assert pd.isna(cell) if value is None else cell == value
+@pytest.mark.parametrize(("table", "row", "column", "value"), CELLS)
+def test_cells(table: str, row: Any, column: str, value: str | float | None) -> None:
+    (cell,) = reports.report(**{table: (row,)}).to_pandas(table)[column]
+    assert pd.isna(cell) if value is None else cell == value
 
 
 # ---- logs ---------------------------------------------------------------------------------

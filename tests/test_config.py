@@ -53,8 +53,11 @@ def test_everything(tmp_path: Path) -> None:
 
 def test_nothing(tmp_path: Path) -> None:
     assert read_config(tmp_path) == Config()
-    for text in ["", "# nothing yet\n", "{}", "---\n"]:
-        assert read_config(write(tmp_path, text)) == Config()
+    assert [
+        text
+        for text in ["", "# nothing yet\n", "{}", "---\n"]
+        if read_config(write(tmp_path, text)) != Config()
+    ] == []
 
 
 def test_names_of_files_need_not_be_text(tmp_path: Path) -> None:
@@ -62,19 +65,23 @@ def test_names_of_files_need_not_be_text(tmp_path: Path) -> None:
     assert fields_of(config)["systems"]["a"]["logs"] == ["logs/\udcff/*"]
 
 
-def test_scalars_are_texts(tmp_path: Path) -> None:
-    for text, config in [
+@pytest.mark.parametrize(
+    ("text", "config"),
+    [
         ("submitter: 1e3", Config(submitter="1e3")),
         ("round: 1.10", Config(round="1.10")),
         ("round: 5.1.0", Config(round="5.1")),
         ("round: v4.0.0", Config(round="4.0")),
         ("code: {2024: 1.0}", Config(code={"2024": {"": "1.0"}})),
-    ]:
-        assert read_config(write(tmp_path, text)) == config
+    ],
+)
+def test_scalars_are_texts(text: str, config: Config, tmp_path: Path) -> None:
+    assert read_config(write(tmp_path, text)) == config
 
 
-def test_refused(tmp_path: Path) -> None:
-    for text, message in [
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
         ("round: 2.0\nsubmiter: X", "2: unknown key 'submiter'; did you mean 'submitter'?"),
         ("color: red", "1: unknown key 'color'; expected submitter, round, usage, division"),
         ("systems:\n  a:\n    platform: y", "3: unknown key 'platform'; did you mean 'platforms'?"),
@@ -96,10 +103,12 @@ def test_refused(tmp_path: Path) -> None:
         ("leave_out: [{a: b, a: c}]", "1: the key 'a' is repeated"),
         ("? [a]\n: b", "1: unknown key '?'"),
         ("code: [", "1: "),
-    ]:
-        with pytest.raises(UserError) as caught:
-            read_config(write(tmp_path, text))
-        assert str(caught.value).startswith(f"{tmp_path / CONFIG_NAME}:{message}")
+    ],
+)
+def test_refused(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError) as caught:
+        read_config(write(tmp_path, text))
+    assert str(caught.value).startswith(f"{tmp_path / CONFIG_NAME}:{message}")
 
 
 def test_every_error_names_its_line(tmp_path: Path) -> None:

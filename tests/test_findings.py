@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -46,8 +47,9 @@ def only(made: Sequence[Finding], subject: str | None = SET) -> Finding:
 # ---- words --------------------------------------------------------------------------------
 
 
-def test_the_words_of_one_finding() -> None:
-    for message, value, expected, text in [
+@pytest.mark.parametrize(
+    ("message", "value", "expected", "text"),
+    [
         ("no value", 7, 8, "no value"),
         ("x is {found}; expected {expected}", 7, 8, "x is 7; expected 8"),
         ("x is {found}; expected {expected}", "sgd", "lamb", 'x is "sgd"; expected lamb'),
@@ -64,8 +66,10 @@ def test_the_words_of_one_finding() -> None:
         ("{found:,} samples", float("inf"), None, "Infinity samples"),
         ("every {expected:,}", None, 150_000, "every 150,000"),
         ("one of {expected}", None, ["a", "b"], "one of a, b"),
-    ]:
-        assert finding(message=message, found=value, expected=expected).text == text
+    ],
+)
+def test_the_words_of_one_finding(message: str, value: Any, expected: Any, text: str) -> None:
+    assert finding(message=message, found=value, expected=expected).text == text
 
 
 def test_the_words_of_a_folded_finding() -> None:
@@ -79,8 +83,12 @@ def test_the_words_of_a_folded_finding() -> None:
         ("x is {found}", [None, None], "x is null"),
         ("no {found:s}", [["a", "b"], ["b", "c"]], "no a, b, c"),
         ("x is {found:s}", list("abcdefgh"), "x is a, b, c, d, e, f and 2 more"),
-        ("x is {found:s}", [f"v{n}" for n in range(99)], "x is v0, v1, v2, v3, v4, v5 and at least 14 more"),
-    ]  # fmt: skip
+        (
+            "x is {found:s}",
+            [f"v{n}" for n in range(99)],
+            "x is v0, v1, v2, v3, v4, v5 and at least 14 more",
+        ),
+    ]
     for message, values, text in rows:
         made = with_values(*values, message=message)
         assert only(made).text == text
@@ -95,9 +103,9 @@ HOSTILE = [
 ]
 
 
-def test_other_braces_are_text() -> None:
-    for message in HOSTILE:
-        assert finding(message=message, found=7, expected=8).text == message
+@pytest.mark.parametrize("message", HOSTILE)
+def test_other_braces_are_text(message: str) -> None:
+    assert finding(message=message, found=7, expected=8).text == message
 
 
 def test_values_are_never_templates() -> None:
@@ -117,20 +125,23 @@ def place(path: str, *lines: int, count: int = 1) -> Occurrence:
     return Occurrence(path, lines, count)
 
 
-def test_places() -> None:
-    for made, places, runs in [
+@pytest.mark.parametrize(
+    ("made", "places", "runs"),
+    [
         ([finding(RUNS[0])], [place(RUNS[0])], 1),
         ([finding(RUNS[0], 3), finding(RUNS[0], 5)], [place(RUNS[0], 3, 5, count=2)], 1),
         ([finding(RUNS[0], 3), finding(RUNS[0], 3)], [place(RUNS[0], 3, count=2)], 1),
         ([finding(RUNS[0], 3), finding(RUNS[1], 3)], [place(RUNS[0], 3), place(RUNS[1], 3)], 2),
         ([finding(SET)], [place(SET)], None),
         ([finding(SET), finding(RUNS[0])], [place(SET), place(RUNS[0])], 1),
-    ]:
-        one = only(made)
-        assert list(one.places) == list(one.occurrences) == places
-        assert (one.path, one.line, one.subject) == (made[0].path, made[0].line, SET)
-        assert (one.runs, one.of_runs) == (runs, runs and len(RUNS))
-        assert one.count == len(made)
+    ],
+)
+def test_places(made: list[Finding], places: list[Occurrence], runs: int | None) -> None:
+    one = only(made)
+    assert list(one.places) == list(one.occurrences) == places
+    assert (one.path, one.line, one.subject) == (made[0].path, made[0].line, SET)
+    assert (one.runs, one.of_runs) == (runs, runs and len(RUNS))
+    assert one.count == len(made)
 
 
 # ---- what is folded -----------------------------------------------------------------------
@@ -150,10 +161,10 @@ def test_the_first_lines_are_kept_and_all_are_counted() -> None:
     assert one.places == (place("a.log", *range(1, MAX_LINES + 1), count=1000),)
 
 
-def test_large_values_are_text() -> None:
-    for value in [[9**4000] * 9, [[1] * 9999] * 2, {"a": "x" * 10_001}]:
-        assert isinstance(bounded(value), str)
-        assert bounded([9**4000, [1] * 999]) == [9**4000, [1] * 999]
+@pytest.mark.parametrize("value", [[9**4000] * 9, [[1] * 9999] * 2, {"a": "x" * 10_001}])
+def test_large_values_are_text(value: Any) -> None:
+    assert isinstance(bounded(value), str)
+    assert bounded([9**4000, [1] * 999]) == [9**4000, [1] * 999]
 
 
 def test_the_first_values_are_kept_and_of_numbers_the_extremes() -> None:

@@ -1,4 +1,6 @@
-"""The language of the code: variables are nouns of the field, texts are plain English."""
+"""The language of the code: one name for one thing, variables that are nouns of the field, plain
+English.
+"""
 
 import ast
 import re
@@ -84,8 +86,20 @@ def test_variables_are_nouns() -> None:
     assert [(name(path), word) for path in MODULES for word in VAGUE & {*variables(path)}] == []
 
 
+def test_a_class_name_exists_once() -> None:
+    """The glossary has one term for each concept, and so has the code."""
+    places: dict[str, list[str]] = {}
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(name(path))
+    assert {word: paths for word, paths in places.items() if len(paths) > 1} == {}
+
+
 def test_code_is_plain_english() -> None:
-    assert [line for path in MODULES if path not in EXEMPT for line in quaint(path, words(path))] == []  # fmt: skip
+    assert [
+        line for path in MODULES if path not in EXEMPT for line in quaint(path, words(path))
+    ] == []
 
 
 def test_texts_are_plain_english() -> None:

@@ -1,7 +1,11 @@
-"""Only ``infra/`` opens what a user names: elsewhere a pipe would wait, and a device would not end."""
+"""Only ``infra/`` opens what a user names: elsewhere a pipe would wait, and a device would not
+end.
+"""
 
 import ast
 from collections.abc import Iterator
+
+import pytest
 
 from tests.test_layers import MODULES, name_of, nodes, room
 
@@ -28,14 +32,18 @@ EXCEPTIONS = {
     "cli.output": "events are written as they come",
     "cli.streams": "the null device",
     "commands.archive.encryption": "an archive is written; age decrypts an open_file'd one",
-    "commands.archive.tar": "files are written; tarfile makes headers in memory and names types of members",
+    "commands.archive.tar": (
+        "files are written; tarfile makes headers in memory and names types of members"
+    ),
     "commands.builder.writing": "a tree is written",
     "commands.results.official": "tables as CSV, in memory",
     "compat.console": "--log_output is appended to, as by mlperf-logging",
     "render.table": "tables as CSV, in memory",
     # Other ways of reading.
     "commands.compare.reading": "CSV of text that read_file has read",
-    "commands.export.formats": "databases read their files themselves, after open_file and its limit",
+    "commands.export.formats": (
+        "databases read their files themselves, after open_file and its limit"
+    ),
     "commands.system.machine": "files of /proc and /sys, which are not regular",
 }
 
@@ -67,8 +75,9 @@ def test_only_infra_opens_files() -> None:
     assert set(opened()) == EXCEPTIONS.keys()
 
 
-def test_what_opens() -> None:
-    for text, opens in [
+@pytest.mark.parametrize(
+    ("text", "opens"),
+    [
         ("open(path)", True),
         ("(folder / name).open()", True),
         ("Path(name).read_text()", True),
@@ -78,5 +87,7 @@ def test_what_opens() -> None:
         ("log.source.open()", False),
         ("open_file(path)", False),
         ("read_file(path, 9)", False),
-    ]:
-        assert any(map(opening, ast.walk(ast.parse(text)))) == opens
+    ],
+)
+def test_what_opens(text: str, opens: bool) -> None:
+    assert any(map(opening, ast.walk(ast.parse(text)))) == opens

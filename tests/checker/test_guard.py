@@ -1,4 +1,6 @@
-"""What goes wrong in the check of one thing is a finding about it; any number of processes gives the same report."""
+"""What goes wrong in the check of one thing is a finding about it; any number of processes gives
+the same report.
+"""
 
 import logging
 import os
@@ -12,6 +14,7 @@ import pytest
 from mlperf_pkg.checker import judge, plan, reading
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
+from mlperf_pkg.checks import tree
 from mlperf_pkg.findings import Verdict
 from mlperf_pkg.render.table import json_text
 from mlperf_pkg.results.report import Report, as_json
@@ -56,11 +59,16 @@ def of(report: Report, submitter: str) -> Any:
 GUARDED: list[tuple[str, Any, str, Callable[..., bool]]] = [
     (LOG, reading, "read_run", lambda log: log.source.label == LOG),
     (SET, judge, "check_set", lambda context, *_: context.path == SET),
-    (f"Mallory/systems/{SYSTEM}.json", judge, "check_system", lambda path, *_: path.startswith("Mallory")),
-    ("Mallory", judge.tree, "check_contents", lambda submission: submission.name == "Mallory"),
+    (
+        f"Mallory/systems/{SYSTEM}.json",
+        judge,
+        "check_system",
+        lambda path, *_: path.startswith("Mallory"),
+    ),
+    ("Mallory", tree, "check_contents", lambda submission: submission.name == "Mallory"),
     ("Mallory", judge, "_judge_submission", lambda plan, *_: plan.label == "Mallory"),
     ("Mallory", plan, "_plan_sets", lambda sets, choice, submission: submission.name == "Mallory"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("case", GUARDED, ids=[case[2] for case in GUARDED])

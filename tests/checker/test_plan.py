@@ -165,13 +165,37 @@ def test_the_official_verdict_on_an_unknown_round(tmp_path: Path, kind: str) -> 
         ("v2.0", RESNET, "2.0", None, ""),
         ("logs", (*nameless(RESNET[:1]), *RESNET[1:]), "2.0", None, ""),
         ("v2.0", (*moved(RESNET[:1], -YEAR), *RESNET[1:]), "2.0", None, ""),
-        ("v2.0", moved(RESNET, -YEAR), "2.0", "ROUND101", "expected 2021-10-16 or later (round 2.0)"),
-        ("v2.0", moved(RESNET, YEAR), "2.0", "ROUND103", "expected 2022-06-17 or earlier (round 2.0)"),
+        (
+            "v2.0",
+            moved(RESNET, -YEAR),
+            "2.0",
+            "ROUND101",
+            "expected 2021-10-16 or later (round 2.0)",
+        ),
+        (
+            "v2.0",
+            moved(RESNET, YEAR),
+            "2.0",
+            "ROUND103",
+            "expected 2022-06-17 or earlier (round 2.0)",
+        ),
         ("logs", moved(RESNET, -4 * YEAR), "0.7", "ROUND101", "or later (round 0.7)"),
-        ("logs", moved(RESNET, 9 * YEAR), "4.0", "ROUND102", "expected 2024-06-07 or earlier (round 4.0): assuming the newest round"),
-        ("logs", timeless(RESNET), "4.0", "ROUND102", "no run has a timestamp; assuming the newest round, 4.0"),
+        (
+            "logs",
+            moved(RESNET, 9 * YEAR),
+            "4.0",
+            "ROUND102",
+            "expected 2024-06-07 or earlier (round 4.0): assuming the newest round",
+        ),
+        (
+            "logs",
+            timeless(RESNET),
+            "4.0",
+            "ROUND102",
+            "no run has a timestamp; assuming the newest round, 4.0",
+        ),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("kind", ["loose", "submission"])
 def test_a_doubtful_round_is_one_warning_that_names_the_option(
     tmp_path: Path, case: Any, kind: str
@@ -182,11 +206,14 @@ def test_a_doubtful_round_is_one_warning_that_names_the_option(
     report = report_on(path)
     assert (report.round, {run.round for run in report.runs}) == (round_, {round_})
     assert [finding.code for finding in doubts(report)] == ([code] if code else [])
-    for finding in doubts(report):
-        assert (finding.severity, finding.basis) == (Severity.WARNING, Basis.ADVICE)
-        assert "--round" in (finding.hint or "")
-        assert finding.text.endswith(text)
-        assert len(finding.occurrences) == len(logs)
+    assert [
+        finding
+        for finding in doubts(report)
+        if (finding.severity, finding.basis) != (Severity.WARNING, Basis.ADVICE)
+    ] == []
+    assert [finding for finding in doubts(report) if "--round" not in (finding.hint or "")] == []
+    assert [finding for finding in doubts(report) if not finding.text.endswith(text)] == []
+    assert [finding for finding in doubts(report) if len(finding.occurrences) != len(logs)] == []
 
 
 @pytest.mark.parametrize("days", [-YEAR, YEAR])

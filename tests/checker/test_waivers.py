@@ -12,9 +12,8 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Severity, Verdict, Verdicts, Waiver
 from tests.helpers.logs import without
 from tests.helpers.reports import finding
+from tests.helpers.stored import compared
 from tests.helpers.trees import simulated, write_set, write_submission
-
-pytestmark = pytest.mark.usefixtures("stored")
 
 PASS, FAIL = Verdict.PASS, Verdict.FAIL
 
@@ -27,8 +26,9 @@ def on(day: str, *configs: WaiverConfig) -> Waivers:
     return Waivers(configs, "mlperf-pkg.yaml", day)
 
 
-def test_what_a_waiver_covers() -> None:
-    for path, code, pattern, covered in [
+@pytest.mark.parametrize(
+    ("path", "code", "pattern", "covered"),
+    [
         ("results/a/bert/result_0.txt", "SET101", "results/a/bert/result_0.txt", True),
         ("results/a/bert/result_0.txt", "set101", "results/a/bert/result_0.txt", True),
         ("results/a/bert/result_0.txt", "SET101", "*/bert/*", True),
@@ -41,19 +41,23 @@ def test_what_a_waiver_covers() -> None:
         ("results/a/bert/result_0.txt", "SET101", "results/b", False),
         ("results/a/bert/result_0.txt", "SET10", "*", False),
         ("results/a/bert/result_0.txt", "SET102", "*", False),
-    ]:
-        waivers = on("2026-01-01", config(code, pattern))
-        (waived,) = waivers.waive([finding(path, code="SET101")])
-        assert (waived.waiver is not None) is covered
+    ],
+)
+def test_what_a_waiver_covers(path: str, code: str, pattern: str, covered: bool) -> None:
+    waivers = on("2026-01-01", config(code, pattern))
+    (waived,) = waivers.waive([finding(path, code="SET101")])
+    assert (waived.waiver is not None) is covered
 
 
-def test_a_waiver_holds_to_the_end_of_its_day() -> None:
-    for day, holds in [("2026-06-29", True), ("2026-06-30", True), ("2026-07-01", False)]:
-        waivers = on(day, config("X1", "*", until="2026-06-30", line=7))
-        findings = waivers.waive([finding(code="X1")])
-        assert (findings[0].waiver is not None) is holds
-        stale = [(f.code, f.line, f.severity, f.basis) for f in waivers.stale(findings)]
-        assert stale == ([] if holds else [("WAIVE101", 7, Severity.WARNING, Basis.ADVICE)])
+@pytest.mark.parametrize(
+    ("day", "holds"), [("2026-06-29", True), ("2026-06-30", True), ("2026-07-01", False)]
+)
+def test_a_waiver_holds_to_the_end_of_its_day(day: str, holds: bool) -> None:
+    waivers = on(day, config("X1", "*", until="2026-06-30", line=7))
+    findings = waivers.waive([finding(code="X1")])
+    assert (findings[0].waiver is not None) is holds
+    stale = [(f.code, f.line, f.severity, f.basis) for f in waivers.stale(findings)]
+    assert stale == ([] if holds else [("WAIVE101", 7, Severity.WARNING, Basis.ADVICE)])
 
 
 def test_a_waiver_that_waives_nothing_is_reported() -> None:
@@ -70,8 +74,10 @@ def spoil(log: Path) -> None:
 
 
 def checked(path: Path, *configs: WaiverConfig) -> tuple[Verdicts, list[str], list[str]]:
-    """The verdict, the codes of errors, and those of waived findings; that of the set may follow."""
-    report = check([str(path)], Options(config=Config(waivers=configs))).report
+    """The verdict, the codes of errors, and those of waived findings; that of the set may
+    follow.
+    """
+    report = compared(check([str(path)], Options(config=Config(waivers=configs)))).report
     if configs and not any(f.is_error for f in report.findings):
         assert report.result_sets[0].verdict == report.verdict
     errors = [finding.code for finding in report.findings if finding.is_error]
@@ -105,7 +111,7 @@ def test_a_benchmark_that_was_not_checked_does_not_pass(tmp_path: Path) -> None:
     folder = next(tree.glob("results/*/*"))
     folder.rename(folder.with_name("resnett"))
     configs = tuple(config(code, "*") for code in ("SET106", "SET107"))
-    report = check([str(tree)], Options(config=Config(waivers=configs))).report
+    report = compared(check([str(tree)], Options(config=Config(waivers=configs)))).report
     assert [row.verdict.rules for row in report.result_sets] == [Verdict.NOT_CHECKED]
 
 

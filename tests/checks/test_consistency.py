@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,10 +13,8 @@ from mlperf_pkg.log.record import Record
 from mlperf_pkg.run.readers import InstanceScale
 from tests.checks.test_result_sets import models
 from tests.helpers.logs import edited, joined, records
+from tests.helpers.stored import compared
 from tests.helpers.trees import SYSTEM, simulated, write_set, write_system
-
-pytestmark = pytest.mark.usefixtures("stored")
-
 
 NODES = [  # scaling, nodes, accelerators of a node, the finding and its key
     ("strong", "2", "8", None),
@@ -40,19 +39,21 @@ def test_nodes(
     root = tmp_path / "Graphcore"
     write_system(root / "systems", number_of_nodes=nodes, accelerators_per_node=accelerators)
     write_set(root / "results" / SYSTEM / scaling / "deepcam", models())
-    findings = check([str(root)], Options("hpc", "2.0", jobs=1)).report.findings
+    findings = compared(check([str(root)], Options("hpc", "2.0", jobs=1))).report.findings
     texts = [f"{f.severity} {f.basis} {f.text}" for f in findings if f.code == "SET142"]
     logged, described = (8, accelerators) if "per_node" in str(finding) else (2, nodes)
     words = f"{finding} is {logged} in the log; expected {described}, as in systems/{SYSTEM}.json"
     assert texts == ([words] if finding else [])
 
 
-def test_nodes_of_a_log() -> None:
-    of_values = [(2, 2), ("3", 3), (4.0, 4), (None, None), ("x", None), (1e300, None), (-1, None)]
-    for value, nodes in of_values:
-        reader = InstanceScale()
-        reader.take(Record("number_of_nodes", 0, value, {}), 0)
-        assert reader.nodes == nodes
+@pytest.mark.parametrize(
+    ("value", "nodes"),
+    [(2, 2), ("3", 3), (4.0, 4), (None, None), ("x", None), (1e300, None), (-1, None)],
+)
+def test_nodes_of_a_log(value: Any, nodes: int | None) -> None:
+    reader = InstanceScale()
+    reader.take(Record("number_of_nodes", 0, value, {}), 0)
+    assert reader.nodes == nodes
 
 
 def test_every_availability_has_a_status_in_logs() -> None:
@@ -103,5 +104,5 @@ def test_seeds(
     all_logs = simulated("rgat", "closed", "5.1")
     folder = tmp_path / "v5.1" / "Submitter" / "results" / SYSTEM / "rgat"
     write_set(folder, (*map(change, all_logs[:logs]), *all_logs[logs:]))
-    report = check([str(folder)], Options(round="5.1")).report
+    report = compared(check([str(folder)], Options(round="5.1"))).report
     assert {f"{f.code} {f.basis}" for f in report.findings if f.code in SEEDS} == expected

@@ -1,4 +1,6 @@
-"""Result sets that are checked together: copies, allowed or not, and Previews with later results."""
+"""Result sets that are checked together: copies, allowed or not, and Previews with later
+results.
+"""
 
 import gzip
 import json
@@ -21,9 +23,8 @@ from tests.checks.test_result_sets import models
 from tests.checks.test_traps import shifted
 from tests.helpers.logs import edited, joined, records
 from tests.helpers.program import call
+from tests.helpers.stored import compared
 from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission, write_system
-
-pytestmark = pytest.mark.usefixtures("stored")
 
 CODES = ("SET150", "SET151")
 LORA = "llama2_70b_lora"
@@ -31,7 +32,7 @@ Change = Callable[[bytes], bytes]
 
 
 def report_of(*trees: Path, **options: Any) -> Report:
-    return check(list(map(str, trees)), Options(jobs=1, **options)).report
+    return compared(check(list(map(str, trees)), Options(jobs=1, **options))).report
 
 
 def copied(report: Report) -> list[Finding]:
@@ -82,7 +83,9 @@ COPIED = [
 ]
 
 
-@pytest.mark.parametrize(("change", "count", "files"), [c[1:] for c in COPIED], ids=[c[0] for c in COPIED])  # fmt: skip
+@pytest.mark.parametrize(
+    ("change", "count", "files"), [c[1:] for c in COPIED], ids=[c[0] for c in COPIED]
+)
 def test_copies_between_two_systems(change: Change, count: int, files: str, tmp_path: Path) -> None:
     tree = two_systems(tmp_path, change, count)
     report = report_of(tree, round="2.0")
@@ -109,7 +112,10 @@ def test_some_files_are_identical(tmp_path: Path) -> None:
 def test_the_copy_is_the_set_that_the_logs_do_not_name(tmp_path: Path) -> None:
     tree = two_systems(tmp_path)
     for result in (f"results/{SYSTEM}/resnet", "results/pod64/resnet"):
-        write_set(tree / result, tuple(edited(log, "submission_platform", value="pod64") for log in simulated()))  # fmt: skip
+        write_set(
+            tree / result,
+            tuple(edited(log, "submission_platform", value="pod64") for log in simulated()),
+        )
     assert [fact[3] for fact in facts(report_of(tree, round="2.0"))] == [f"results/{SYSTEM}/resnet"]
 
 
@@ -173,7 +179,9 @@ def test_copies_of_another_submitter(tmp_path: Path) -> None:
     assert facts(report_of(root)) == [("SET150", "error", "rules", copy, 5, 5)]
     logs = (edited(log, "submission_org", value="Acme") for log in simulated(seed=8))
     write_set(root / f"Graphcore/results/{SYSTEM}/resnet", tuple(logs))
-    swapped = [f.about for f in report_of(root).findings if f.code == "SET115" and f.severity == "warning"]  # fmt: skip
+    swapped = [
+        f.about for f in report_of(root).findings if f.code == "SET115" and f.severity == "warning"
+    ]
     assert swapped == [copy, f"Graphcore/results/{SYSTEM}/resnet"]  # each names the other
 
 
@@ -241,14 +249,30 @@ def two_rounds(root: Path, submitter: str = "Graphcore", **changes: Any) -> list
 
 RESUBMITTED = [
     ("the same description", {}, "note", "advice", ", with the same system description"),
-    ("another name", {"system_name": "x"}, "warning", "rules", "; expected the same system description; different: system_name"),
+    (
+        "another name",
+        {"system_name": "x"},
+        "warning",
+        "rules",
+        "; expected the same system description; different: system_name",
+    ),
     ("one field less", {"cooling": ...}, "warning", "rules", "different: cooling"),
-    ("a status of the same meaning", {"status": "Available on-premise"}, "note", "advice", "with the same system description"),
+    (
+        "a status of the same meaning",
+        {"status": "Available on-premise"},
+        "note",
+        "advice",
+        "with the same system description",
+    ),
     ("another status", {"status": "research"}, "warning", "rules", "different: status"),
-]  # fmt: skip
+]
 
 
-@pytest.mark.parametrize(("changes", "severity", "basis", "words"), [c[1:] for c in RESUBMITTED], ids=[c[0] for c in RESUBMITTED])  # fmt: skip
+@pytest.mark.parametrize(
+    ("changes", "severity", "basis", "words"),
+    [c[1:] for c in RESUBMITTED],
+    ids=[c[0] for c in RESUBMITTED],
+)
 @pytest.mark.parametrize("reverse", [False, True])
 def test_logs_of_an_earlier_round(
     changes: Any, severity: str, basis: str, words: str, reverse: bool, tmp_path: Path
@@ -378,7 +402,7 @@ def rounds(root: Path, factor: float = 1.0, seed: int = 8, **changes: Any) -> li
     """The findings on a Preview in 2.0 that is checked with a submission to 2.1."""
     old = submission(root, "2.0", 1.0, 8, status="preview", number_of_nodes="4")
     new = submission(root, "2.1", factor, seed, **{"number_of_nodes": "4", **changes})
-    findings = check([str(new), str(old)], Options(jobs=1)).report.findings
+    findings = compared(check([str(new), str(old)], Options(jobs=1))).report.findings
     return [finding for finding in findings if finding.code == "SET152"]
 
 
@@ -393,7 +417,9 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("factor", "changes", "is_met"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])  # fmt: skip
+@pytest.mark.parametrize(
+    ("factor", "changes", "is_met"), [c[1:] for c in CASES], ids=[c[0] for c in CASES]
+)
 def test_performance(factor: float, changes: Any, is_met: bool, tmp_path: Path) -> None:
     (finding,) = rounds(tmp_path, factor, **changes)
     assert finding.about.endswith(f"training_results_v2.0/Graphcore/results/{SYSTEM}/resnet")
@@ -412,7 +438,9 @@ NO_PROOF = [
 ]
 
 
-@pytest.mark.parametrize(("factor", "changes"), [c[1:] for c in NO_PROOF], ids=[c[0] for c in NO_PROOF])  # fmt: skip
+@pytest.mark.parametrize(
+    ("factor", "changes"), [c[1:] for c in NO_PROOF], ids=[c[0] for c in NO_PROOF]
+)
 def test_results_that_do_not_prove_a_preview(factor: float, changes: Any, tmp_path: Path) -> None:
     assert rounds(tmp_path, factor, **changes) == []
 
@@ -420,7 +448,7 @@ def test_results_that_do_not_prove_a_preview(factor: float, changes: Any, tmp_pa
 def test_the_preview_of_a_later_round(tmp_path: Path) -> None:
     old = submission(tmp_path, "2.0", 1.0, 8)
     new = submission(tmp_path, "2.1", 1.01, 8, status="preview")
-    report = check([str(old), str(new)], Options(jobs=1)).report
+    report = compared(check([str(old), str(new)], Options(jobs=1))).report
     assert "SET152" not in {finding.code for finding in report.findings}
 
 

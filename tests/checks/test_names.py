@@ -1,5 +1,7 @@
 """Names of processors, accelerators and availabilities in their spellings."""
 
+import pytest
+
 from mlperf_pkg.checks.descriptions import statuses
 from mlperf_pkg.checks.names import Likeness, likeness, published_spelling, words_of
 from mlperf_pkg.published.results import published_results
@@ -29,9 +31,9 @@ WORDS = [
 ]
 
 
-def test_words() -> None:
-    for name, words in WORDS:
-        assert words_of(name) == frozenset(words.split())
+@pytest.mark.parametrize(("name", "words"), WORDS)
+def test_words(name: str, words: str) -> None:
+    assert words_of(name) == frozenset(words.split())
 
 
 NAMES = [
@@ -50,7 +52,10 @@ def test_likeness() -> None:
     for one, other, expected in NAMES:
         first, second = (published_set(accelerator_model=name) for name in (one, other))
         assert likeness(first, second) is likeness(second, first) is expected
-    xeon, same, epyc = (published_set(accelerator_model="N/A", host_processor=name) for name in ("Xeon 8480+", "xeon 8480+", "EPYC"))  # fmt: skip
+    xeon, same, epyc = (
+        published_set(accelerator_model="N/A", host_processor=name)
+        for name in ("Xeon 8480+", "xeon 8480+", "EPYC")
+    )
     assert likeness(xeon, same) is Likeness.SAME
     assert likeness(xeon, epyc) is Likeness.PROCESSOR
 
@@ -59,15 +64,22 @@ def test_the_names_are_those_of_the_published_results() -> None:
     assert FILE.read_text("utf-8") == text(published_results().sets)
 
 
-def test_spellings() -> None:
-    for field, name, spelling in [
+@pytest.mark.parametrize(
+    ("field", "name", "spelling"),
+    [
         ("accelerator_model_name", "nvidia h200 sxm5 141gb", "NVIDIA H200-SXM5-141GB"),
         ("host_processor_model_name", "AMD EPYC(TM) 9654", "AMD EPYC 9654"),
-        ("host_processor_model_name", "Intel Xeon Platinum 8480+", "Intel(R) Xeon(R) Platinum 8480+"),
+        (
+            "host_processor_model_name",
+            "Intel Xeon Platinum 8480+",
+            "Intel(R) Xeon(R) Platinum 8480+",
+        ),
         ("accelerator_model_name", "tpu", None),
         ("accelerator_model_name", "H300", None),
-    ]:  # fmt: skip
-        assert published_spelling(field, name) == spelling
+    ],
+)
+def test_spellings(field: str, name: str, spelling: str | None) -> None:
+    assert published_spelling(field, name) == spelling
 
 
 def test_every_published_status_is_known() -> None:

@@ -24,6 +24,7 @@ from mlperf_pkg.submission.model import KEEP_SCALING
 from tests.helpers.examples import SHARE
 from tests.helpers.logs import records, without
 from tests.helpers.official import package_verdict
+from tests.helpers.stored import compared
 from tests.helpers.trees import SYSTEM, write_submission
 from tests.parity.incumbent import quickened
 
@@ -67,8 +68,9 @@ def measured(log: bytes, switch: bool = False) -> PowerLog:
 # ---- one measurement ----------------------------------------------------------------------
 
 
-def test_missing_samples() -> None:
-    rows: list[tuple[list[float], float]] = [
+@pytest.mark.parametrize(
+    ("seconds", "missing"),
+    [
         ([], 0),
         ([5], 0),
         ([0, 1, 2, 3], 0),
@@ -76,32 +78,41 @@ def test_missing_samples() -> None:
         ([0, 0, 2, 2, 4, 4, 6], 0),  # whole seconds
         ([0, 2, 4, 6], 0.5),
         ([0, 0.1, 0.2, 0.3, 10.3], 8 / 10.3),  # enough samples, but not in time
-    ]
-    for seconds, missing in rows:
-        log = b"".join(line("power_reading", START + 1000 * second, 500.0) for second in seconds)
-        assert measured(log).missing == pytest.approx(max(missing, 0))
+    ],
+)
+def test_missing_samples(seconds: list[float], missing: float) -> None:
+    log = b"".join(line("power_reading", START + 1000 * second, 500.0) for second in seconds)
+    assert measured(log).missing == pytest.approx(max(missing, 0))
 
 
 CRASHES = [
     (b"", False, "ValueError"),
     (line("power_measurement_stop", 5), False, "ValueError"),
-    (line("power_measurement_start", 5) + line("power_measurement_stop", 5), False, "ZeroDivisionError"),
+    (
+        line("power_measurement_start", 5) + line("power_measurement_stop", 5),
+        False,
+        "ZeroDivisionError",
+    ),
     (line("power_measurement_start", 0), False, "ZeroDivisionError"),
     (line("power_measurement_start", 1) + line("power_reading", 2, "x"), False, "TypeError"),
     (line("power_measurement_start", 1) + line("power_reading", 2, None), False, "TypeError"),
-    (line("power_measurement_start", 1) + line("power_reading", 2, 10**400), False, "OverflowError"),
+    (
+        line("power_measurement_start", 1) + line("power_reading", 2, 10**400),
+        False,
+        "OverflowError",
+    ),
     (node() + line("conversion_eff", 5, "0.9"), False, ""),
     (node() + line("conversion_eff", START + 5, "0.9"), False, "TypeError"),
     (line("interconnect_power_est", 1, "x"), True, "TypeError"),
     (line("interconnect_power_est", 1, [1]), True, "TypeError"),
     (b':::MLLOG {"key": "x"}\n', True, ""),
-]  # fmt: skip
+]
 
 
-def test_what_the_summarizer_crashes_on() -> None:
-    for log, switch, crash in CRASHES:
-        assert (measured(log, switch).crash or "").startswith(crash)
-        assert math.isnan(official_joules(log, switch)) is (measured(log, switch).watts is None)
+@pytest.mark.parametrize(("log", "switch", "crash"), CRASHES)
+def test_what_the_summarizer_crashes_on(log: bytes, switch: bool, crash: str) -> None:
+    assert (measured(log, switch).crash or "").startswith(crash)
+    assert math.isnan(official_joules(log, switch)) is (measured(log, switch).watts is None)
 
 
 def test_a_measurement_without_end_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,14 +222,17 @@ FILES: list[tuple[Files, dict[str, str], str]] = [
 ]
 
 
-@pytest.mark.usefixtures("stored")
 @pytest.mark.parametrize(("files", "expected_errors", "verdict"), FILES)
 def test_files(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, files: Files, expected_errors: dict[str, str], verdict: str
-) -> None:  # fmt: skip
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    files: Files,
+    expected_errors: dict[str, str],
+    verdict: str,
+) -> None:
     root = write_submission(tmp_path / "Org")
     lay(root, files)
-    report = checked(root)
+    report = compared(checked(root))
     errors = {f.code: f.basis.value for f in report.findings if f.severity.value == "error"}
     unequal = [f.text for f in report.findings if f.code == "POW103"]
     assert all(text.startswith("the number of files node_<number>.txt is ") for text in unequal)
@@ -292,18 +306,16 @@ def summarized(root: Path) -> Any:
         )
 
 
-@pytest.mark.usefixtures("stored")
 def test_energy_of_a_set_as_the_summarizer(tmp_path: Path) -> None:
     root = measure(write_submission(tmp_path / "Org"))
     (root / SET / "scaling.json").write_text('{"scaling_factor": 1.25}')
     kept = Options(round="4.0", flags=frozenset({KEEP_SCALING}))
-    report = check([str(root)], kept).report
+    report = compared(check([str(root)], kept)).report
     assert [f for f in report.findings if f.code.startswith("POW")] == []
     _, energy, _ = summarized(root)
     assert report.result_sets[0].energy_joules == pytest.approx(energy, rel=1e-12)
 
 
-@pytest.mark.usefixtures("stored")
 @pytest.mark.parametrize(
     ("changes", "codes"),
     [
@@ -329,7 +341,7 @@ def test_energy_of_a_set_as_the_summarizer(tmp_path: Path) -> None:
     ],
 )
 def test_samples(tmp_path: Path, changes: dict[str, Any], codes: dict[str, str]) -> None:
-    report = checked(measure(write_submission(tmp_path / "Org"), **changes))
+    report = compared(checked(measure(write_submission(tmp_path / "Org"), **changes)))
     findings = [f for f in report.findings if f.code.startswith("POW")]
     assert {f.code: f.severity.value for f in findings} == codes
     weights = {(f.basis.value, f.severity.value == "note") for f in findings if f.code != "POW105"}
@@ -337,15 +349,15 @@ def test_samples(tmp_path: Path, changes: dict[str, Any], codes: dict[str, str])
     assert report.verdict.official.value == "pass"
 
 
-@pytest.mark.usefixtures("stored")
 def test_a_switch_without_an_estimate(tmp_path: Path) -> None:
     root = measure(write_submission(tmp_path / "Org"))
     for folder in (root / SET / "power").iterdir():
         (folder / "sw_0.txt").write_bytes(node())
-    assert {f.code for f in checked(root).findings if f.code.startswith("POW")} == {"POW204"}
+    assert {f.code for f in compared(checked(root)).findings if f.code.startswith("POW")} == {
+        "POW204"
+    }
 
 
-@pytest.mark.usefixtures("stored")
 @pytest.mark.parametrize("content", [None, b"", line("power_measurement_stop", 5)])
 def test_no_energy_where_the_summarizer_crashes(tmp_path: Path, content: bytes | None) -> None:
     root = measure(write_submission(tmp_path / "Org"))
@@ -353,7 +365,7 @@ def test_no_energy_where_the_summarizer_crashes(tmp_path: Path, content: bytes |
     path.unlink()
     if content is not None:
         path.write_bytes(content)
-    report = checked(root)
+    report = compared(checked(root))
     row = report.result_sets[0]
     assert (row.energy_joules, row.official_minutes) == (None, None)
     assert "POW105" in {f.code for f in report.findings}

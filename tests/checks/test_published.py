@@ -19,10 +19,9 @@ from mlperf_pkg.published import results
 from mlperf_pkg.published.model import PublishedSet, Setting, digests_of
 from tests.helpers.logs import edited, joined, records
 from tests.helpers.published import published_set, results_of
+from tests.helpers.stored import compared
 from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission, write_system
 from tests.tools.export import encoded, of_rounds
-
-pytestmark = pytest.mark.usefixtures("stored")
 
 NAME = f"Graphcore/{SYSTEM}/resnet"
 SET, LORA = f"Graphcore/results/{SYSTEM}/resnet", "llama2_70b_lora"
@@ -34,7 +33,7 @@ BROKEN = EARLY.replace("note advice", "warning rules")
 
 
 def findings(*paths: Path) -> list[Finding]:
-    report = check([str(path) for path in paths], Options(jobs=1)).report
+    report = compared(check([str(path) for path in paths], Options(jobs=1))).report
     return [f for f in report.findings if f.code in ("SET160", "SET161", "CHECK103")]
 
 
@@ -115,7 +114,7 @@ def dressed_up(root: Path) -> None:
         ),
         (lambda root: (root / "Graphcore").rename(root / "Zebra"), [f"{BROKEN} runs of Zebra"]),
     ],
-)  # fmt: skip
+)
 def test_resubmitted(first: Path, change: Callable[[Path], object], expected: list[str]) -> None:
     root = resubmitted(first)
     change(root)
@@ -300,7 +299,7 @@ def notes(
 ) -> list[str]:
     results = results_of(*sets, settings=of_sets)
     monkeypatch.setattr(published, "usable_results", lambda: results)
-    findings = check([str(root)], Options(jobs=1)).report.findings
+    findings = compared(check([str(root)], Options(jobs=1))).report.findings
     own = [f for f in findings if f.code in ("SET162", "SET163")]
     return [f"{f.code} {f.severity} {f.basis} {f.subject} {f.text}" for f in own]
 
@@ -324,7 +323,7 @@ HEAD = f"note advice Graphcore/results/{SYSTEM}/resnet"
 def test_hyperparameters(
     root: Path, monkeypatch: pytest.MonkeyPatch, factors: tuple[float, ...], limits: str
 ) -> None:
-    checked = check([str(root)], Options(jobs=1))
+    checked = compared(check([str(root)], Options(jobs=1)))
     own = float(checked.runs[0].hyperparameters[KEY])
     (result,) = checked.sets
     row = as_published(result.row, checked.runs, None)
@@ -349,7 +348,12 @@ def test_without_enough_sets(root: Path, monkeypatch: pytest.MonkeyPatch, kind: 
     assert notes(root, monkeypatch, sets, settings(sets, 1e6)) == []
 
 
-NOT_COMPARED = {"lars_opt_learning_rate_decay_steps": 1e9, "opt_name": '"lamb"', KEY: "[1, 2]", "opt_unknown": 1}  # fmt: skip
+NOT_COMPARED = {
+    "lars_opt_learning_rate_decay_steps": 1e9,
+    "opt_name": '"lamb"',
+    KEY: "[1, 2]",
+    "opt_unknown": 1,
+}
 
 
 @pytest.mark.parametrize("key", NOT_COMPARED)

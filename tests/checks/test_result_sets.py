@@ -20,9 +20,10 @@ from mlperf_pkg.simulate import RunPlan, simulate_set
 from mlperf_pkg.submission.model import KEEP_SCALING
 from tests.checks.test_traps import SET, change, code, diverged, field, killed, log, rewrite
 from tests.helpers.broken_runs import every_log, slightly_fast
-from tests.helpers.logs import edited, joined, records
+from tests.helpers.logs import edited, halved, joined, records
 from tests.helpers.official import official_verdict
 from tests.helpers.places import unfolded
+from tests.helpers.stored import compared
 from tests.helpers.trees import (
     SYSTEM,
     remove,
@@ -32,11 +33,9 @@ from tests.helpers.trees import (
     write_system,
 )
 
-pytestmark = pytest.mark.usefixtures("stored")
-
 
 def checked(root: Path, round_: str = "2.0") -> Report:
-    return check([str(root)], Options(round=round_)).report
+    return compared(check([str(root)], Options(round=round_))).report
 
 
 def only(report: Report) -> ResultSetRow:
@@ -45,21 +44,20 @@ def only(report: Report) -> ResultSetRow:
 
 
 def errors(report: Report) -> list[tuple[str, str, str]]:
-    return sorted((f.code, f.basis.value, f.path) for f in unfolded(report.findings) if f.severity is Severity.ERROR)  # fmt: skip
-
-
-def halved(text: bytes) -> bytes:
-    """A run that claims to have converged in half the epochs."""
-    fields = records(text)
-    for record in fields:
-        if record["key"] == "eval_accuracy":
-            record["metadata"]["epoch_num"] //= 2
-    return joined(fields)
+    return sorted(
+        (f.code, f.basis.value, f.path)
+        for f in unfolded(report.findings)
+        if f.severity is Severity.ERROR
+    )
 
 
 @pytest.mark.parametrize(
-    ("flag", "change", "code"), [("rcp-bypass", change(SET, halved), "RCP102"), ("seed-checker-bypass", field("seed", 5, 0, 1), None)]
-)  # fmt: skip
+    ("flag", "change", "code"),
+    [
+        ("rcp-bypass", change(SET, halved), "RCP102"),
+        ("seed-checker-bypass", field("seed", 5, 0, 1), None),
+    ],
+)
 def test_bypass(tmp_path: Path, flag: str, change: Any, code: str | None) -> None:
     change(write_submission(tmp_path))
     (tmp_path / SET / "package_checker_params").write_text(flag)
@@ -68,9 +66,11 @@ def test_bypass(tmp_path: Path, flag: str, change: Any, code: str | None) -> Non
     assert report.verdict.official.value == "pass"
     assert code is None or code in {f.code for f in report.findings}
     row = only(report)
-    assert (row.rcp and row.rcp.bypassed, row.rcp and row.rcp.official_pass, row.seeds.official_pass) == (
-        (True, False, True) if code else (False, True, False)
-    )  # fmt: skip
+    assert (
+        row.rcp and row.rcp.bypassed,
+        row.rcp and row.rcp.official_pass,
+        row.seeds.official_pass,
+    ) == ((True, False, True) if code else (False, True, False))
 
 
 def test_too_few_runs_for_the_rcp_test(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_scaling_json_on_request(
     root = every_log(slightly_fast, write_submission(tmp_path))
     if text is not None:
         (root / SET / "scaling.json").write_text(text)
-    row = only(check([str(root)], Options(flags=frozenset({KEEP_SCALING}))).report)
+    row = only(compared(check([str(root)], Options(flags=frozenset({KEEP_SCALING})))).report)
     assert row.scaling_factor == factor
     assert row.score_minutes == pytest.approx((row.unscaled_minutes or 0) * factor)
     assert row.official_minutes == (row.score_minutes if has_official else None)
@@ -126,7 +126,12 @@ def test_scaling_json_on_request(
 def bare(log: bytes) -> bytes:
     """The records of the seed, of the evaluations and of the end have no metadata."""
     keys = ("eval_accuracy", "run_stop", "seed")
-    return joined([{k: v for k, v in r.items() if r["key"] not in keys or k != "metadata"} for r in records(log)])  # fmt: skip
+    return joined(
+        [
+            {k: v for k, v in r.items() if r["key"] not in keys or k != "metadata"}
+            for r in records(log)
+        ]
+    )
 
 
 @pytest.mark.parametrize(("change", "verdict"), [(bare, "fail"), (killed, "pass")])
@@ -197,14 +202,16 @@ def test_from_the_first_start_to_the_last_stop() -> None:
         ([(0, MINUTE)], 2, Score(None, (), "only 1 of 2 models were trained")),
         ([], 1, Score(None, (), "only 0 of 1 models were trained")),
     ]
-    for runs, required, of_runs in rows:
-        assert weak_score(runs, [], required) == of_runs
+    assert [weak_score(runs, [], required) for runs, required, of_runs in rows] == [
+        of_runs for runs, required, of_runs in rows
+    ]
     score = weak_score([(0, MINUTE)], [("b", True), ("c", False)], 1)
     assert score == Score(1.0, (("b", "did not converge"), ("c", "has no time-to-train")))
 
 
-def test_instance_scale() -> None:
-    rows: list[tuple[list[tuple[str, Any]], int | None]] = [
+@pytest.mark.parametrize(
+    ("logged", "scale"),
+    [
         ([("number_of_nodes", 128), ("accelerators_per_node", 4)], 512),
         ([("accelerators_per_node", 0), ("number_of_nodes", 7)], 7),
         ([("number_of_nodes", "2"), ("accelerators_per_node", "8")], 16),
@@ -214,13 +221,14 @@ def test_instance_scale() -> None:
         ([("number_of_nodes", 2)], None),
         ([("number_of_nodes", "x"), ("accelerators_per_node", 3)], None),
         ([], None),
-    ]
-    for logged, scale in rows:
-        reader = InstanceScale()
-        for key, value in logged:
-            reader.take(Record(key, 0, value, {}), 0)
-        assert reader.result() == scale
-        assert official_scale(logged) == scale
+    ],
+)
+def test_instance_scale(logged: list[tuple[str, Any]], scale: int | None) -> None:
+    reader = InstanceScale()
+    for key, value in logged:
+        reader.take(Record(key, 0, value, {}), 0)
+    assert reader.result() == scale
+    assert official_scale(logged) == scale
 
 
 def official_scale(records: list[tuple[str, Any]]) -> int | None:
@@ -269,12 +277,16 @@ def one_seed(log: bytes) -> bytes:
     ],
 )
 def test_throughput_needs_time_to_solution_and_its_models_other_seeds(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, scalings: tuple[str, ...], changed: int,
-    verdicts: tuple[str, str], errors: list[str],
-) -> None:  # fmt: skip
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    scalings: tuple[str, ...],
+    changed: int,
+    verdicts: tuple[str, str],
+    errors: list[str],
+) -> None:
     logs = (*map(one_seed, models()[:changed]), *models()[changed:])
     root = of_models(tmp_path, dict.fromkeys(scalings, logs))
-    report = check([str(root)], Options("hpc", "2.0", jobs=1)).report
+    report = compared(check([str(root)], Options("hpc", "2.0", jobs=1))).report
     codes = sorted(f"{f.code} {f.basis}" for f in report.findings if f.severity.value == "error")
     assert (report.verdict.official.value, report.verdict.rules.value) == verdicts
     assert codes == errors
@@ -291,7 +303,7 @@ def test_all_models_of_weak_scaling_converge(
 ) -> None:
     logs = (*map(aborted, models(7)[:stopped]), *models(7)[stopped:])
     root = of_models(tmp_path, {"strong": models(), "weak": models(), scaling: logs})
-    report = check([str(root)], Options("hpc", "2.0", jobs=1)).report
+    report = compared(check([str(root)], Options("hpc", "2.0", jobs=1))).report
     failed = [(f.severity, f.basis, f.found) for f in report.findings if f.code == "SET102"]
     basis = "both" if stopped > 1 else "rules"
     assert failed == ([(severity, basis, stopped)] if severity else [])
@@ -303,5 +315,5 @@ def test_models_of_different_scale(nodes: int, scales: list[list[int]], tmp_path
     write_system(tmp_path / "ACME" / "systems", "box")
     weak = tmp_path / "ACME" / "results" / "box" / "weak" / "cosmoflow"
     write_set(weak, (*logs[:9], edited(logs[9], "number_of_nodes", value=nodes)))
-    report = check([str(tmp_path / "ACME")], Options("hpc", "3.0")).report
+    report = compared(check([str(tmp_path / "ACME")], Options("hpc", "3.0"))).report
     assert [f.found for f in report.findings if f.code == "SET130"] == scales

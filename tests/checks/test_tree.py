@@ -21,9 +21,8 @@ from mlperf_pkg.submission.find import find_input
 from mlperf_pkg.submission.model import Submission
 from tests.helpers.logs import edited
 from tests.helpers.official import package_verdict
+from tests.helpers.stored import compared
 from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission, write_system
-
-pytestmark = pytest.mark.usefixtures("stored")
 
 BENCHMARKS = {"training": ["resnet"], "hpc": ["deepcam"]}
 Change = Callable[[Path], object]
@@ -36,7 +35,7 @@ def read(root: Path) -> Submission:
 
 
 def rows(root: Path, usage: str = "training") -> Found:
-    findings = check_tree(read(root), usage, BENCHMARKS[usage])
+    findings = compared(list(check_tree(read(root), usage, BENCHMARKS[usage])))
     return [(f.code, f.severity.value, f.basis.value, f.path) for f in findings]
 
 
@@ -54,13 +53,29 @@ TRAINING: list[tuple[Change, Found, bool]] = [
     (lambda r: (r / SET / "result_9.txt").mkdir(), error("TREE107", f"{SET}/result_9.txt"), True),
     (lambda r: (r / SET / "notes").mkdir(), [], False),
     (lambda r: (r / f"results/{SYSTEM}/x/result_9.txt").mkdir(parents=True), [], False),
-    (lambda r: (r / SET / "package_checker_params").mkdir(), error("TREE109", f"{SET}/package_checker_params"), True),
-    (lambda r: (r / SET / "package_checker_params").write_bytes(b"\xff"), error("TREE109", f"{SET}/package_checker_params"), True),
-    (lambda r: (r / SET / "package_checker_params").write_bytes(b"rcp_bypass"), [("TREE110", "warning", "official", f"{SET}/package_checker_params")], False),
+    (
+        lambda r: (r / SET / "package_checker_params").mkdir(),
+        error("TREE109", f"{SET}/package_checker_params"),
+        True,
+    ),
+    (
+        lambda r: (r / SET / "package_checker_params").write_bytes(b"\xff"),
+        error("TREE109", f"{SET}/package_checker_params"),
+        True,
+    ),
+    (
+        lambda r: (r / SET / "package_checker_params").write_bytes(b"rcp_bypass"),
+        [("TREE110", "warning", "official", f"{SET}/package_checker_params")],
+        False,
+    ),
     (lambda r: (r / "package_checker_params").write_bytes(b"rcp_bypass\n"), [], False),
-    (lambda r: (r / f"results/{SYSTEM}/weak/resnet").mkdir(parents=True), error("TREE105", f"results/{SYSTEM}/weak/resnet", "rules"), False),
+    (
+        lambda r: (r / f"results/{SYSTEM}/weak/resnet").mkdir(parents=True),
+        error("TREE105", f"results/{SYSTEM}/weak/resnet", "rules"),
+        False,
+    ),
     (lambda r: (r / "systems/result_0.txt").write_bytes(b"x"), [], False),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("change", "expected", "crashes"), TRAINING)
@@ -97,7 +112,7 @@ def test_what_may_not_be_read_is_not_passed(tmp_path: Path) -> None:
         FolderEntry(f"{top}/x", folder=False, readable=False) for top in ("code", "results")
     )
     bare = Submission(submission.place, "Org", (), (), entries=entries)
-    (finding,) = check_tree(bare, "training", ["resnet"])
+    (finding,) = compared(list(check_tree(bare, "training", ["resnet"])))
     assert (finding.code, finding.path) == ("TREE108", "results/x")
 
 
@@ -121,7 +136,7 @@ def test_only_flags_that_are_read_bypass(
     for log in (root / SET).iterdir():
         log.write_bytes(edited(log.read_bytes(), "seed", value=5))
     (root / folder / "package_checker_params").write_bytes(text)
-    report = check([str(root)], Options(round="2.0")).report
+    report = compared(check([str(root)], Options(round="2.0"))).report
     assert report.verdict.official.value == official
     assert package_verdict(root, caplog) == official
 
@@ -133,8 +148,9 @@ def rows_for_git(name: str, entries: tuple[FolderEntry, ...], label: str = "") -
     return [(f.code, f.basis.value, f.path) for f in check_repository(name, label, entries)]
 
 
-def test_one_entry() -> None:
-    for entry, expected in [
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
         (FolderEntry("a/b.txt", folder=False, size=1), []),
         (FolderEntry("a/.b", folder=False), [("REPO101", "official", "a/.b")]),
         (FolderEntry("a/b c", folder=False), [("REPO101", "official", "a/b c")]),
@@ -149,23 +165,30 @@ def test_one_entry() -> None:
         (FolderEntry("l", folder=False, link="x", resolves=False), [("REPO103", "both", "l")]),
         (FolderEntry("l", folder=False, link="/x", resolves=False), [("REPO103", "both", "l")]),
         (FolderEntry(". l", folder=True, link="/x"), []),
-    ]:
-        assert rows_for_git("Org", (entry,)) == expected
+    ],
+)
+def test_one_entry(entry: FolderEntry, expected: list[tuple[str, str, str]]) -> None:
+    assert rows_for_git("Org", (entry,)) == expected
 
 
-def test_the_top_folder_has_a_name_too() -> None:
-    for name, label, expected in [
+@pytest.mark.parametrize(
+    ("name", "label", "expected"),
+    [
         ("Org", "", []),
         (".org", "", ["."]),
         ("My Org", "round/My Org", ["round/My Org"]),
-    ]:
-        assert [path for _, _, path in rows_for_git(name, (), label)] == expected
+    ],
+)
+def test_the_top_folder_has_a_name_too(name: str, label: str, expected: list[str]) -> None:
+    assert [path for _, _, path in rows_for_git(name, (), label)] == expected
 
 
 @pytest.fixture
 def official(
-    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> Callable[[Path], bool]:  # fmt: skip
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> Callable[[Path], bool]:
     """Its verdict by its own log: what it returns is False in any case."""
     monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
 
@@ -219,7 +242,7 @@ def test_names_as_the_repository_checker(names: list[str]) -> None:
 def test_the_verdict_of_a_submission(tmp_path: Path) -> None:
     root = write_submission(tmp_path / "Org")
     (root / "results" / SYSTEM / "resnet" / "my notes").touch()
-    report = check([str(root)], Options(round="2.0")).report
+    report = compared(check([str(root)], Options(round="2.0"))).report
     assert (report.verdict.official.value, report.verdict.rules.value) == ("fail", "pass")
     assert {row.verdict.official.value for row in report.result_sets} == {"pass"}
 
@@ -227,7 +250,7 @@ def test_the_verdict_of_a_submission(tmp_path: Path) -> None:
 def test_it_takes_no_round_before_2_0(tmp_path: Path) -> None:
     root = write_submission(tmp_path / "Org")
     (root / ".hidden").touch()
-    codes = {f.code for f in check([str(root)], Options(round="1.1")).report.findings}
+    codes = {f.code for f in compared(check([str(root)], Options(round="1.1"))).report.findings}
     assert "REPO101" not in codes
 
 
@@ -250,8 +273,13 @@ TAKE = "mlperf_pkg.submission.find.Loose.take"
     ids=["text", "other", "packed twice", "packed", "read", "taken", "log"],
 )
 def test_a_file_that_cannot_be_read_is_named(
-    name: str, content: bytes, failing: str, code: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+    name: str,
+    content: bytes,
+    failing: str,
+    code: str | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     (tmp_path / "a.log").write_bytes(simulated(seed=8)[0])
     (tmp_path / name).write_bytes(content)
     if failing:
@@ -263,6 +291,6 @@ def test_a_file_that_cannot_be_read_is_named(
             return function(*arguments)
 
         monkeypatch.setattr(failing, fails)
-    report = check([str(tmp_path)], Options(jobs=1)).report
+    report = compared(check([str(tmp_path)], Options(jobs=1))).report
     codes = {"TREE111", "TREE112", "TREE114", "LOG113"}
     assert [f.code for f in report.findings if f.code in codes] == ([code] if code else [])

@@ -10,9 +10,8 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.config import CONFIG_NAME, Config, SystemConfig, fields_of, read_config_file
 from mlperf_pkg.results.report import Report
 from tests.helpers.logs import edited
+from tests.helpers.stored import compared
 from tests.helpers.workspaces import described, lay, logs_of, numbered
-
-pytestmark = pytest.mark.usefixtures("stored")
 
 LOGS = logs_of("bow-pod16")
 
@@ -32,26 +31,69 @@ RAW = numbered(LOGS, "logs/{}.log")
 
 
 def report(root: Path, *files: dict[str, bytes], argument: str = "logs") -> Report:
-    return check([str(lay(root, *files) / argument)], Options(jobs=1)).report
+    return compared(check([str(lay(root, *files) / argument)], Options(jobs=1))).report
 
 
 @pytest.mark.parametrize(
     ("files", "code", "text"),
     [
         ([OWN, RAW], None, ""),
-        ([OTHER, RAW], "SET110", 'submission_platform "bow-pod16" fits no system description; the closed division has bow-pod64'),
-        ([a_system("x", division="open"), RAW], "SET110", "no system description of the closed division; expected"),
-        ([{"systems/bow-pod16.json": b"{"}, RAW], "SET110", "the system is unknown, as ../systems/bow-pod16.json cannot be read"),
-        ([a_system("bow-pod16", division="open"), RAW], "SET111", "the division is closed in the logs, but open in ../systems/bow-pod16.json"),
-        ([OWN, OTHER, saying("submission_platform", "PLACEHOLDER")], "SET125", "the system may be bow-pod16, bow-pod64, judging by the division; expected one system"),
-        ([OWN, saying("submission_org", "ACME")], "SET115", "submission_org is ACME; expected Graphcore"),
+        (
+            [OTHER, RAW],
+            "SET110",
+            (
+                'submission_platform "bow-pod16" fits no system description; the closed'
+                " division has bow-pod64"
+            ),
+        ),
+        (
+            [a_system("x", division="open"), RAW],
+            "SET110",
+            "no system description of the closed division; expected",
+        ),
+        (
+            [{"systems/bow-pod16.json": b"{"}, RAW],
+            "SET110",
+            "the system is unknown, as ../systems/bow-pod16.json cannot be read",
+        ),
+        (
+            [a_system("bow-pod16", division="open"), RAW],
+            "SET111",
+            "the division is closed in the logs, but open in ../systems/bow-pod16.json",
+        ),
+        (
+            [OWN, OTHER, saying("submission_platform", "PLACEHOLDER")],
+            "SET125",
+            "the system may be bow-pod16, bow-pod64, judging by the division; expected one system",
+        ),
+        (
+            [OWN, saying("submission_org", "ACME")],
+            "SET115",
+            "submission_org is ACME; expected Graphcore",
+        ),
         ([OWN, saying("submission_org", "ACME"), {CONFIG_NAME: b"organizations: [AC*]"}], None, ""),
         ([OWN, saying("submission_org", "SUBMISSION_ORG_PLACEHOLDER")], None, ""),
-        ([OWN, OTHER, saying("submission_platform", "4xbow"), {CONFIG_NAME: b"systems: {bow-pod16: {logs: ['*']}}"}], "SET142", "submission_platform begins with 4 in the log; expected 1, as in ../systems/bow-pod16.json"),
+        (
+            [
+                OWN,
+                OTHER,
+                saying("submission_platform", "4xbow"),
+                {CONFIG_NAME: b"systems: {bow-pod16: {logs: ['*']}}"},
+            ],
+            "SET142",
+            (
+                "submission_platform begins with 4 in the log; expected 1, as in"
+                " ../systems/bow-pod16.json"
+            ),
+        ),
         ([OWN, OTHER, saying("submission_platform", "4xbow")], None, ""),
-        ([{CONFIG_NAME: b"submitter: Graphcore"}, RAW], "SET110", "no system description of the closed division; expected"),
+        (
+            [{CONFIG_NAME: b"submitter: Graphcore"}, RAW],
+            "SET110",
+            "no system description of the closed division; expected",
+        ),
     ],
-)  # fmt: skip
+)
 def test_findings(
     tmp_path: Path, files: list[dict[str, bytes]], code: str | None, text: str
 ) -> None:
@@ -63,26 +105,36 @@ def test_findings(
 @pytest.mark.parametrize("argument", [".", "logs", "logs/a", "logs/a/b/0.log"])
 def test_the_workspace_is_found_from_within(tmp_path: Path, argument: str) -> None:
     logs = numbered(LOGS, "logs/a/b/{}.log")
-    of_set = report(tmp_path, a_system("one"), logs, {CONFIG_NAME: b"systems: {one: {logs: [logs/a/*]}}"}, argument=argument).result_sets[0]  # fmt: skip
+    of_set = report(
+        tmp_path,
+        a_system("one"),
+        logs,
+        {CONFIG_NAME: b"systems: {one: {logs: [logs/a/*]}}"},
+        argument=argument,
+    ).result_sets[0]
     assert (of_set.system, of_set.system_by) == ("one", "a pattern in mlperf-pkg.yaml")
 
 
 @pytest.mark.parametrize("name", ["systems", "systems/bow-pod16.json", "logs"])
 def test_links_out_of_the_workspace_are_not_followed(tmp_path: Path, name: str) -> None:
-    root = lay(tmp_path / "ws", RAW if name != "logs" else OWN, {"systems/x.json": b"{}", "a.log": LOGS[0]})  # fmt: skip
+    root = lay(
+        tmp_path / "ws", RAW if name != "logs" else OWN, {"systems/x.json": b"{}", "a.log": LOGS[0]}
+    )
     elsewhere = lay(tmp_path / "elsewhere", OWN, RAW)
     if name == "systems":
         (root / "systems/x.json").unlink()
         (root / "systems").rmdir()
     (root / name).symlink_to(elsewhere / name)
-    linked = check([str(root)], Options(jobs=1)).report
+    linked = compared(check([str(root)], Options(jobs=1))).report
     rows = linked.result_sets
     assert "TREE102" in {finding.code for finding in linked.findings}
     expected = (1, "submission_platform") if name == "logs" else (5 + (name == "systems"), None)
     assert [(row.runs_found, row.system_by) for row in rows] == [expected]
 
 
-@pytest.mark.parametrize(("folder", "system_by"), [("logs", "submission_platform"), ("results/bow-pod16/resnet", None)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("folder", "system_by"), [("logs", "submission_platform"), ("results/bow-pod16/resnet", None)]
+)
 def test_a_submission_is_not_a_workspace(
     tmp_path: Path, folder: str, system_by: str | None
 ) -> None:
@@ -102,11 +154,15 @@ def test_what_was_built_and_code_are_not_raw_logs(tmp_path: Path) -> None:
     ("files", "systems", "organizations"),
     [
         ([OTHER, RAW], {"bow-pod16": SystemConfig(platforms=("bow-pod16",))}, ()),
-        ([OWN, OTHER, saying("submission_platform", "PLACEHOLDER")], {"bow-pod16": SystemConfig(), "bow-pod64": SystemConfig()}, ()),
+        (
+            [OWN, OTHER, saying("submission_platform", "PLACEHOLDER")],
+            {"bow-pod16": SystemConfig(), "bow-pod64": SystemConfig()},
+            (),
+        ),
         ([OWN, saying("submission_org", "Other: [x]")], {}, ("Other: [x]",)),
         ([a_system("bow-pod16", division="open"), RAW], {"bow-pod16-closed": SystemConfig()}, ()),
     ],
-)  # fmt: skip
+)
 def test_the_configuration_to_complete(
     tmp_path: Path,
     files: list[dict[str, bytes]],

@@ -1,4 +1,6 @@
-"""Jobs for GitHub, GitLab and Jenkins: their schemas accept them, their scripts do what they say."""
+"""Jobs for GitHub, GitLab and Jenkins: their schemas accept them, their scripts do what they
+say.
+"""
 
 import json
 import re
@@ -56,13 +58,13 @@ def test_the_docs_name_files_that_are_here() -> None:
 # ---- GitHub -------------------------------------------------------------------------------
 
 
-def test_actions_are_pinned_by_commit() -> None:
+@pytest.mark.parametrize("file", [ROOT / "action.yml", REUSABLE, KIT / "pages.yml"])
+def test_actions_are_pinned_by_commit(file: Path) -> None:
     """And the version is a comment, which tools that update pins read and write."""
-    for file in (ROOT / "action.yml", REUSABLE, KIT / "pages.yml"):
-        uses = re.findall(r"^\s*(?:- )?uses: (?!\./)(.*)$", file.read_text("utf-8"), re.MULTILINE)
-        assert uses
-        pinned = r"[\w-]+(/[\w-]+)+@[0-9a-f]{40}  # v\d+\.\d+\.\d+"
-        assert [action for action in uses if not re.fullmatch(pinned, action)] == []
+    uses = re.findall(r"^\s*(?:- )?uses: (?!\./)(.*)$", file.read_text("utf-8"), re.MULTILINE)
+    assert uses
+    pinned = r"[\w-]+(/[\w-]+)+@[0-9a-f]{40}  # v\d+\.\d+\.\d+"
+    assert [action for action in uses if not re.fullmatch(pinned, action)] == []
 
 
 WORKFLOWS = [*(ROOT / ".github" / "workflows").glob("*.yml"), KIT / "mlperf.yml", KIT / "pages.yml"]
@@ -102,11 +104,11 @@ def test_the_template_calls_the_reusable_workflow() -> None:
     assert set(job["with"]) <= set(INPUTS)
 
 
-def test_the_docs_name_what_the_action_has() -> None:
-    for title, name in (("Input", "inputs"), ("Output", "outputs")):
-        table = re.search(rf"\| {title} \|.*?\n\n", DOCS, re.DOTALL)
-        assert table
-        assert re.findall(r"^\| `([\w-]+)`", table[0], re.MULTILINE) == list(ACTION[name])
+@pytest.mark.parametrize(("title", "name"), [("Input", "inputs"), ("Output", "outputs")])
+def test_the_docs_name_what_the_action_has(title: str, name: str) -> None:
+    table = re.search(rf"\| {title} \|.*?\n\n", DOCS, re.DOTALL)
+    assert table
+    assert re.findall(r"^\| `([\w-]+)`", table[0], re.MULTILINE) == list(ACTION[name])
 
 
 # ---- GitLab and Jenkins -------------------------------------------------------------------

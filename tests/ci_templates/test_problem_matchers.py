@@ -18,7 +18,9 @@ GROUPS = ("file", "line", "severity", "code", "message")
 
 
 def problem(patterns: list[dict[str, Any]], line: str) -> dict[str, str | None]:
-    """What the first pattern that matches a line makes of it; a string is a default, not a group."""
+    """What the first pattern that matches a line makes of it; a string is a default, not a
+    group.
+    """
     for pattern in patterns:
         if match := re.search(pattern["regexp"], line):
             fields = {name: pattern.get(name) for name in GROUPS}

@@ -29,8 +29,9 @@ def items(line: str) -> list[CompletionItem]:
     return complete.get_completions(words, last)
 
 
-def test_words() -> None:
-    for line, words in (
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
         ("mlperf-pkg ", [*chain(*SECTIONS.values())]),
         ("mlperf-pkg s", ["score", "select", "system", "simulate"]),
         ("mlperf-pkg check logs --sche", ["--scheduler"]),
@@ -39,11 +40,23 @@ def test_words() -> None:
         ("mlperf-pkg check --usage hpc --round ", ["3.0", "2.0", "1.0"]),
         ("mlperf-pkg check --usage hpcc --round 5", ["5.1", "5.0"]),
         ("mlperf-pkg rules list --usage hpc --benchmark c", ["cosmoflow"]),
-        ("mlperf-pkg rules list --usage training --round 2.0 --benchmark ", sorted(load_round("training", "2.0").benchmarks)),
-        ("mlperf-pkg rules show SET10", [code for code in sorted(codes()) if code.startswith("SET10")]),
-        ("mlperf-pkg rules show bert10", [code for code in sorted(rulebook_codes()) if code.startswith("BERT10")]),
+        (
+            "mlperf-pkg rules list --usage training --round 2.0 --benchmark ",
+            sorted(load_round("training", "2.0").benchmarks),
+        ),
+        (
+            "mlperf-pkg rules show SET10",
+            [code for code in sorted(codes()) if code.startswith("SET10")],
+        ),
+        (
+            "mlperf-pkg rules show bert10",
+            [code for code in sorted(rulebook_codes()) if code.startswith("BERT10")],
+        ),
         ("mlperf-pkg rules show opt_nam", ["opt_name"]),
-        ("mlperf-pkg check --select RC", ["RCP", *(code for code in sorted(codes()) if code.startswith("RCP"))]),
+        (
+            "mlperf-pkg check --select RC",
+            ["RCP", *(code for code in sorted(codes()) if code.startswith("RCP"))],
+        ),
         ("mlperf-pkg check --ignore REPO,SEED101", ["REPO,SEED101"]),
         ("mlperf-pkg simulate logs --system bow-pod1", ["bow-pod128", "bow-pod16"]),
         ("mlperf-pkg compare --published 5.1,0", ["5.1,0.7"]),
@@ -52,14 +65,18 @@ def test_words() -> None:
         ("mlperf-pkg simulate logs --failure a", ["aborted"]),
         ("mlperf-pkg chekc logs ", [*chain(*SECTIONS.values())]),
         ("mlperf-pkg rules shwo ", ["list", "show", "diff", "verify"]),
-    ):  # fmt: skip
-        assert [item.value for item in items(line)] == list(dict.fromkeys(words))
+    ],
+)
+def test_words(line: str, words: list[str]) -> None:
+    assert [item.value for item in items(line)] == list(dict.fromkeys(words))
 
 
-def test_paths() -> None:
+@pytest.mark.parametrize(
+    ("line", "kind"), [("check -o ", "file"), ("diff old ne", "file"), ("pack ", "dir")]
+)
+def test_paths(line: str, kind: str) -> None:
     """The shell completes these itself."""
-    for line, kind in (("check -o ", "file"), ("diff old ne", "file"), ("pack ", "dir")):
-        assert [item.type for item in items(f"mlperf-pkg {line}")] == [kind]
+    assert [item.type for item in items(f"mlperf-pkg {line}")] == [kind]
 
 
 PAGE = (DOCS / "completion.md").read_text("utf-8")

@@ -37,13 +37,16 @@ def test_all_tables_of_a_round(tree: Path) -> None:
     assert line.startswith("results.sqlite: systems 1, result_sets 2, runs 15, evaluations ")
     path = Path("results.sqlite")
     joined = """
-        SELECT s.submitter, s.accelerators, r.benchmark, count(*), avg(runs.minutes) BETWEEN 19 AND 21
+        SELECT s.submitter, s.accelerators, r.benchmark, count(*),
+               avg(runs.minutes) BETWEEN 19 AND 21
         FROM result_sets r JOIN systems s ON r.system_path = s.path AND r.round = s.round
              JOIN runs ON runs.set_id = r.id AND runs.round = r.round
         GROUP BY r.benchmark ORDER BY r.benchmark"""
     assert rows(path, joined) == [("ACME", 16, "bert", 10, 1), ("ACME", 16, "resnet", 5, 1)]
-    last = """SELECT max(e.value) >= 0.759, max(e.unit), max(e.minutes) <= runs.minutes FROM evaluations e
-              JOIN runs ON runs.path = e.run_path WHERE benchmark = 'resnet' GROUP BY runs.path"""
+    last = """
+        SELECT max(e.value) >= 0.759, max(e.unit), max(e.minutes) <= runs.minutes
+        FROM evaluations e JOIN runs ON runs.path = e.run_path
+        WHERE benchmark = 'resnet' GROUP BY runs.path"""
     assert rows(path, last) == [(1, "epochs", 1)] * 5
     settings = "SELECT value, number, runs FROM settings WHERE key = 'opt_name'"
     assert ('"lars"', None, 5) in rows(path, settings)
@@ -83,15 +86,18 @@ def test_rounds_are_added_and_replaced(name: str, tree: Path) -> None:
     assert "result_sets 2," in exported(tree, "-o", name, "--force")
 
 
-def test_refusals(tree: Path) -> None:
-    for arguments, message in (
-        (["-o", "r.xlsx"], "-o r.xlsx: unknown ending; expected one of .parquet, .csv, .sqlite\n"),
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-o", "r.xlsx"], "unknown ending; expected one of .parquet, .csv, .sqlite"),
         (["-o", "r.duckdb"], "unknown ending; expected one of .parquet, .csv, .sqlite\n"),
         (["-o", "r.sqlite", "--table", "runs"], "r.sqlite holds all tables"),
         (["-o", "r.csv", "--published"], "the published results contain training 2.0"),
         (["-o", "r.csv", "--published", "5.2"], "--published 5.2: no such round; did you mean 5."),
-    ):
-        result = call("export", tree, *arguments)
-        assert result.exit_code == 2
-        assert message in result.stderr
-        assert sorted(path.name for path in Path().iterdir()) == ["v2.0"]
+    ],
+)
+def test_refusals(arguments: list[str], message: str, tree: Path) -> None:
+    result = call("export", tree, *arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert sorted(path.name for path in Path().iterdir()) == ["v2.0"]

@@ -15,14 +15,38 @@ from tests.helpers.trees import simulated, write_set
 @pytest.mark.parametrize(
     ("module", "arguments", "message"),
     [
-        ("pyarrow", "export --published -o x.parquet", "an export as Parquet needs the package pyarrow: pip install 'mlperf-pkg[data]'"),
-        ("jinja2", "report logs -o x.html", "a page needs the package jinja2: pip install 'mlperf-pkg[report]'"),
-        ("vl_convert", "report logs -o x.html", "needs the package vl_convert: pip install 'mlperf-pkg[report]'"),
-        ("vl_convert", "rcp show bert --round 5.0 --chart x.svg", "a chart needs the package vl_convert: pip install 'mlperf-pkg[report]'"),
-        ("distributed", "check logs --scheduler tcp://127.0.0.1:9", "--scheduler needs the package distributed: pip install 'mlperf-pkg[cluster]'"),
-        ("s3fs", "check s3://bucket/logs", "s3://bucket/logs needs the package s3fs: pip install 'mlperf-pkg[cluster]'"),
+        (
+            "pyarrow",
+            "export --published -o x.parquet",
+            "an export as Parquet needs the package pyarrow: pip install 'mlperf-pkg[data]'",
+        ),
+        (
+            "jinja2",
+            "report logs -o x.html",
+            "a page needs the package jinja2: pip install 'mlperf-pkg[report]'",
+        ),
+        (
+            "vl_convert",
+            "report logs -o x.html",
+            "needs the package vl_convert: pip install 'mlperf-pkg[report]'",
+        ),
+        (
+            "vl_convert",
+            "rcp show bert --round 5.0 --chart x.svg",
+            "a chart needs the package vl_convert: pip install 'mlperf-pkg[report]'",
+        ),
+        (
+            "distributed",
+            "check logs --scheduler tcp://127.0.0.1:9",
+            "--scheduler needs the package distributed: pip install 'mlperf-pkg[cluster]'",
+        ),
+        (
+            "s3fs",
+            "check s3://bucket/logs",
+            "s3://bucket/logs needs the package s3fs: pip install 'mlperf-pkg[cluster]'",
+        ),
     ],
-)  # fmt: skip
+)
 def test_message(
     module: str, arguments: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

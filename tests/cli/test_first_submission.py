@@ -47,9 +47,19 @@ MISTAKES: dict[str, tuple[Callable[[Logs], Logs], dict[str, set[str]], int, int]
     "nothing": (lambda logs: logs, {}, 0, 0),
     "wrong submitter": (each("submission_org", "ACME"), {OF_RED: {"SET115"}}, 0, 1),
     "wrong division": (each("submission_division", "open"), {OPENED: {"SET111"}}, 0, 1),
-    "mixed systems": (first(edited, value="bow-pod64-x"), {OF_RED: {"SET101"}, OF_GREEN: {"SET101"}}, 1, 1),
-    "missing field": (first(without), {OF_RED: {"SET101"}, STRAY: {"SET125", "SET101", "RUN102", "RCP101"}}, 1, 1),
-}  # fmt: skip
+    "mixed systems": (
+        first(edited, value="bow-pod64-x"),
+        {OF_RED: {"SET101"}, OF_GREEN: {"SET101"}},
+        1,
+        1,
+    ),
+    "missing field": (
+        first(without),
+        {OF_RED: {"SET101"}, STRAY: {"SET125", "SET101", "RUN102", "RCP101"}},
+        1,
+        1,
+    ),
+}
 
 
 @pytest.mark.parametrize("layout", [flat, scattered])

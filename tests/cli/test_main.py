@@ -30,10 +30,10 @@ def paths(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[
 PATHS = list(paths(main.cli))
 
 
-def test_version() -> None:
-    for option in ("-V", "--version"):
-        result = call(option)
-        assert (result.exit_code, result.output) == (0, f"mlperf-pkg {__version__}\n")
+@pytest.mark.parametrize("option", ["-V", "--version"])
+def test_version(option: str) -> None:
+    result = call(option)
+    assert (result.exit_code, result.output) == (0, f"mlperf-pkg {__version__}\n")
 
 
 def test_little_is_imported() -> None:
@@ -94,25 +94,31 @@ def test_general_options_stand_before_a_command_or_after_it(folder: Path) -> Non
     assert help_text == call("review", "-j", "1", "compare", "--help").stdout
 
 
-def test_general_options_that_are_refused() -> None:
-    for arguments, message in (
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
         ("doctor --usage hpc", "--usage does not apply to 'mlperf-pkg doctor'"),
         ("--usage hpc rules show RUN101", "--usage does not apply to 'mlperf-pkg rules show'"),
         ("check --scheduler tcp://x -j 2 .", "--jobs and --scheduler cannot be used together"),
-    ):
-        result = call(*arguments.split())
-        assert (result.exit_code, message in result.stderr) == (2, True)
+    ],
+)
+def test_general_options_that_are_refused(arguments: str, message: str) -> None:
+    result = call(*arguments.split())
+    assert (result.exit_code, message in result.stderr) == (2, True)
 
 
-def test_mistyped() -> None:
-    for arguments, message in (
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
         (["chekc"], "no such command 'chekc'; did you mean check?"),
         (["check", "--fromat", "json"], "--format"),
         (["check", "--format", "jsn", "."], "; did you mean json?"),
         (["rules", "list", "--benchmark", "brt", "--round", "2.0"], "; did you mean bert?"),
-    ):
-        result = call(*arguments)
-        assert (result.exit_code, result.stdout, message in result.stderr) == (2, "", True)
+    ],
+)
+def test_mistyped(arguments: list[str], message: str) -> None:
+    result = call(*arguments)
+    assert (result.exit_code, result.stdout, message in result.stderr) == (2, "", True)
 
 
 @pytest.mark.parametrize(
@@ -152,10 +158,14 @@ def test_a_closed_pipe(folder: Path) -> None:
 ASCII, LATIN = {"LC_ALL": "C", "PYTHONIOENCODING": "ascii"}, {"PYTHONIOENCODING": "latin-1"}
 
 
-def test_any_terminal(folder: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("format_", "environment"), [("markdown", ASCII), ("text", {**LATIN, "COLUMNS": "1"})]
+)
+def test_any_terminal(
+    format_: str, environment: dict[str, str], folder: Path, tmp_path: Path
+) -> None:
     odd = tmp_path / "größer 日本 \x1b[31m"
     odd.symlink_to(folder)
-    for format_, environment in (("markdown", ASCII), ("text", {**LATIN, "COLUMNS": "1"})):
-        process = start("check", odd, folder, "--format", format_, **environment)
-        output, errors = process.communicate()
-        assert (process.returncode, errors, b"\x1b" in output) == (0, b"", False)
+    process = start("check", odd, folder, "--format", format_, **environment)
+    output, errors = process.communicate()
+    assert (process.returncode, errors, b"\x1b" in output) == (0, b"", False)

@@ -43,30 +43,36 @@ def run(made: list[Finding], *options: str) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
-def test_exit_statuses() -> None:
-    """By default (errors), of warnings, of notes."""
-    for one, statuses in (
+@pytest.mark.parametrize("options", [(), ("--quiet", "--show", "errors")])
+@pytest.mark.parametrize(
+    ("one", "statuses"),
+    [
         (NOTE, [0, 0, 1]),
         (WARNING, [0, 1, 1]),
         (ERROR, [1, 1, 1]),
         (WAIVED, [0] * 3),
-    ):
-        for options in (), ("--quiet", "--show", "errors"):
-            fail_on = ((), ("--fail-on", "warning"), ("--fail-on", "note"))
-            assert [run([one], *options, *more)[0] for more in fail_on] == statuses
+    ],
+)
+def test_exit_statuses(options: tuple[str, ...], one: Finding, statuses: list[int]) -> None:
+    """By default (errors), of warnings, of notes."""
+    fail_on = ((), ("--fail-on", "warning"), ("--fail-on", "note"))
+    assert [run([one], *options, *more)[0] for more in fail_on] == statuses
 
 
-def test_what_is_shown() -> None:
-    for options, severities in (
+@pytest.mark.parametrize(
+    ("options", "severities"),
+    [
         ("", "Errors Warnings"),
         ("--show errors", "Errors"),
         ("--show statistics", "Errors Warnings Notes"),
         ("-q --show statistics", ""),
-    ):
-        lines = run([ERROR, WARNING, NOTE], *options.split())[1].splitlines()
-        shown = [line for line in lines if line in {"Errors", "Warnings", "Notes"}]
-        assert shown == severities.split()
-        assert any(line.startswith("official: ") for line in lines)
+    ],
+)
+def test_what_is_shown(options: str, severities: str) -> None:
+    lines = run([ERROR, WARNING, NOTE], *options.split())[1].splitlines()
+    shown = [line for line in lines if line in {"Errors", "Warnings", "Notes"}]
+    assert shown == severities.split()
+    assert any(line.startswith("official: ") for line in lines)
 
 
 # ---- the commands that have them ----------------------------------------------------------

@@ -105,8 +105,11 @@ def test_what_is_packed_is_as_if_it_had_been_built(
     root = lay(closed_workspace(tmp_path), pod64, code, {CONFIG_NAME: CONFIG})
     (root / "logs/b0.log").unlink()
     monkeypatch.chdir(root)
-    for invalid in ("keep", "drop"):
-        assert call("build", "--invalid", invalid, "-o", invalid).exit_code == 0
+    assert [
+        invalid
+        for invalid in ("keep", "drop")
+        if call("build", "--invalid", invalid, "-o", invalid).exit_code != 0
+    ] == []
     before = bytes_below(root / "keep")
     result = call("pack", "keep/Graphcore", "--invalid", "drop", "-o", "a.tar.gz")
     assert (result.exit_code, bytes_below(root / "keep")) == (0, before)
@@ -160,13 +163,20 @@ def test_a_passphrase_is_all_bytes_to_the_line_feed(
     assert subprocess.run(line.split(), capture_output=True, check=False).returncode == 0
     assert call("verify", archive).exit_code == 2
     monkeypatch.setenv(VARIABLE, secret.decode("utf-8", "surrogateescape"))
-    for source in ((), file):
-        assert call("verify", archive, *source).exit_code == 0
+    assert [
+        source for source in ((), file) if call("verify", archive, *source).exit_code != 0
+    ] == []
 
 
 def test_the_passphrase_is_asked_for_twice_and_hidden(tree: Path) -> None:
     terminal, inner = pty.openpty()
-    process = subprocess.Popen([*COMMAND, "pack", str(tree), "--encrypt", "official"], start_new_session=True, stdin=inner, stdout=inner, stderr=inner)  # fmt: skip
+    process = subprocess.Popen(
+        [*COMMAND, "pack", str(tree), "--encrypt", "official"],
+        start_new_session=True,
+        stdin=inner,
+        stdout=inner,
+        stderr=inner,
+    )
     shown = b""
     for prompt in (b"Passphrase: ", b"Repeat for confirmation: "):
         while prompt not in shown:

@@ -91,27 +91,39 @@ def test_show_all_benchmarks_of_a_round() -> None:
     ]
 
 
-def test_show_a_custom_file(tmp_path: Path) -> None:
-    for options, sizes in (
+@pytest.mark.parametrize(
+    ("options", "sizes"),
+    [
         ([], [64, 128]),
         (["--merge"], [64, 128, 1536, 2048, 3072, 4096, 6144, 8192]),
-    ):
-        [reference] = data("show", "gpt3", "--custom", custom(tmp_path), *options)["references"]
-        assert [point["batch_size"] for point in reference["points"]] == sizes
+    ],
+)
+def test_show_a_custom_file(options: list[str], sizes: list[int], tmp_path: Path) -> None:
+    [reference] = data("show", "gpt3", "--custom", custom(tmp_path), *options)["references"]
+    assert [point["batch_size"] for point in reference["points"]] == sizes
 
 
-def test_refusals() -> None:
-    for line, message in (
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
         ("show brt", "there is no benchmark 'brt'; did you mean bert?"),
         ("show ../x", "there is no benchmark '../x'"),
-        ("show bert --round 6.1", "no reference points of bert in training 6.1; rounds with points: 1.0"),
+        (
+            "show bert --round 6.1",
+            "no reference points of bert in training 6.1; rounds with points: 1.0",
+        ),
         ("show --round 0.7", "has no reference points of training 0.7"),
-        ("show --batch-size 5", "--batch-size, --interpolate, --chart and --custom need a BENCHMARK"),
+        (
+            "show --batch-size 5",
+            "--batch-size, --interpolate, --chart and --custom need a BENCHMARK",
+        ),
         ("show bert --merge", "--merge needs --custom FILE"),
         ("show bert -o a -o b", "this command writes one file: give -o once"),
-    ):  # fmt: skip
-        status, text = call(*line.split())
-        assert (status, message in text) == (2, True), line
+    ],
+)
+def test_refusals(line: str, message: str) -> None:
+    status, text = call(*line.split())
+    assert (status, message in text) == (2, True), line
 
 
 # ---- hostile files ------------------------------------------------------------------------
@@ -130,13 +142,13 @@ HOSTILE: dict[str, Any] = {
 }
 
 
-def test_a_hostile_file(tmp_path: Path) -> None:
-    for reason, content in HOSTILE.items():
-        file = custom(tmp_path, content)
-        status, text = call("show", "gpt3", "--custom", file)
-        assert (status, text.startswith(f"mlperf-pkg: error: {file}: ")) == (2, True)
-        assert reason in text
-        assert text.rstrip("\n").isprintable()
+@pytest.mark.parametrize(("reason", "content"), list(HOSTILE.items()), ids=list(HOSTILE))
+def test_a_hostile_file(reason: str, content: Any, tmp_path: Path) -> None:
+    file = custom(tmp_path, content)
+    status, text = call("show", "gpt3", "--custom", file)
+    assert (status, text.startswith(f"mlperf-pkg: error: {file}: ")) == (2, True)
+    assert reason in text
+    assert text.rstrip("\n").isprintable()
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:

@@ -84,19 +84,22 @@ def test_an_anonymous_summary(root: Path, tmp_path: Path) -> None:
     assert "ACME" not in result.stdout
 
 
-def test_an_anonymous_summary_has_no_file_with_names(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    call("results", root, "-o", "named")
-    for options, message in (
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
         (["-o", "out"], "out/privateid.json: names systems; choose a file outside"),
         (["-o", "out", "--private-ids", "out/ids.json"], "out/ids.json: names systems"),
         (
             ["-o", "named", "--private-ids", "ids.json", "--force"],
             "named/official: names systems; choose",
         ),
-    ):
-        result = call("results", root, "--anonymous", *options)
-        assert (result.exit_code, result.stdout) == (2, "")
-        assert message in result.stderr
+    ],
+)
+def test_an_anonymous_summary_has_no_file_with_names(
+    options: list[str], message: str, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    call("results", root, "-o", "named")
+    result = call("results", root, "--anonymous", *options)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr

@@ -169,23 +169,28 @@ def listing(*arguments: str) -> Any:
     return json.loads(call("review", "compare", *arguments, "--format", "json").stdout)
 
 
-def test_folders_in_all_formats(sides: list[str]) -> None:
-    for name, counts, fields in (
+@pytest.mark.parametrize(
+    ("name", "counts", "fields"),
+    [
         ("previews", [1], {"outcome": "own logs only"}),
         ("resubmitted", [0, 1, 0], {"description": "different", "different_fields": "status"}),
-    ):
-        document = listing(name, *sides)
-        assert document["format"] == f"mlperf-pkg/review-{name}/1"
-        assert list(document["counts"].values()) == counts
-        (row,) = document[name]
-        assert row == row | fields
-        arguments = ("review", "compare", name, *sides)
-        text = call(*arguments)
-        assert text.exit_code == 1
-        assert max(map(len, text.stdout.splitlines())) <= 80
-        assert call(*arguments, "--format", "markdown").stdout.startswith("## ")
-        (csv_row,) = csv.DictReader(call(*arguments, "--format", "csv").stdout.splitlines())
-        assert (csv_row.keys(), csv_row["path"]) == (row.keys(), row["path"])
+    ],
+)
+def test_folders_in_all_formats(
+    name: str, counts: list[int], fields: dict[str, str], sides: list[str]
+) -> None:
+    document = listing(name, *sides)
+    assert document["format"] == f"mlperf-pkg/review-{name}/1"
+    assert list(document["counts"].values()) == counts
+    (row,) = document[name]
+    assert row == row | fields
+    arguments = ("review", "compare", name, *sides)
+    text = call(*arguments)
+    assert text.exit_code == 1
+    assert max(map(len, text.stdout.splitlines())) <= 80
+    assert call(*arguments, "--format", "markdown").stdout.startswith("## ")
+    (csv_row,) = csv.DictReader(call(*arguments, "--format", "csv").stdout.splitlines())
+    assert (csv_row.keys(), csv_row["path"]) == (row.keys(), row["path"])
 
 
 def test_all_published_rounds() -> None:
@@ -194,8 +199,11 @@ def test_all_published_rounds() -> None:
         outcome.value for outcome in PreviewOutcome if outcome is not PreviewOutcome.NOT_DUE
     ]
     assert list(counts.values()) == [3, 3, 6, 9, 3, 9, 6, 33]
-    for usage, pairs in (("training", 250), ("hpc", 16)):
-        assert sum(listing("resubmitted", "--usage", usage)["counts"].values()) == pairs
+    assert [
+        (usage, pairs)
+        for usage, pairs in (("training", 250), ("hpc", 16))
+        if sum(listing("resubmitted", "--usage", usage)["counts"].values()) != pairs
+    ] == []
 
 
 def test_without_published_results(

@@ -88,12 +88,12 @@ NEAREST = [
 ]
 
 
-def test_what_was_meant() -> None:
-    for arguments, message in NEAREST:
-        result = call(*arguments)
-        assert (result.exit_code, result.stdout) == (2, "")
-        assert message in result.stderr
-        assert len(result.stderr.splitlines()) == 1
+@pytest.mark.parametrize(("arguments", "message"), NEAREST)
+def test_what_was_meant(arguments: tuple[str, ...], message: str) -> None:
+    result = call(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1
 
 
 SAME = [
@@ -104,9 +104,9 @@ SAME = [
 ]
 
 
-def test_shorter_ways_to_ask() -> None:
-    for short, long in SAME:
-        assert document(*short) == document(*long)
+@pytest.mark.parametrize(("short", "long"), SAME)
+def test_shorter_ways_to_ask(short: tuple[str, ...], long: tuple[str, ...]) -> None:
+    assert document(*short) == document(*long)
 
 
 def test_show_lists_the_rules_of_a_key() -> None:

@@ -76,7 +76,9 @@ def test_processes_know_them(
 
 @pytest.fixture(scope="module")
 def scheduler() -> Iterator[str]:
-    """That of a cluster whose worker is a thread, which knows as little of these rules as a process."""
+    """That of a cluster whose worker is a thread, which knows as little of these rules as a
+    process.
+    """
     reason = "needs pip install 'mlperf-pkg[test-cluster]'"
     distributed = pytest.importorskip("distributed", reason=reason)
     with distributed.LocalCluster(

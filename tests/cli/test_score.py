@@ -2,16 +2,20 @@
 
 from pathlib import Path
 
+import pytest
+
 from mlperf_pkg.commands.results.official import OFFICIAL_FILES
 from tests.helpers.program import call
 from tests.helpers.trees import simulated, write_set, write_submission
 
 
-def test_exit_statuses(tmp_path: Path) -> None:
-    for runs, status, text in ((5, 0, ", fastest"), (2, 1, "none is left after dropping 1 + 1")):
-        result = call("score", write_set(tmp_path / str(runs), simulated(runs=runs)))
-        assert (result.exit_code, result.stderr) == (status, "")
-        assert text in result.stdout
+@pytest.mark.parametrize(
+    ("runs", "status", "text"), [(5, 0, ", fastest"), (2, 1, "none is left after dropping 1 + 1")]
+)
+def test_exit_statuses(runs: int, status: int, text: str, tmp_path: Path) -> None:
+    result = call("score", write_set(tmp_path / str(runs), simulated(runs=runs)))
+    assert (result.exit_code, result.stderr) == (status, "")
+    assert text in result.stdout
 
 
 TABLES = [name for name in sorted(OFFICIAL_FILES) if "weak" not in name]

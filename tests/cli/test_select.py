@@ -61,12 +61,12 @@ def test_weak_scaling(tmp_path: Path, models: int, status: int, text: str) -> No
     assert (result.exit_code, text in result.stdout) == (status, True)
 
 
-def test_formats(tmp_path: Path) -> None:
+@pytest.mark.parametrize("format_", SELECT_FORMATS)
+def test_formats(format_: str, tmp_path: Path) -> None:
     """A run outside result sets is in each but CSV; a hostile name is escaped."""
     logs = [edited(log, "submission_platform", value="=a\x1b[31m") for log in SEVEN]
     folder = write_set(tmp_path, (*logs, NAMELESS))
-    for format_ in SELECT_FORMATS:
-        result = call("select", folder, "--format", format_)
-        assert result.exit_code == 0
-        assert ("\x1b" in result.stdout, "[31m" in result.stdout) == (False, True), format_
-        assert result.stdout.count("result_7.txt") == (format_ != "csv")
+    result = call("select", folder, "--format", format_)
+    assert result.exit_code == 0
+    assert ("\x1b" in result.stdout, "[31m" in result.stdout) == (False, True), format_
+    assert result.stdout.count("result_7.txt") == (format_ != "csv")

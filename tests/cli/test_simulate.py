@@ -17,14 +17,16 @@ def names(folder: Path) -> list[str]:
     return sorted(bytes_below(folder))
 
 
-def test_layouts(tmp_path: Path) -> None:
-    for layout, log in (("flat", "{}_resnet_{}.log"), ("tree", "{}/resnet/result_{}.txt")):
-        folder = tmp_path / layout / "logs"
-        result = call("simulate", folder, *RESNET, "--runs", "2", "--layout", layout)
-        assert (result.exit_code, result.stderr) == (0, "")
-        assert names(folder) == [log.format("dgx-a100-640gb", number) for number in range(2)]
-        described = f"{folder.parent}/systems/dgx-a100-640gb.json (system description)"
-        assert result.stdout.splitlines() == [*(f"{folder}/{n}" for n in names(folder)), described]
+@pytest.mark.parametrize(
+    ("layout", "log"), [("flat", "{}_resnet_{}.log"), ("tree", "{}/resnet/result_{}.txt")]
+)
+def test_layouts(layout: str, log: str, tmp_path: Path) -> None:
+    folder = tmp_path / layout / "logs"
+    result = call("simulate", folder, *RESNET, "--runs", "2", "--layout", layout)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert names(folder) == [log.format("dgx-a100-640gb", number) for number in range(2)]
+    described = f"{folder.parent}/systems/dgx-a100-640gb.json (system description)"
+    assert result.stdout.splitlines() == [*(f"{folder}/{n}" for n in names(folder)), described]
 
 
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
@@ -60,7 +62,11 @@ def test_the_system_is_described(
     (path,) = (tmp_path / "systems").iterdir()
     fields = json.loads(path.read_text("utf-8"))
     division = "open" if "open" in options else "closed"
-    assert (fields["submitter"], fields["division"], fields["system_name"]) == ("ACME", division, name)  # fmt: skip
+    assert (fields["submitter"], fields["division"], fields["system_name"]) == (
+        "ACME",
+        division,
+        name,
+    )
     assert (fields["number_of_nodes"], fields["accelerators_per_node"]) == (*map(str, scale),)
     report = json.loads(call("check", tmp_path, "--format", "json").stdout)
     (system,) = report["systems"]
@@ -68,15 +74,15 @@ def test_the_system_is_described(
     assert [f for f in report["findings"] if f["code"] in {"SET140", "SET141", "SET142"}] == []
 
 
+@pytest.mark.parametrize("folder", ["logs/bert", "results/x/more", "runs", "."])
 def test_the_description_is_beside_the_logs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     path = Path("systems", "dgx-a100-640gb.json")
-    for folder in ("logs/bert", "results/x/more", "runs", "."):
-        result = call("simulate", folder, *RESNET, "--runs", "1")
-        assert result.stdout.splitlines()[1:] == [f"{path} (system description)"], folder
-        path.unlink()
+    result = call("simulate", folder, *RESNET, "--runs", "1")
+    assert result.stdout.splitlines()[1:] == [f"{path} (system description)"], folder
+    path.unlink()
 
 
 OTHER = {
@@ -90,11 +96,17 @@ OTHER = {
 @pytest.mark.parametrize(
     ("write", "notes"),
     [
-        (lambda path: write_system(path.parent, path.stem, **OTHER), ['the division is "open", but "closed" in the new logs', "the number of accelerators is 16, but 8 in the new logs"]),
+        (
+            lambda path: write_system(path.parent, path.stem, **OTHER),
+            [
+                'the division is "open", but "closed" in the new logs',
+                "the number of accelerators is 16, but 8 in the new logs",
+            ],
+        ),
         (lambda path: path.write_text("not JSON"), []),
         (Path.mkdir, ["cannot be read: Is a directory"]),
     ],
-)  # fmt: skip
+)
 def test_a_description_is_kept(
     tmp_path: Path, write: Callable[[Path], object], notes: list[str]
 ) -> None:
@@ -124,8 +136,9 @@ def test_a_whole_round(tmp_path: Path) -> None:
     assert again.stderr == f"mlperf-pkg: error: {target}: exists already; --force replaces it\n"
 
 
-def test_options_that_do_not_fit(tmp_path: Path) -> None:
-    for options, message in (
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
         ([*RESNET, "--system", "../x"], "--system '../x' is not a valid file name"),
         ([*RESNET, "--minutes", "-1"], "minutes is -1.0; expected a positive number"),
         ([*RESNET, "--optimizer", "adam"], "unknown optimizer of resnet: 'adam'"),
@@ -136,8 +149,10 @@ def test_options_that_do_not_fit(tmp_path: Path) -> None:
         ([*RESNET, "--with", "power"], "--with is an option of a whole round"),
         (["--system-count", "2", "--submitters", "3"], "2 systems of 3 submitters"),
         (["--submitters", "3", "--benchmark", "resnt"], "unknown benchmark of round"),
-    ):
-        result = call("simulate", tmp_path / "new", *options)
-        assert result.exit_code == 2
-        assert message in result.stderr
-        assert list(tmp_path.iterdir()) == []
+    ],
+)
+def test_options_that_do_not_fit(options: list[str], message: str, tmp_path: Path) -> None:
+    result = call("simulate", tmp_path / "new", *options)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert list(tmp_path.iterdir()) == []

@@ -64,15 +64,17 @@ def test_files_and_bytes_after_a_second_and_nothing_before() -> None:
     assert "/4.0 kB" in seen
 
 
-def test_the_check_reports_every_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_the_check_reports_every_file(
+    jobs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("mlperf_pkg.checker.reading.PARALLEL_FROM_BYTES", 0)
     logs = write_set(tmp_path / "logs", simulated())
-    for jobs in (1, 2):
-        observer = Mock()
-        check([str(logs)], Options(jobs=jobs, observer=observer))
-        sizes = [size for ((size,), _) in observer.advance.call_args_list]
-        assert len(sizes) == 5
-        observer.begin.assert_called_once_with(5, sum(sizes))
+    observer = Mock()
+    check([str(logs)], Options(jobs=jobs, observer=observer))
+    sizes = [size for ((size,), _) in observer.advance.call_args_list]
+    assert len(sizes) == 5
+    observer.begin.assert_called_once_with(5, sum(sizes))
 
 
 # ---- Ctrl-C -------------------------------------------------------------------------------

@@ -54,8 +54,11 @@ def test_several_logs_are_followed_until_each_has_stopped(tmp_path: Path) -> Non
     exit_code, output = watch(*paths)
     thread.join()
     assert exit_code == 1
-    for text in (f"{paths[0]}: ended with success", f"{paths[1]}: LOST", "waiting for it"):
-        assert text in output
+    assert [
+        text
+        for text in (f"{paths[0]}: ended with success", f"{paths[1]}: LOST", "waiting for it")
+        if text not in output
+    ] == []
 
 
 def test_fail_fast_does_not_wait_for_the_end(tmp_path: Path) -> None:
@@ -85,10 +88,12 @@ def test_events_are_written_into_a_file(tmp_path: Path) -> None:
     assert watch(path, "-o", file, "--force") == (1, "")
 
 
-def test_bad_usage() -> None:
-    for path, interval, text in (("/dev/null", "1", "is not a file"), (__file__, "0", "interval")):
-        result = call("watch", path, "--interval", interval)
-        assert (result.exit_code, text in result.stderr) == (2, True)
+@pytest.mark.parametrize(
+    ("path", "interval", "text"), [("/dev/null", "1", "is not a file"), (__file__, "0", "interval")]
+)
+def test_bad_usage(path: str, interval: str, text: str) -> None:
+    result = call("watch", path, "--interval", interval)
+    assert (result.exit_code, text in result.stderr) == (2, True)
 
 
 def test_a_folder_is_refused_with_the_command_for_its_logs(

@@ -51,12 +51,21 @@ CASES: dict[str, tuple[list[str], Change]] = {
     "log with a warning": (COMPLIANCE, log(twice)),
     "log with a warning, --werror": ([*COMPLIANCE, "--werror"], log(twice)),
     "log, --quiet": ([*COMPLIANCE, "--quiet"], log(twice)),
-    "log of its own configuration": ([*COMPLIANCE, "--config", "training_2.0.0/common.yaml"], nothing),
+    "log of its own configuration": (
+        [*COMPLIANCE, "--config", "training_2.0.0/common.yaml"],
+        nothing,
+    ),
     "no log": (COMPLIANCE, lambda root: remove(root / SET / "result_0.txt")),
     "description": (SYSTEM_DESC, nothing),
-    "description without a field": (SYSTEM_DESC, lambda r: write_system(r / "systems", cooling=...)),
+    "description without a field": (
+        SYSTEM_DESC,
+        lambda r: write_system(r / "systems", cooling=...),
+    ),
     "description with a number": (SYSTEM_DESC, lambda r: write_system(r / "systems", framework=1)),
-    "description that is not JSON": (SYSTEM_DESC, lambda r: (r / "systems" / f"{SYSTEM}.json").write_text("{")),
+    "description that is not JSON": (
+        SYSTEM_DESC,
+        lambda r: (r / "systems" / f"{SYSTEM}.json").write_text("{"),
+    ),
     "description of another usage": ([*SYSTEM_DESC[:2], "hpc", "2.0.0"], nothing),
     "no description": (SYSTEM_DESC, lambda root: remove(root / "systems")),
     "files": (REPO, nothing),
@@ -68,7 +77,7 @@ CASES: dict[str, tuple[list[str], Change]] = {
     "convergence by all points": ([*RCP, "--rcp_pass", "full_rcps"], nothing),
     "convergence of different logs": (RCP, log(lambda text: edited(text, BATCH, value=512))),
     "convergence of no log": (RCP, lambda root: remove(root / SET)),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -103,7 +112,9 @@ def test_tables(options: list[str], tmp_path: Path) -> None:
 
 
 def test_private_ids_and_a_score(tmp_path: Path) -> None:
-    """Their ids are in the tree, ours in one file here. Their score raises an exception (4.1.68)."""
+    """Their ids are in the tree, ours in one file here. Their score raises an exception
+    (4.1.68).
+    """
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
     write_submission(ours / "ACME")
     shutil.copytree(ours, theirs)

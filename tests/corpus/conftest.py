@@ -1,4 +1,6 @@
-"""A process reads each published log once, also as a copy elsewhere, however many tests check it."""
+"""A process reads each published log once, also as a copy elsewhere, however many tests check
+it.
+"""
 
 import sys
 from hashlib import blake2b

@@ -1,11 +1,13 @@
-"""Every published set that breaks a rule was judged: ``judged.csv`` says why each of them stands.
+"""Every published set that breaks a rule was judged: ``judged.csv`` says why each of them
+stands.
 
-From the corpus, these are all errors and warnings by the rules; from the record of all rounds, the values that break
-a rule, values that differ between the runs of a set, runs that are too few, numbers of nodes and accelerators other
-than the description's, and copies. Warnings that are advice or the official checker's are judged, too, if more than
-2 % of the sets of their round have them: of the corpus, or of the record. After a change of the rules,
-``pytest -n 0 --store tests/corpus/test_judged.py`` writes the table anew. A set that is new in it has no
-reason: look at its logs, then write the sentence that it breaks, or repair the rule.
+From the corpus, these are all errors and warnings by the rules; from the record of all rounds, the
+values that break a rule, values that differ between the runs of a set, runs that are too few,
+numbers of nodes and accelerators other than the description's, and copies. Warnings that are advice
+or the official checker's are judged, too, if more than 2 % of the sets of their round have them: of
+the corpus, or of the record. After a change of the rules, ``pytest -n 0 --store
+tests/corpus/test_judged.py`` writes the table anew. A set that is new in it has no reason: look at
+its logs, then write the sentence that it breaks, or repair the rule.
 """
 
 import csv
@@ -197,7 +199,9 @@ def _runs(path: str) -> tuple[Run, ...]:
 
 
 def _log(values: dict[str, Any]) -> bytes:
-    return joined([
-        {"time_ms": 1.6e12 + n, "key": key, "value": value, "metadata": {}}
-        for n, (key, value) in enumerate(values.items())
-    ])  # fmt: skip
+    return joined(
+        [
+            {"time_ms": 1.6e12 + n, "key": key, "value": value, "metadata": {}}
+            for n, (key, value) in enumerate(values.items())
+        ]
+    )

@@ -52,8 +52,12 @@ REWRITTEN = "; 10 of 10 files differ, but the first values of their series are e
 PERLMUTTER = "published in hpc 1.0 as LBNL/perlmutter_10x128x4_ngc21.09_"
 RESUBMITTED = {
     "hpc_v2.0": [f"published in hpc 1.0 as TACC/longhorn-tf/strong/cosmoflow{SAME}"],
-    "hpc_v3.0": [f"published in hpc 2.0 as Dell/32xXE8545x4A100-SXM4-40GB/strong/deepcam{SAME}", f"{PERLMUTTER}mxnet/weak/cosmoflow{SAME}{REWRITTEN}", f"{PERLMUTTER}pytorch/weak/deepcam{SAME}{REWRITTEN}"],
-}  # fmt: skip
+    "hpc_v3.0": [
+        f"published in hpc 2.0 as Dell/32xXE8545x4A100-SXM4-40GB/strong/deepcam{SAME}",
+        f"{PERLMUTTER}mxnet/weak/cosmoflow{SAME}{REWRITTEN}",
+        f"{PERLMUTTER}pytorch/weak/deepcam{SAME}{REWRITTEN}",
+    ],
+}
 
 
 @pytest.mark.parametrize("round_name", ROUNDS)

@@ -33,7 +33,8 @@ OUTSIDE = {
     *("CODE100", "CODE101", "CODE102", "CODE103", "CODE104", "POW205"),
     *("SET160", "SET161", "SET164", "SEED106"),
 }
-"""What a folder alone does not show: description, other systems, submitter, code, published round."""
+"""What a folder alone does not show: description, other systems, submitter, code, published round.
+"""
 
 OF_BOTH_DIVISIONS = ("v0.7/SIAT/results/modelarts_512_tensorflow_open/resnet",)
 """Sets whose logs name both divisions, so that their description decides."""
@@ -103,10 +104,21 @@ TWICE = {"results/SYS-420GH-TNGR/bert", "results/SYS-420GH-TNGR/resnet/bert"}
 """Runs that were published in two folders of one set (v1.0, Habana)."""
 
 KNOWN = {
-    "v0.7": (26, 41), "v1.0": (13, 33), "v1.1": (8, 24), "v2.0": (15, 43), "v2.1": (3, 6),
-    "v3.0": (3, 15), "v3.1": (2, 10), "v4.0": (3, 9), "v4.1": (5, 17), "v5.0": (18, 28),
-    "v5.1": (7, 19), "hpc_v1.0": (5, 8), "hpc_v2.0": (3, 3), "hpc_v3.0": (7, 9),
-}  # fmt: skip
+    "v0.7": (26, 41),
+    "v1.0": (13, 33),
+    "v1.1": (8, 24),
+    "v2.0": (15, 43),
+    "v2.1": (3, 6),
+    "v3.0": (3, 15),
+    "v3.1": (2, 10),
+    "v4.0": (3, 9),
+    "v4.1": (5, 17),
+    "v5.0": (18, 28),
+    "v5.1": (7, 19),
+    "hpc_v1.0": (5, 8),
+    "hpc_v2.0": (3, 3),
+    "hpc_v3.0": (7, 9),
+}
 """The sets of a round whose systems are known from the logs, of all."""
 
 

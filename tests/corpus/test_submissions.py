@@ -1,4 +1,6 @@
-"""Whole published submissions: package and repository checker, live on copies, against our verdict."""
+"""Whole published submissions: package and repository checker, live on copies, against our
+verdict.
+"""
 
 import shutil
 from pathlib import Path

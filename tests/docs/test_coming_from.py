@@ -80,16 +80,16 @@ def test_every_option_has_a_row(tool: str) -> None:
 IMPORTS = re.findall(r"^\| `(from .*)` \| `(from .*)` \|$", PAGE, re.MULTILINE)
 
 
-def test_imports() -> None:
+@pytest.mark.parametrize(("theirs", "ours"), IMPORTS)
+def test_imports(theirs: Any, ours: Any) -> None:
     """Their parameters have the same names."""
-    for theirs, ours in IMPORTS:
-        both: list[dict[str, Any]] = [{}, {}]
-        for line, names_of in zip((theirs, ours), both, strict=True):
-            exec(line, names_of)
-        for name in theirs.partition(" import ")[2].split(", "):
-            old, new = (signature(names_of[name]).parameters for names_of in both)
-            shared = [parameter for parameter in old if parameter != "kwargs"]
-            assert [*new][: len(shared)] == shared
+    both: list[dict[str, Any]] = [{}, {}]
+    for line, names_of in zip((theirs, ours), both, strict=True):
+        exec(line, names_of)
+    for name in theirs.partition(" import ")[2].split(", "):
+        old, new = (signature(names_of[name]).parameters for names_of in both)
+        shared = [parameter for parameter in old if parameter != "kwargs"]
+        assert [*new][: len(shared)] == shared
 
 
 def test_every_option_of_a_script_has_a_row() -> None:
@@ -99,8 +99,11 @@ def test_every_option_of_a_script_has_a_row() -> None:
     assert spec.origin
     text = Path(spec.origin).with_name("__main__.py").read_text("utf-8")
     assert {*names("compute_score")} == {*re.findall(r"add_argument\(\s*['\"]([\w-]+)", text)}
-    for script, options in OF_SCRIPTS.items():
-        assert names(script) == options.split()
+    assert [
+        (script, options)
+        for script, options in OF_SCRIPTS.items()
+        if names(script) != options.split()
+    ] == []
     # As the report of a release counts them.
     assert sum(len(names(section)) for section in (*PARSERS, *OF_SCRIPTS, "compute_score")) == 64
     assert len(EQUAL) == 16
@@ -158,8 +161,10 @@ def test_outcomes_are_equal(
     assert all(path.stat().st_size for path in (Path("FILE"), copy / "FILE") if "FILE" in row.ours)
 
 
-def test_the_script(trees: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("quality", "status"), [("good", 0), ("bad", 1)])
+def test_the_script(
+    quality: str, status: int, trees: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     (line,) = re.findall(r"(?m)^mlperf-pkg (.*)", SECTIONS["verify_for_v*.sh"])
-    for quality, status in (("good", 0), ("bad", 1)):
-        monkeypatch.chdir(trees[quality])
-        assert call(*line.split()).exit_code == status
+    monkeypatch.chdir(trees[quality])
+    assert call(*line.split()).exit_code == status

@@ -10,5 +10,8 @@ def test_steps() -> None:
 
 def test_prints() -> None:
     assert prints("a 1.5 b\nx\ny\nb\n", "a ... b\n...\nb\n")
-    for output, pattern in (("a\nxb\n", "a\n...\nb\n"), ("a\nb\n", "a...b\n"), ("a\n", "")):
-        assert not prints(output, pattern)
+    assert [
+        (output, pattern)
+        for output, pattern in (("a\nxb\n", "a\n...\nb\n"), ("a\nb\n", "a...b\n"), ("a\n", ""))
+        if prints(output, pattern)
+    ] == []

@@ -101,7 +101,11 @@ def test_the_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
                 with opened(browser, site / f"{name}.html") as shown:
                     assert_accessible(shown.page)
     styles = [path.read_text("utf-8") for path in site.rglob("*.css")]
-    assert [link for text in styles for link in re.findall(r"(?:url\(|@import)\W*(?:https?:)?//.*", text)] == []  # fmt: skip
+    assert [
+        link
+        for text in styles
+        for link in re.findall(r"(?:url\(|@import)\W*(?:https?:)?//.*", text)
+    ] == []
     names = set().union(*(page.ids for page in pages.values()))
     assert {path.stem for path in (tmp_path / "docs/reference/cli").iterdir()} == {
         *chain(*SECTIONS.values())

@@ -39,7 +39,9 @@ class Opened:
 
     @property
     def page(self) -> Page:
-        """In front of the others: a page behind them is drawn once in a second, and a click waits for that."""
+        """In front of the others: a page behind them is drawn once in a second, and a click waits
+        for that.
+        """
         self.tab.bring_to_front()
         return self.tab
 

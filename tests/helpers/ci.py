@@ -111,7 +111,9 @@ def _holds(condition: str, context: Mapping[str, str]) -> bool:
 
 
 def obeyed(log: str) -> list[tuple[str, str]]:
-    """Commands that GitHub's runner obeys: ``::new::`` at the start of a line, ``##[old]`` anywhere."""
+    """Commands that GitHub's runner obeys: ``::new::`` at the start of a line, ``##[old]``
+    anywhere.
+    """
     commands, token = [], ""
     for line in log.splitlines():
         matches = (pattern.fullmatch(line) for pattern in (_COMMAND, _OLD_COMMAND))
@@ -141,7 +143,8 @@ HAS_NETWORK = pytest.mark.skipif(
     not os.environ.get("MLPERF_PKG_NETWORK"),
     reason="installs from the package index: set MLPERF_PKG_NETWORK=1",
 )
-# The dependencies of this environment need not be installed, except by a Python that is isolated (-I):
+# The dependencies of this environment need not be installed, except by a Python that is isolated
+# (-I):
 # that one finds them in the cache, and compiles what it imports.
 QUICK = {
     "PYTHONPATH": str(next(TOOLS.parent.glob("lib/python*/site-packages"))),

@@ -51,7 +51,11 @@ def _output(command: str) -> str:
     if re.fullmatch(r"mlperf-pkg [^|;]*", command):
         return call(*shlex.split(command.replace("\\\n", ""))[1:]).output
     done = subprocess.run(
-        ["sh", "-c", command], text=True, encoding="utf-8",
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
-    )  # fmt: skip
+        ["sh", "-c", command],
+        text=True,
+        encoding="utf-8",
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+    )
     return done.stdout

@@ -34,7 +34,9 @@ CORPUS = corpus_folder() or Path("no corpus")
 
 
 def expected(round_name: str) -> dict[str, Any]:
-    """Return the results of the official checkers for the submissions of ``v2.0`` or ``hpc_v1.0``."""
+    """Return the results of the official checkers for the submissions of ``v2.0`` or
+    ``hpc_v1.0``.
+    """
     folder = corpus_folder()
     if folder is None:
         pytest.skip(_REASON)

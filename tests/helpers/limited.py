@@ -40,10 +40,11 @@ def run(*arguments: str | Path, parallel: bool = False) -> Outcome:
 
 
 def run_all(commands: Sequence[Sequence[str | Path]], *, parallel: bool = False) -> list[Outcome]:
-    """Run commands as ``run``, one after another in one process; its peak memory is that of each.
+    """Run commands as ``run``, one after another in one process; its peak memory is that of
+    each.
 
-    They check a tree once for each set of options. If the process is ended before the last one, all others have the
-    status of its end.
+    They check a tree once for each set of options. If the process is ended before the last one, all
+    others have the status of its end.
     """
     with tempfile.TemporaryDirectory() as folder:
         texts = [[*map(str, arguments)] for arguments in commands]

@@ -1,7 +1,7 @@
 """Run commands within limits, each in a fork of this process, which has imported them.
 
-It reads requests and writes answers as lines of JSON. A program of its own: to a child, Linux counts the memory of the
-process that forked it, and that of a test runner is large.
+It reads requests and writes answers as lines of JSON. A program of its own: to a child, Linux
+counts the memory of the process that forked it, and that of a test runner is large.
 """
 
 import gc
@@ -35,7 +35,8 @@ def serve(seconds: int) -> None:
             _run(seconds, *json.loads(line))
             return
         _, status, usage = os.wait4(child, 0)
-        print(json.dumps([os.waitstatus_to_exitcode(status), usage.ru_maxrss]), flush=True)  # noqa: T201
+        answer = [os.waitstatus_to_exitcode(status), usage.ru_maxrss]
+        print(json.dumps(answer), flush=True)  # noqa: T201
 
 
 def _run(seconds: int, commands: list[list[str]], folder: str, parallel: bool) -> None:

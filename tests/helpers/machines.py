@@ -148,7 +148,9 @@ ARM = Machine(
         **_topology(0, 0, 0),
         **_topology(1, 0, 1),
         "proc/driver/nvidia/gpus/0009:01:00.0/information": "Model: \t\t GH200 480GB\nIRQ: 1\n",
-        "proc/driver/nvidia/version": "NVRM version: NVIDIA UNIX Open Kernel Module for aarch64  560.1\n",
+        "proc/driver/nvidia/version": (
+            "NVRM version: NVIDIA UNIX Open Kernel Module for aarch64  560.1\n"
+        ),
         **_card("enP1", "1000"),
     },
     nvidia_smi={(f"{_QUERY},driver_version",): "NVIDIA-SMI has failed\n"},
@@ -158,7 +160,8 @@ ARM = Machine(
 CONTAINER = Machine(
     files={
         **_NAMES,
-        "proc/cpuinfo": "processor\t: 0\nmodel name\t: Intel(R) Xeon(R) Platinum 8481C CPU @ 2.70GHz\n"
+        "proc/cpuinfo": "processor\t: 0\n"
+        "model name\t: Intel(R) Xeon(R) Platinum 8481C CPU @ 2.70GHz\n"
         "physical id\t: 0\ncore id\t\t: 0\nflags\t\t: fpu hypervisor\n",
         "proc/meminfo": "MemTotal:       65843148 kB\n",
         "usr/lib/os-release": "PRETTY_NAME='Debian GNU/Linux 12 (bookworm)'\n",

@@ -39,7 +39,9 @@ _PATH = re.compile(r"\S*/result_\d+\.txt")
 
 
 def run_package_checker(*arguments: str) -> tuple[int, list[logging.LogRecord]]:
-    """Return the exit status of its command line and what it logs; it writes into the submission."""
+    """Return the exit status of its command line and what it logs; it writes into the
+    submission.
+    """
     args = package_checker.get_parser().parse_args(arguments)
     flags = (args.rcp_bypass, args.rcp_bert_train_samples, args.seed_checker_bypass)
     mlp_compliance.enqueued_configs.clear()

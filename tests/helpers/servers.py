@@ -19,7 +19,9 @@ _WORKER = ("--no-nanny", "--no-dashboard", "--nthreads=2")
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """The address of a scheduler, its process, and those of its workers, which start in a folder of their own."""
+    """The address of a scheduler, its process, and those of its workers, which start in a folder of
+    their own.
+    """
 
     scheduler: str
     server: BaseProcess

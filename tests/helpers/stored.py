@@ -1,20 +1,25 @@
-"""All that the functions of a test yield, stored as JSON beside it, so that every value is compared.
+"""All that a test is given, stored as JSON beside it, so that every value is compared.
 
-A test asserts what it is about; this compares the rest: the source of a finding, what was found and
-expected, the figures of a result set. After an intended change, ``pytest -n 0 --store`` writes the files
-anew; review their diff. Messages and hints are left out: they may be reworded.
+A test asserts what it is about; ``compared(value)`` compares the rest: the source of a finding,
+what was found and expected, the figures of a result set. After an intended change, ``pytest -n 0
+--store`` writes the values of the tests that pass; review the diff. Messages and hints are left
+out: they may be reworded.
 """
 
 import json
 import re
-from collections.abc import Callable, Iterable
-from functools import cache, wraps
+from collections.abc import Generator, Iterable
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from posixpath import commonpath
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
+from mlperf_pkg.checker.values import Checked
+from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.results.report import Report, as_json
 from mlperf_pkg.run.model import Run
@@ -78,15 +83,57 @@ def _dumps(value: Any) -> str:
     return json.dumps(json.loads(text, parse_float=lambda digits: float(f"{float(digits):.13g}")))
 
 
-FUNCTIONS: dict[str, Callable[[Any], list[str]]] = {
-    "check": lambda checked: of_report(checked.report),
-    "check_system": lambda system: of_findings(system.findings),
-    "check_tree": of_findings,
-    "read_lines": lambda parts: of_findings(parts[1]),
-    "read_run": of_run,
-    "run_of": of_run,
-}
-"""Those that are followed, under their names in a test, and what is stored of their values."""
+@dataclass
+class Case:
+    """What one test compares: the values so far, and whether they are to be stored."""
+
+    path: Path
+    name: str
+    folder: Path
+    is_new: bool
+    values: list[list[str]] = field(default_factory=list)
+
+    def compare(self, lines: list[str]) -> None:
+        """Compare the next value with the stored one."""
+        own = re.compile(f"({re.escape(str(self.folder.parent))}/)?{re.escape(self.folder.name)}")
+        masked = [_ELSEWHERE.sub("...", own.sub("TMP", line)) for line in lines]
+        number = len(self.values)
+        self.values.append(masked)
+        if self.is_new:
+            return
+        stored = _contents(self.path)
+        assert self.name in stored, f"{self.name} is new: 'pytest -n 0 --store' stores its values"
+        assert stored[self.name][number] == masked
+
+    def store(self) -> None:
+        """Replace the stored values of this test."""
+        contents = _contents(self.path) | {self.name: self.values}
+        self.path.write_text(json.dumps(contents, indent=1, sort_keys=True) + "\n", "utf-8")
+        _contents.cache_clear()
+
+
+_case: ContextVar[Case] = ContextVar("case")
+_Value = TypeVar("_Value")
+
+
+def compared(value: _Value) -> _Value:
+    """Compare a value with what is stored of this test, call by call, and return it."""
+    _case.get().compare(_lines(value))
+    return value
+
+
+def _lines(value: Any) -> list[str]:
+    match value:
+        case Checked():
+            return of_report(value.report)
+        case Report():
+            return of_report(value)
+        case Run():
+            return of_run(value)
+        case SystemFile():
+            return of_findings(value.findings)
+        case _:
+            return of_findings(value)
 
 
 @cache
@@ -95,34 +142,27 @@ def _contents(path: Path) -> dict[str, list[list[str]]]:
     return json.loads(path.read_text("utf-8")) if path.exists() else contents
 
 
-@pytest.fixture
-def stored(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compare what ``FUNCTIONS`` yield in this test with what is stored, call by call."""
-    path, case = request.path.with_suffix(".json"), request.node.name
-    contents, is_new = _contents(path), request.config.getoption("--store")
-    calls: list[list[str]] = []
+@pytest.fixture(autouse=True)
+def _follow_case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    if "tmp_path" in request.fixturenames:
+        folder = request.getfixturevalue("tmp_path")
+    is_new = request.config.getoption("--store")
+    case = Case(request.path.with_suffix(".json"), request.node.name, folder, is_new)
+    request.node.stash[_CASE] = case
+    _case.set(case)
 
-    def compare(value: list[str]) -> None:
-        number = len(calls)
-        own = re.compile(f"({re.escape(str(tmp_path.parent))}/)?{re.escape(tmp_path.name)}")
-        masked = [_ELSEWHERE.sub("...", own.sub("TMP", line)) for line in value]
-        calls.append(masked)
-        if is_new:
-            contents[case] = calls
-            path.write_text(json.dumps(contents, indent=1, sort_keys=True) + "\n", "utf-8")
-        assert case in contents, f"{case} is new: 'pytest -n 0 --store' stores its values"
-        assert contents[case][number] == masked
 
-    def followed(function: Callable[..., Any], of: Callable[[Any], list[str]]) -> Any:
-        @wraps(function)
-        def call(*args: Any, **options: Any) -> Any:
-            value = function(*args, **options)
-            value = list(value) if isinstance(value, Iterable) else value
-            compare(of(value))
-            return value
+_CASE = pytest.StashKey[Case]()
 
-        return call
 
-    for name, of in FUNCTIONS.items():
-        if hasattr(request.module, name):
-            monkeypatch.setattr(request.module, name, followed(getattr(request.module, name), of))
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Store the values of a test that passed."""
+    report = yield
+    case = item.stash.get(_CASE, None)
+    if report.when == "call" and report.passed and case and case.is_new and case.values:
+        case.store()
+    return report

@@ -1,4 +1,6 @@
-"""The wheel of this checkout, and an environment that has it, made once for all processes of the tests."""
+"""The wheel of this checkout, and an environment that has it, made once for all processes of the
+tests.
+"""
 
 import fcntl
 import os
@@ -33,9 +35,19 @@ def run(*command: str | Path, cwd: Path, **more: str) -> subprocess.CompletedPro
 
 
 NOT_IN_GIT = (
-    ".git", ".venv*", "__pycache__", "*.egg-info", "*.so", "build", "dist", "reference", COMPILED,
-    ".*_cache", ".hypothesis", "shared",
-)  # fmt: skip
+    ".git",
+    ".venv*",
+    "__pycache__",
+    "*.egg-info",
+    "*.so",
+    "build",
+    "dist",
+    "reference",
+    COMPILED,
+    ".*_cache",
+    ".hypothesis",
+    "shared",
+)
 
 
 def _built(folder: Path) -> Path:
@@ -63,7 +75,9 @@ def _build(what: str, source: Path, folder: Path) -> None:
 
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, in a folder that it has to itself, to its source and to the environment of ``tool``."""
+    """The wheel, in a folder that it has to itself, to its source and to the environment of
+    ``tool``.
+    """
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:  # each has a folder in that of the session
         folder = folder.parent

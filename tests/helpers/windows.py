@@ -1,8 +1,9 @@
 """Run Python without the modules, functions and constants that Windows lacks.
 
-    python -m tests.helpers.windows COMMAND...
+python -m tests.helpers.windows COMMAND...
 
-Every module of the package is imported; then command lines are run until one fails. Files, processes and terminals stay those of this system.
+Every module of the package is imported; then command lines are run until one fails. Files,
+processes and terminals stay those of this system.
 """
 
 import os
@@ -14,16 +15,38 @@ import sys
 MODULES = ("fcntl", "grp", "pty", "pwd", "resource", "syslog", "termios", "tty")
 NAMES = {
     os: (
-        "O_CLOEXEC", "O_DIRECTORY", "O_NOFOLLOW", "O_NONBLOCK", "WIFSIGNALED", "chown", "fchmod",
-        "fork", "geteuid", "getuid", "killpg", "mkfifo", "pread", "register_at_fork",
-        "sched_getaffinity", "setsid", "statvfs",
+        "O_CLOEXEC",
+        "O_DIRECTORY",
+        "O_NOFOLLOW",
+        "O_NONBLOCK",
+        "WIFSIGNALED",
+        "chown",
+        "fchmod",
+        "fork",
+        "geteuid",
+        "getuid",
+        "killpg",
+        "mkfifo",
+        "pread",
+        "register_at_fork",
+        "sched_getaffinity",
+        "setsid",
+        "statvfs",
     ),
     signal: (
-        "SIGALRM", "SIGCHLD", "SIGHUP", "SIGKILL", "SIGPIPE", "SIGQUIT", "SIGUSR1", "alarm",
-        "pthread_sigmask", "setitimer",
+        "SIGALRM",
+        "SIGCHLD",
+        "SIGHUP",
+        "SIGKILL",
+        "SIGPIPE",
+        "SIGQUIT",
+        "SIGUSR1",
+        "alarm",
+        "pthread_sigmask",
+        "setitimer",
     ),
     select: ("POLLIN", "epoll", "poll"),
-}  # fmt: skip
+}
 
 
 def mask() -> None:

@@ -1,4 +1,6 @@
-"""What an export is read from may be any file: it is an export, or the message says that it is not."""
+"""What an export is read from may be any file: it is an export, or the message says that it is
+not.
+"""
 
 import os
 import resource

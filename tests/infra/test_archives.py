@@ -124,20 +124,24 @@ def test_what_is_no_file_in_a_tar(tmp_path: Path) -> None:
         assert (top.listing.left_out, top.names) == ({"x": reason}, ("a",))
 
 
-def test_what_is_no_file_in_a_zip(tmp_path: Path) -> None:
-    rows: list[tuple[str, Any, dict[str, str]]] = [
+@pytest.mark.parametrize(
+    ("name", "value", "left_out"),
+    [
         ("external_attr", 0o120777 << 16, {"x": "a symbolic link"}),
         ("external_attr", 0o020777 << 16, {"x": "a device or pipe"}),
         ("compress_type", zipfile.ZIP_LZMA, {"x": "compressed with a method other than deflate"}),
         ("filename", "", {}),
-    ]
-    for name, value, left_out in rows:
-        packed, info = io.BytesIO(), zipfile.ZipInfo("x")
-        setattr(info, name, value)
-        with zipfile.ZipFile(packed, "w") as archive:
-            archive.writestr(info, b"")
-        top = opened(tmp_path / "x.zip", packed.getvalue())
-        assert (top.listing.left_out, top.names) == (left_out, ())
+    ],
+)
+def test_what_is_no_file_in_a_zip(
+    name: str, value: Any, left_out: dict[str, str], tmp_path: Path
+) -> None:
+    packed, info = io.BytesIO(), zipfile.ZipInfo("x")
+    setattr(info, name, value)
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr(info, b"")
+    top = opened(tmp_path / "x.zip", packed.getvalue())
+    assert (top.listing.left_out, top.names) == (left_out, ())
 
 
 GOOD, GOOD_ZIP = tar(FILES), zipped(FILES)
@@ -163,13 +167,13 @@ def test_damaged(tmp_path: Path, data: bytes, reason: str) -> None:
         open_archive(path, content, Spool)
 
 
-def test_too_many_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("form", [tar, zipped])
+def test_too_many_members(form: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archives, "LARGEST_NUMBER", 10)
     members = [(str(number), b"") for number in range(11)]
-    for form in (tar, zipped):
-        assert len(opened(tmp_path / "x", form(members[:10])).names) == 10
-        with pytest.raises(ArchiveError, match="more than 10 files and folders"):
-            opened(tmp_path / "x", form(members))
+    assert len(opened(tmp_path / "x", form(members[:10])).names) == 10
+    with pytest.raises(ArchiveError, match="more than 10 files and folders"):
+        opened(tmp_path / "x", form(members))
 
 
 @pytest.mark.parametrize("form", ["x.tar.gz", "x.zip"])

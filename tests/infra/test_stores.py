@@ -112,16 +112,19 @@ def test_a_file_of_such_a_name_comes_first(tmp_path: Path, monkeypatch: pytest.M
     assert call("check", "s3://bucket/ACME").exit_code == 0
 
 
-@pytest.mark.usefixtures("bucket")
-def test_a_missing_object_is_reported() -> None:
-    for url, message in (
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
         ("s3://", "does not name a bucket"),
         ("s3://no-such-bucket/x", "no such bucket"),
         ("s3://submissions/no-such", "s3://submissions/no-such: no such object or folder"),
         ("what://x", "what://x: not the URL of an object store; expected s3://"),
-    ):
-        done = call("check", url)
-        assert (done.exit_code, done.stdout, message in done.stderr) == (2, "", True)
+    ],
+)
+@pytest.mark.usefixtures("bucket")
+def test_a_missing_object_is_reported(url: str, message: str) -> None:
+    done = call("check", url)
+    assert (done.exit_code, done.stdout, message in done.stderr) == (2, "", True)
 
 
 def test_errors_of_a_store_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,7 +184,7 @@ def test_files_here_and_in_stores_are_written_all_or_none(bucket: str, tmp_path:
     assert (read_file(stored(one.url), 1 << 20), two.read_text()) == (b"1", "2")
 
 
-def test_other_commands_refuse_urls() -> None:
-    for command in ("pack", "verify", "init", "build --logs"):
-        done = call(*command.split(), "s3://bucket/x")
-        assert (done.exit_code, "is a URL" in done.stderr) == (2, True)
+@pytest.mark.parametrize("command", ["pack", "verify", "init", "build --logs"])
+def test_other_commands_refuse_urls(command: str) -> None:
+    done = call(*command.split(), "s3://bucket/x")
+    assert (done.exit_code, "is a URL" in done.stderr) == (2, True)

@@ -69,9 +69,9 @@ def test_a_bomb(format_: Compression, monkeypatch: pytest.MonkeyPatch) -> None:
     assert most < 12 << 20
 
 
-def test_what_is_not_compressed() -> None:
-    for head in [b"", b"\x1f", b":::MLLOG", b"PK\3\4", b"\xff\xfe"]:
-        assert compression_of(head) is None
+@pytest.mark.parametrize("head", [b"", b"\x1f", b":::MLLOG", b"PK\3\4", b"\xff\xfe"])
+def test_what_is_not_compressed(head: bytes) -> None:
+    assert compression_of(head) is None
 
 
 @examples(200)

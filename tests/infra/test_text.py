@@ -2,6 +2,7 @@
 
 import unicodedata
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,16 +19,19 @@ from mlperf_pkg.infra.text import (
 TEXT = st.text(st.characters(exclude_categories=()))
 
 
-def test_visible() -> None:
-    for text, expected in [
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
         ("größer 日本 🚀", "größer 日本 🚀"),
         ("two\nlines\r\n\tand a tab", "two\\nlines\\r\\n\\tand a tab"),
         ("\x1b[31mred\x07", "\\x1b[31mred\\x07"),
         ("right\u202eleft", "right\\u202eleft"),
         ("half \udcff", "half \\udcff"),
         ("no\xa0break", "no\\xa0break"),
-    ]:
-        assert visible(text) == expected
+    ],
+)
+def test_visible(text: str, expected: str) -> None:
+    assert visible(text) == expected
 
 
 @given(TEXT)
@@ -39,26 +43,32 @@ def test_visible_holds_nothing_that_acts(text: str) -> None:
     assert visible(shown) == shown
 
 
-def test_markdown() -> None:
-    for text, markdown in [
+@pytest.mark.parametrize(
+    ("text", "markdown"),
+    [
         ("a|b", "a\\|b"),
         ("eval_accuracy", "eval_accuracy"),
         ("*x* `y` <b> [z](u)", "\\*x\\* \\`y\\` \\<b\\> \\[z\\](u)"),
         ("&amp; $x$ ~~y~~", "\\&amp; \\$x\\$ \\~\\~y\\~\\~"),
         ("a\n# heading", "a\\\\n# heading"),
-    ]:
-        assert escape_markdown(text) == markdown
+    ],
+)
+def test_markdown(text: str, markdown: str) -> None:
+    assert escape_markdown(text) == markdown
 
 
-def test_cell() -> None:
-    for text, cell in [
+@pytest.mark.parametrize(
+    ("text", "cell"),
+    [
         ("=1+1", "'=1+1"),
         ("\t=1", "\\t=1"),
         ("a; @x;-2", "a;' @x;'-2"),
         (';"=1+1', ";'\"=1+1"),
         ("a;b=1", "a;b=1"),
-    ]:
-        assert escape_cell(text) == cell
+    ],
+)
+def test_cell(text: str, cell: str) -> None:
+    assert escape_cell(text) == cell
 
 
 @given(TEXT | st.text("'=; a"))
@@ -68,11 +78,16 @@ def test_unescaped_formulas_are_the_text(text: str) -> None:
 
 @given(TEXT)
 def test_cell_is_never_a_formula(text: str) -> None:
-    for part in escape_cell(text).split(";"):
-        assert not part.startswith(("=", "+", "-", "@", "\t", "\r"))
+    assert [
+        part
+        for part in escape_cell(text).split(";")
+        if part.startswith(("=", "+", "-", "@", "\t", "\r"))
+    ] == []
 
 
-def test_did_you_mean() -> None:
-    for name, match in [("brt", "bert"), ("RESNET", "resnet"), ("2.00", "2.0"), ("vgg", "")]:
-        text = did_you_mean(name, ("bert", "resnet", "unet3d", "2.0", "2.1"))
-        assert text == (f"; did you mean {match}?" if match else "")
+@pytest.mark.parametrize(
+    ("name", "match"), [("brt", "bert"), ("RESNET", "resnet"), ("2.00", "2.0"), ("vgg", "")]
+)
+def test_did_you_mean(name: str, match: str) -> None:
+    text = did_you_mean(name, ("bert", "resnet", "unet3d", "2.0", "2.1"))
+    assert text == (f"; did you mean {match}?" if match else "")

@@ -43,10 +43,12 @@ def test_names_that_windows_reserves() -> None:
         assert reason.endswith("is not the name of a file on Windows")
 
 
-def test_names_that_windows_allows() -> None:
-    for name in ("CONTRIBUTING.md", "null", "com", "com10.txt", "a.b", ".gitignore", "a b"):
-        assert not PureWindowsPath(name).is_reserved() if sys.version_info < (3, 13) else True
-        assert unfit_on_windows(f"{name}/{name}") is None
+@pytest.mark.parametrize(
+    "name", ["CONTRIBUTING.md", "null", "com", "com10.txt", "a.b", ".gitignore", "a b"]
+)
+def test_names_that_windows_allows(name: str) -> None:
+    assert not PureWindowsPath(name).is_reserved() if sys.version_info < (3, 13) else True
+    assert unfit_on_windows(f"{name}/{name}") is None
 
 
 def test_an_archive_is_refused_only_where_its_names_do_harm(

@@ -33,11 +33,24 @@ NEEDS_SCAN = pytest.mark.skipif(not HAS_SCAN, reason="_scan was not compiled")
 NAMES = '"key": "a", "value": 1, "metadata": {}, "time_ms": 5'
 PIECES = [
     *[":::MLLOG ", ":::MLL", ":::ML1L", ":::MLLOG{", ":::mllog ", ":", "M"],
-    *['"key"', '"value"', '"metadata"', '"time_ms"', '"k1ey"', "key", '"', '""', "{", "}", "[", "]"],
+    *[
+        '"key"',
+        '"value"',
+        '"metadata"',
+        '"time_ms"',
+        '"k1ey"',
+        "key",
+        '"',
+        '""',
+        "{",
+        "}",
+        "[",
+        "]",
+    ],
     *[word.decode() for word in WORDS],
     *["run_s1top", "run_", "_", "stop", "1", "2.5", "-", ",", " ", "\t", "\n", "\n\n"],
     *["\r", "\r\n", "\\", "é", "\0", "x" * 600, "9" * 600],
-]  # fmt: skip
+]
 
 
 def record(key: str = "a", value: Any = 1, time_ms: int = 5, metadata: Any = None) -> str:
@@ -141,14 +154,22 @@ NOISE = st.lists(st.sampled_from(PIECES), max_size=30).map(
 # name, text, (keys, contiguous, scattered) of the block, None where it is read line by line
 BLOCKS = [
     ("nothing", "", ([], True, False)),
-    ("records", f"{record('a')}\n{record('b')}\n{record('a', 7)}\n", (["a", "b", "a"], True, False)),
+    (
+        "records",
+        f"{record('a')}\n{record('b')}\n{record('a', 7)}\n",
+        (["a", "b", "a"], True, False),
+    ),
     ("prefix", f"{record('a')}\n0: {record('b')}\n", (["a", "b"], True, False)),
     ("other lines", f"{record('a')}\n\nx\n{record('b')}\n", (["a", "b"], False, False)),
     ("word in a key", f"{record('run_stop')}\n", (["run_stop"], True, False)),
     ("word in a value", f"{record('a', 'run_stop')}\n", (["a"], True, True)),
     ("word on another line", f"{record('a')}\nrun_stop\n", (["a"], False, False)),
     ("word that digits divide", f"{record('a', 'run_s1top')}\n", (["a"], True, False)),
-    ("keys that differ in digits", f"{record('a1')}\n{record('a2')}\n", (["a1", "a2"], True, False)),
+    (
+        "keys that differ in digits",
+        f"{record('a1')}\n{record('a2')}\n",
+        (["a1", "a2"], True, False),
+    ),
     ("CR on another line", f"10%\r20%\n{record('a')}\n", (["a"], False, False)),
     ("too long", f"{record(LONGEST_KEY + 'k')}\n", None),
     ("CR", f"{record('a')}\r\n", None),
@@ -166,21 +187,44 @@ BLOCKS = [
     ("cut", f":::MLLOG {{{NAMES}", None),
     ("blank behind", f":::MLLOG {{{NAMES}}} ", None),
     ("needless zero", f"{record('a', 10)}\n{record('a', 10).replace('10', '01')}\n", None),
-    ("needless zero of a time", f"{record('a', 1, 10)}\n{record('a', 1, 90).replace('90', '09')}", None),
-    ("zeros elsewhere", "\n".join(
-        f':::MLLOG {{"key": "a", "value": [{a}], "metadata": {{"n{b}": "{c}"}}, "time_ms": {d}}}'
-        for a, b, c, d in [("1.10,-20, 2e-10,3E+10,4.25e10", "10", "10", "20"),
-                           ("0.01,-10, 2e-01,3E+00,0.00e00", "00", "01", "10")]
-    ), (["a", "a"], True, False)),
-    ("value at the end", ':::MLLOG {"key": "a", "time_ms": 1, "metadata": [{}, "}"] , "value": "]" }',
-     (["a"], True, False)),
-    ("a part that ends the line too soon", ':::MLLOG {"key": "a", "time_ms": 1, "metadata": 1, "value": [}',
-     None),
-    ("a string that does not end", ':::MLLOG {"key": "a", "time_ms": 1, "metadata": 1, "value": "}', None),
+    (
+        "needless zero of a time",
+        f"{record('a', 1, 10)}\n{record('a', 1, 90).replace('90', '09')}",
+        None,
+    ),
+    (
+        "zeros elsewhere",
+        "\n".join(
+            (
+                f':::MLLOG {{"key": "a", "value": [{a}], "metadata": {{"n{b}":'
+                f' "{c}"}}, "time_ms": {d}}}'
+            )
+            for a, b, c, d in [
+                ("1.10,-20, 2e-10,3E+10,4.25e10", "10", "10", "20"),
+                ("0.01,-10, 2e-01,3E+00,0.00e00", "00", "01", "10"),
+            ]
+        ),
+        (["a", "a"], True, False),
+    ),
+    (
+        "value at the end",
+        ':::MLLOG {"key": "a", "time_ms": 1, "metadata": [{}, "}"] , "value": "]" }',
+        (["a"], True, False),
+    ),
+    (
+        "a part that ends the line too soon",
+        ':::MLLOG {"key": "a", "time_ms": 1, "metadata": 1, "value": [}',
+        None,
+    ),
+    (
+        "a string that does not end",
+        ':::MLLOG {"key": "a", "time_ms": 1, "metadata": 1, "value": "}',
+        None,
+    ),
     ("time too long", f"{record('a', 1, 10**18)}\n{record('a', 1, 9 * 10**18)}", None),
     ("from line to line", f":::MLLOG {{{NAMES}\n:::MLLOG }}{{{NAMES}}}\n", None),
     ("no, two, one", f"x\n{record('a')}\n:::MLLOG {{}}\n", None),
-]  # fmt: skip
+]
 
 
 @NEEDS_SCAN
@@ -194,10 +238,10 @@ def test_blocks(name: str, text: str, expected: Any) -> None:
         assert (keys, block.contiguous, block.scattered) == expected
 
 
-def test_blocks_without_a_compiler() -> None:
-    for _, text, _ in BLOCKS:
-        data = text.encode("latin-1")
-        assert all_of(data, in_c=False) == all_of(data, in_c=HAS_SCAN)
+@pytest.mark.parametrize("text", [b[1] for b in BLOCKS], ids=[b[0] for b in BLOCKS])
+def test_blocks_without_a_compiler(text: str) -> None:
+    data = text.encode("latin-1")
+    assert all_of(data, in_c=False) == all_of(data, in_c=HAS_SCAN)
 
 
 @NEEDS_SCAN
@@ -217,19 +261,22 @@ def test_a_line_that_is_not_a_record_is_not_remembered() -> None:
     right = record("a").encode()
     wrong = record("a").replace("null", "nuli").encode()
     assert scan(right)
-    for text in (wrong, wrong, wrong.replace(b"1", b"2"), record("b").encode() + b"\n" + wrong):
-        assert scan(text) is None
+    assert [
+        text
+        for text in (wrong, wrong, wrong.replace(b"1", b"2"), record("b").encode() + b"\n" + wrong)
+        if scan(text) is not None
+    ] == []
     assert scan(right)
     assert all_of(right, in_c=True) == all_of(right, in_c=False)
 
 
+@pytest.mark.parametrize("letter", "bcb")
 @NEEDS_SCAN
-def test_more_kinds_than_the_cache_holds() -> None:
-    for letter in "bcb":
-        lines = [record("a" * (n % 9), letter * n) for n in range(1000)]
-        text = "\n".join(lines * 2).encode()
-        assert scan(text)
-        assert all_of(text, in_c=True) == all_of(text, in_c=False)
+def test_more_kinds_than_the_cache_holds(letter: str) -> None:
+    lines = [record("a" * (n % 9), letter * n) for n in range(1000)]
+    text = "\n".join(lines * 2).encode()
+    assert scan(text)
+    assert all_of(text, in_c=True) == all_of(text, in_c=False)
 
 
 @NEEDS_SCAN
@@ -240,9 +287,8 @@ def test_logs_of_a_process_share_a_scanner_that_threads_may_use() -> None:
     texts = ["".join(f"{record(key, n)}\n" for n in range(200)).encode() for key in "abcdefgh"] * 4
     with ThreadPoolExecutor(8) as pool:
         blocks = list(pool.map(lambda text: shared.scan(text, 0), texts))
-    for text, block in zip(texts, blocks, strict=True):
-        assert block
-        assert block.records() == list(map(decode, lines_with((b":::MLLOG ",), text)))
+    scanned = [block and block.records() for block in blocks]
+    assert scanned == [list(map(decode, lines_with((b":::MLLOG ",), text))) for text in texts]
 
 
 def test_wrong_arguments() -> None:
@@ -280,11 +326,11 @@ CUTS: list[tuple[Any, Any]] = [
 ]
 
 
-def test_cut() -> None:
+@pytest.mark.parametrize(("arguments", "expected"), CUTS)
+def test_cut(arguments: Any, expected: Any) -> None:
     module = pytest.importorskip("mlperf_pkg.log._scan")
-    for arguments, expected in CUTS:
-        if isinstance(expected, bytes):
-            assert module.cut(*arguments) == expected
-        else:
-            with pytest.raises(expected):
-                module.cut(*arguments)
+    if isinstance(expected, bytes):
+        assert module.cut(*arguments) == expected
+    else:
+        with pytest.raises(expected):
+            module.cut(*arguments)

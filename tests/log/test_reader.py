@@ -18,6 +18,7 @@ from mlperf_pkg.log.block import HAS_SCAN, lines_with
 from mlperf_pkg.log.reader import LogReader, first_values
 from mlperf_pkg.log.record import Record, decode, printable, shown
 from tests.helpers.examples import examples
+from tests.helpers.stored import compared
 from tests.parity.incumbent import quickened
 
 T = ":::MLLOG "
@@ -59,10 +60,25 @@ DIRT = [
     ("no newline at the end", f"{record('a')}", [(1, "a")], []),
     ("spaces around", f"{T}  {record('a')[9:]}  \n", [(1, "a")], []),
     ("NaN", f"{record('a', float('nan'))}\n", [(1, "a")], [(1, "LOG106")]),
-    ("text", record("a", "NaN, -Infinity é").replace("\\u00e9", "é") + "\n", [(1, "a")], [(1, "LOG107")]),
-    ("both", record("a", ["NaN é", float("inf")]).replace("\\u00e9", "é") + "\n", [(1, "a")], [(1, "LOG106"), (1, "LOG107")]),
+    (
+        "text",
+        record("a", "NaN, -Infinity é").replace("\\u00e9", "é") + "\n",
+        [(1, "a")],
+        [(1, "LOG107")],
+    ),
+    (
+        "both",
+        record("a", ["NaN é", float("inf")]).replace("\\u00e9", "é") + "\n",
+        [(1, "a")],
+        [(1, "LOG106"), (1, "LOG107")],
+    ),
     ("Infinity", f"x\n{record('a', float('-inf'))}\n", [(2, "a")], [(2, "LOG106")]),
-    ("infinite float", f'{T}{{"key":"a","value":1e999,"time_ms":1,"metadata":{{}}}}\n', [(1, "a")], []),
+    (
+        "infinite float",
+        f'{T}{{"key":"a","value":1e999,"time_ms":1,"metadata":{{}}}}\n',
+        [(1, "a")],
+        [],
+    ),
     ("UTF-8", record("a", "é").replace("\\u00e9", "Ã©") + "\n", [(1, "a")], []),
     ("Latin-1", record("a", "é").replace("\\u00e9", "é") + "\n", [(1, "a")], [(1, "LOG107")]),
     ("key that is not a string", f"{record(5)}\n", [(1, 5)], []),
@@ -72,12 +88,40 @@ DIRT = [
     ("bare token", f"{T}\n", [(1, None)], [(1, "LOG101")]),
     ("two on a line", f"{record('a')}{record('b')}\n", [(1, "b")], [(1, "LOG104")]),
     ("text before another token", f"{T}text {record('b')}\n", [(1, "b")], [(1, "LOG104")]),
-    ("three on a line", f"{record('a')} {record('b')} {record('c')}\n", [(1, "c")], [(1, "LOG104")] * 2),
+    (
+        "three on a line",
+        f"{record('a')} {record('b')} {record('c')}\n",
+        [(1, "c")],
+        [(1, "LOG104")] * 2,
+    ),
     ("text after", f"{record('a')} done\n", [(1, None)], [(1, "LOG103")]),
-    ("name twice", T + '{"key":"a","key":"b","value":1,"time_ms":1,"metadata":{}}', [(1, "b")], [(1, "LOG105")]),
-    ("name twice, NaN, and a space that is none in JSON", T + '{"key":"a","key":"b","value":NaN,"time_ms":1,"metadata":{}}\v\n', [(1, "b")], [(1, "LOG106"), (1, "LOG105")]),
-    ("name twice, another with escapes", T + '{"key":"a","key":"b","value":1,"time_ms":1,"metadata":{}}\n' + T + '{"k\\u0065y":"c","value":1,"time_ms":1,"metadata":{}}\n', [(1, "b"), (2, "c")], [(1, "LOG105")]),
-    ("number too long", f"{record('a', 7).replace('7', '7' * 5000)}\n", [(1, None)], [(1, "LOG101")]),
+    (
+        "name twice",
+        T + '{"key":"a","key":"b","value":1,"time_ms":1,"metadata":{}}',
+        [(1, "b")],
+        [(1, "LOG105")],
+    ),
+    (
+        "name twice, NaN, and a space that is none in JSON",
+        T + '{"key":"a","key":"b","value":NaN,"time_ms":1,"metadata":{}}\v\n',
+        [(1, "b")],
+        [(1, "LOG106"), (1, "LOG105")],
+    ),
+    (
+        "name twice, another with escapes",
+        T
+        + '{"key":"a","key":"b","value":1,"time_ms":1,"metadata":{}}\n'
+        + T
+        + '{"k\\u0065y":"c","value":1,"time_ms":1,"metadata":{}}\n',
+        [(1, "b"), (2, "c")],
+        [(1, "LOG105")],
+    ),
+    (
+        "number too long",
+        f"{record('a', 7).replace('7', '7' * 5000)}\n",
+        [(1, None)],
+        [(1, "LOG101")],
+    ),
     ("no value", f'{T}{{"key":"a","time_ms":1,"metadata":{{}}}}\n', [(1, None)], [(1, "LOG102")]),
     ("no time", f'{T}{{"key":"a","value":1,"metadata":{{}}}}\n', [(1, None)], [(1, "LOG102")]),
     ("time null", f"{record('a', 1, None)}\n", [(1, None)], [(1, "LOG102")]),
@@ -85,14 +129,20 @@ DIRT = [
     ("array", f"{T}[1]\n", [(1, None)], [(1, "LOG102")]),
     ("deeply nested", f"{T}{'[' * 100_000}\n", [(1, None)], [(1, "LOG101")]),
     ("token without space", "x\n:::MLLOG{}\n", [], [(2, "LOG108")]),
-    ("token of another kind", f":::MLLOGX {{}}\n{record('a')}\n:::MLL\n", [(2, "a")], [(1, "LOG108"), (3, "LOG108")]),
-]  # fmt: skip
+    (
+        "token of another kind",
+        f":::MLLOGX {{}}\n{record('a')}\n:::MLL\n",
+        [(2, "a")],
+        [(1, "LOG108"), (3, "LOG108")],
+    ),
+]
 
 
-@pytest.mark.usefixtures("stored", "way")
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize(("name", "text", "records", "codes"), DIRT, ids=[d[0] for d in DIRT])
 def test_dirt(name: str, text: str, records: list[Any], codes: list[Any]) -> None:
     lines, findings, _ = read_lines(text)
+    compared(findings)
     assert [(line, record and record.key) for line, record in lines] == records
     assert [(f.line, f.code) for f in findings] == codes
 
@@ -191,15 +241,18 @@ def test_a_carriage_return_ends_a_long_line(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_shown() -> None:
-    for value, text in [
-        (1.5, "1.5"),
-        ("a\nb", '"a\\nb"'),
-        ("Ã©", '"é"'),
-        ("\ud800", '"?"'),
-        ("x" * 100, '"' + "x" * 76 + "..."),
-        ({"a": [None, True]}, '{"a": [null, true]}'),
-    ]:
-        assert shown(value) == text
+    assert [
+        (value, text)
+        for value, text in [
+            (1.5, "1.5"),
+            ("a\nb", '"a\\nb"'),
+            ("Ã©", '"é"'),
+            ("\ud800", '"?"'),
+            ("x" * 100, '"' + "x" * 76 + "..."),
+            ({"a": [None, True]}, '{"a": [null, true]}'),
+        ]
+        if shown(value) != text
+    ] == []
     assert printable("é") == "é"
 
 
@@ -247,17 +300,32 @@ def compare(data: bytes) -> None:
     assert ours == [repr(fields) for fields in theirs]
 
 
-def test_a_message_shows_what_was_found() -> None:
-    for line, text in [
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
         ("{}", 'cannot read this record: missing time_ms, key, value, metadata; found "{}"'),
         ("[1]", 'cannot read this record: it is an array; expected an object; found "[1]"'),
-        ('{"a', 'cannot read this record: not JSON: Unterminated string starting at; found "{\\"a"'),
-        (record("a", 1, None)[len(T) :], "cannot read this record: time_ms is null; expected a number"),
-        (record("a", 1, "x")[len(T) :], 'cannot read this record: time_ms is "x"; expected a number'),
-        (record("a")[len(T) :] + " x", 'text follows the record "a" on its line: the official parser rejects the log'),
-    ]:  # fmt: skip
-        _, (finding,), _ = read_lines(f"{T}{line}\n")
-        assert finding.text == text
+        (
+            '{"a',
+            'cannot read this record: not JSON: Unterminated string starting at; found "{\\"a"',
+        ),
+        (
+            record("a", 1, None)[len(T) :],
+            "cannot read this record: time_ms is null; expected a number",
+        ),
+        (
+            record("a", 1, "x")[len(T) :],
+            'cannot read this record: time_ms is "x"; expected a number',
+        ),
+        (
+            record("a")[len(T) :] + " x",
+            'text follows the record "a" on its line: the official parser rejects the log',
+        ),
+    ],
+)
+def test_a_message_shows_what_was_found(line: str, text: str) -> None:
+    _, (finding,), _ = read_lines(f"{T}{line}\n")
+    assert finding.text == text
 
 
 WORDS = (b"ab", b"run_stop", b"\\")

@@ -168,7 +168,9 @@ def _least_mean(search: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def sub(pattern: Any, by: Any, text: str, *more: Any, **named: Any) -> str:
-    """Do as ``re.sub`` with a line; its time is quadratic for the pattern that precedes a record."""
+    """Do as ``re.sub`` with a line; its time is quadratic for the pattern that precedes a
+    record.
+    """
     if pattern == _BEFORE_RECORD and by == _TOKEN and _TOKEN in text:
         return text[text.rindex(_TOKEN) :]
     return _sub(pattern, by, text, *more, **named)

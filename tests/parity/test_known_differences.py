@@ -140,7 +140,11 @@ def a_worse_evaluation(log: Log) -> Log:
 ROWS: tuple[tuple[str, Change, str], ...] = (
     # They fail officially; an error with the basis "official" is none by the rules.
     ("6.1 flux1 closed", last("global_batch_size"), "FLUX102 error official"),  # values so far
-    ("5.0 llama31_405b closed", put("opt_base_learning_rate", 8.0000001e-05), "LLAMAL134 error official"),
+    (
+        "5.0 llama31_405b closed",
+        put("opt_base_learning_rate", 8.0000001e-05),
+        "LLAMAL134 error official",
+    ),
     ("4.0 gpt3 closed", forty_minutes_to_initialise, "RUN121 error official"),
     ("0.7 bert open", put("eval_accuracy", 0.1), "BERT202 error official"),
     ("6.0 gpt_oss_20b open", put("opt_name", 0.1), "OSS204 error official"),
@@ -149,14 +153,22 @@ ROWS: tuple[tuple[str, Change, str], ...] = (
     ("1.1 bert closed", drop("weights_initialization"), "BERT112 error official"),
     ("2.1 bert closed", drop("opt_lamb_epsilon"), "BERT113 error official"),
     # They pass officially. The rule file of SSD names CHECK twice, and YAML keeps the last.
-    ("1.0 ssd closed", put("opt_learning_rate_decay_boundary_epochs", [41, 50]), "SSD118 warning rules"),
-    ("5.1 rgat closed", twice("run_start"), "RUN108 note advice, RUN151 error rules"),  # of equal values
+    (
+        "1.0 ssd closed",
+        put("opt_learning_rate_decay_boundary_epochs", [41, 50]),
+        "SSD118 warning rules",
+    ),
+    (
+        "5.1 rgat closed",
+        twice("run_start"),
+        "RUN108 note advice, RUN151 error rules",
+    ),  # of equal values
     ("5.1 rgat closed", twice("run_stop"), "RUN109 note advice, RUN152 error rules"),
     ("5.1 rgat closed", a_worse_evaluation, "RUN154 warning rules"),
     ("5.0 rgat closed", drop("submission_org"), "RUN101 warning advice"),
     ("5.1 llama2_70b_lora closed", put("lora_alpha", 16), "LORA113 warning rules"),
     ("1.0 rnnt closed", put("opt_gradient_clip_norm", float("inf")), "LOG106 note advice"),
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize(("kind", "change", "findings"), ROWS)

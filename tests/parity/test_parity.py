@@ -24,8 +24,17 @@ def test_official_verdicts_agree_on_mutated_logs() -> None:
 
 
 ONCE_DIFFERENT = {
-    "a key that is a list, before another record": ("2.0", b':::MLLOG {"time_ms": 1, "key": [], "value": 1, "metadata": {}} :::MLLOG {"time_ms": 1, "key": "seed", "value": 1, "metadata": {}}\n'),
-    "a time that is not a double": ("2.0", b':::MLLOG {"time_ms": 1%s, "key": "seed", "value": 1, "metadata": {}}\n' % (b"0" * 400)),
+    "a key that is a list, before another record": (
+        "2.0",
+        (
+            b':::MLLOG {"time_ms": 1, "key": [], "value": 1, "metadata": {}}'
+            b' :::MLLOG {"time_ms": 1, "key": "seed", "value": 1, "metadata": {}}\n'
+        ),
+    ),
+    "a time that is not a double": (
+        "2.0",
+        b':::MLLOG {"time_ms": 1%s, "key": "seed", "value": 1, "metadata": {}}\n' % (b"0" * 400),
+    ),
     "metrics to be joined without metadata": (
         "3.1",
         b':::MLLOG {"time_ms": 1, "key": "submission_benchmark", "value": "stable_diffusion",'
@@ -33,7 +42,7 @@ ONCE_DIFFERENT = {
         b' "metadata": {}}\n:::MLLOG {"time_ms": 1, "key": "eval_accuracy", "value": 1,'
         b' "metadata": 0.5}\n',
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", ONCE_DIFFERENT)

@@ -46,14 +46,22 @@ PLACES: list[tuple[str, Sequence[Finding], str | None, str]] = [
     ("other lines", on_lines(3, 9, 10, 12), None, "a.log:3: wrong (also on lines 9, 10, 12)"),
     ("many lines", on_lines(*range(1, 6)), None, "a.log:1: wrong (and 4 more lines)"),
     ("a run", in_runs(2), SET, f"{RUNS[2]}:12: wrong (1 of 12 runs)"),
-    ("a run twice", [*in_runs(2), finding(RUNS[2], 15)], SET,
-     f"{RUNS[2]}:12: wrong (1 of 12 runs, also on line 15)"),
+    (
+        "a run twice",
+        [*in_runs(2), finding(RUNS[2], 15)],
+        SET,
+        f"{RUNS[2]}:12: wrong (1 of 12 runs, also on line 15)",
+    ),
     ("two runs", in_runs(10, 2), SET, f"{SET}: wrong (2 of 12 runs; first result_10.txt:20)"),
-    ("five files", in_files(*(f"A/{n}" for n in range(5))), "A",
-     "A: wrong (5 files: 0, 1, 2 and 2 more)"),
+    (
+        "five files",
+        in_files(*(f"A/{n}" for n in range(5))),
+        "A",
+        "A: wrong (5 files: 0, 1, 2 and 2 more)",
+    ),
     ("here", in_files("x", "y/z"), ".", "x: wrong (and 1 other file: y/z)"),
     ("runs here", in_runs(2, 3), ".", f"{RUNS[2]}:12: wrong (2 of 12 runs)"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(
@@ -107,37 +115,122 @@ RULES = Basis.RULES
 ROWS: list[tuple[str, Verdicts, dict[str, Any], Sequence[Finding], str, str]] = [
     # what is reported, the verdicts, rows, findings, the official verdict, the verdict by the rules
     ("nothing", PASS, sets(2), [], ACCEPTS, "pass"),
-    ("warnings", PASS, sets(184), on_sets(4, 3, severity=WARNING, basis=RULES), ACCEPTS,
-     "pass, 12 warnings in 4 of 184 result sets"),
-    ("elsewhere", BOTH_FAIL, sets(9), [finding("systems/x.json")], f"{REJECTS}: 1 error", "FAIL, 1 error"),
-    ("in one of two sets in one folder", BOTH_FAIL, raw_sets(),
-     [*on_raw_set("beta"), *on_raw_set("beta", finding("beta_1.log", 7))],
-     f"{REJECTS}: 2 errors in 1 of 2 result sets", "FAIL, 2 errors in 1 of 2 result sets"),
-    ("only logs judged", PASS, {"result_sets": (result_set(judged=False),)}, [],
-     "pass, mlperf-logging 9.9.9 accepts the logs", "pass"),
-    ("notes, waived", PASS, sets(9), [*on_sets(1, severity=Severity.NOTE), *on_sets(1, waiver=WAIVER)],
-     ACCEPTS, "pass"),
-    ("some unchecked", PASS, sets(9, 2), [], f"{ACCEPTS}: 2 of 9 result sets not checked",
-     "pass, 2 of 9 result sets not checked"),
-    ("all unchecked", NOT_CHECKED, sets(2, 2), on_sets(1), SKIPS,
-     "not checked, the rulebook does not have the benchmark"),
-    ("a round without rules", Verdicts(Verdict.NOT_CHECKED, Verdict.PASS), {**sets(1), "round": "7.0"}, [],
-     "not checked, mlperf-logging 9.9.9 has no rules for round 7.0", "pass"),
-    ("rounds without rules", Verdicts(Verdict.NOT_CHECKED, Verdict.PASS), {**sets(1), "round": None}, [],
-     "not checked, mlperf-logging 9.9.9 has no rules for these rounds, or skips these benchmarks", "pass"),
-    ("loose logs", PASS, {"runs": (run(), run(verdict=NOT_CHECKED))}, [],
-     f"{ACCEPTS}: 1 of 2 logs not checked", "pass, 1 of 2 logs not checked"),
-    ("unchecked descriptions", NOT_CHECKED, {"systems": (system(verdict=NOT_CHECKED),), "round": "7.0"}, [],
-     "not checked, mlperf-logging 9.9.9 has no rules for round 7.0",
-     "not checked, the rulebook does not have the benchmark"),
-    ("only descriptions", NOT_CHECKED, {"systems": (system(),)}, [], "not checked, there is no result set",
-     "not checked, there is no result set"),
-    ("no round", NOT_CHECKED, {"round": None, "round_reason": "nothing gives the round"}, [],
-     "not checked, nothing gives the round", "not checked, nothing gives the round"),
-    ("not as packed", NOT_CHECKED, sets(2, 2), [finding("a.tar.gz", code="PACK102")],
-     "not checked, not confirmed as the files that were packed",
-     "not checked, not confirmed as the files that were packed"),
-]  # fmt: skip
+    (
+        "warnings",
+        PASS,
+        sets(184),
+        on_sets(4, 3, severity=WARNING, basis=RULES),
+        ACCEPTS,
+        "pass, 12 warnings in 4 of 184 result sets",
+    ),
+    (
+        "elsewhere",
+        BOTH_FAIL,
+        sets(9),
+        [finding("systems/x.json")],
+        f"{REJECTS}: 1 error",
+        "FAIL, 1 error",
+    ),
+    (
+        "in one of two sets in one folder",
+        BOTH_FAIL,
+        raw_sets(),
+        [*on_raw_set("beta"), *on_raw_set("beta", finding("beta_1.log", 7))],
+        f"{REJECTS}: 2 errors in 1 of 2 result sets",
+        "FAIL, 2 errors in 1 of 2 result sets",
+    ),
+    (
+        "only logs judged",
+        PASS,
+        {"result_sets": (result_set(judged=False),)},
+        [],
+        "pass, mlperf-logging 9.9.9 accepts the logs",
+        "pass",
+    ),
+    (
+        "notes, waived",
+        PASS,
+        sets(9),
+        [*on_sets(1, severity=Severity.NOTE), *on_sets(1, waiver=WAIVER)],
+        ACCEPTS,
+        "pass",
+    ),
+    (
+        "some unchecked",
+        PASS,
+        sets(9, 2),
+        [],
+        f"{ACCEPTS}: 2 of 9 result sets not checked",
+        "pass, 2 of 9 result sets not checked",
+    ),
+    (
+        "all unchecked",
+        NOT_CHECKED,
+        sets(2, 2),
+        on_sets(1),
+        SKIPS,
+        "not checked, the rulebook does not have the benchmark",
+    ),
+    (
+        "a round without rules",
+        Verdicts(Verdict.NOT_CHECKED, Verdict.PASS),
+        {**sets(1), "round": "7.0"},
+        [],
+        "not checked, mlperf-logging 9.9.9 has no rules for round 7.0",
+        "pass",
+    ),
+    (
+        "rounds without rules",
+        Verdicts(Verdict.NOT_CHECKED, Verdict.PASS),
+        {**sets(1), "round": None},
+        [],
+        (
+            "not checked, mlperf-logging 9.9.9 has no rules for these rounds, or skips these"
+            " benchmarks"
+        ),
+        "pass",
+    ),
+    (
+        "loose logs",
+        PASS,
+        {"runs": (run(), run(verdict=NOT_CHECKED))},
+        [],
+        f"{ACCEPTS}: 1 of 2 logs not checked",
+        "pass, 1 of 2 logs not checked",
+    ),
+    (
+        "unchecked descriptions",
+        NOT_CHECKED,
+        {"systems": (system(verdict=NOT_CHECKED),), "round": "7.0"},
+        [],
+        "not checked, mlperf-logging 9.9.9 has no rules for round 7.0",
+        "not checked, the rulebook does not have the benchmark",
+    ),
+    (
+        "only descriptions",
+        NOT_CHECKED,
+        {"systems": (system(),)},
+        [],
+        "not checked, there is no result set",
+        "not checked, there is no result set",
+    ),
+    (
+        "no round",
+        NOT_CHECKED,
+        {"round": None, "round_reason": "nothing gives the round"},
+        [],
+        "not checked, nothing gives the round",
+        "not checked, nothing gives the round",
+    ),
+    (
+        "not as packed",
+        NOT_CHECKED,
+        sets(2, 2),
+        [finding("a.tar.gz", code="PACK102")],
+        "not checked, not confirmed as the files that were packed",
+        "not checked, not confirmed as the files that were packed",
+    ),
+]
 
 
 @pytest.mark.parametrize(
@@ -159,12 +252,15 @@ def raw(**changes: Any) -> ResultSetRow:
 OTHER = "Other/dgx/bert/closed"
 
 
-def test_titles_tell_sets_of_a_benchmark_apart() -> None:
-    for rows, titles in (
+@pytest.mark.parametrize(
+    ("rows", "titles"),
+    [
         ([raw(), raw(path="logs", system="b")], ["dgx (closed)", "b (closed, in logs)"]),
         ([raw(id=SET_ID), raw(id=OTHER)], [SET_ID, OTHER]),
         ([raw(scaling="strong"), raw(scaling="weak")], ["dgx (closed)", "dgx (closed)"]),
         ([result_set(), result_set(submitter="B")], ["ACME: dgx (closed)", "B: dgx (closed)"]),
-    ):
-        made = report(result_sets=tuple(rows))
-        assert [system_titles(made)(row) for row in rows] == titles
+    ],
+)
+def test_titles_tell_sets_of_a_benchmark_apart(rows: list[ResultSetRow], titles: list[str]) -> None:
+    made = report(result_sets=tuple(rows))
+    assert [system_titles(made)(row) for row in rows] == titles

@@ -4,7 +4,9 @@ import csv
 import io
 import json
 import math
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,14 +25,17 @@ REPORT = report(
 )
 
 
-def test_json_is_written_as_the_standard_library_does() -> None:
-    for value in (
+@pytest.mark.parametrize(
+    "value",
+    [
         REPORT,
         *(nested(levels) for levels in range(MAX_DEPTH - 3, MAX_DEPTH + 3)),
         [{"\x7f\u2028": "größer \U0001f600", "x": []}, {}, -0.0, 1e300, 1e-7, 1e16, 10**30, True],
         [math.nan, math.inf, None, "\ud800", {"\udcff": "\x00"}],
-    ):
-        assert json_text(value) == json.dumps(as_json(value), indent=2) + "\n"
+    ],
+)
+def test_json_is_written_as_the_standard_library_does(value: Any) -> None:
+    assert json_text(value) == json.dumps(as_json(value), indent=2) + "\n"
 
 
 def accelerators_in(made: Report) -> list[int | None]:

@@ -1,5 +1,6 @@
 """Terminals: nothing is cut, tables fit, and data cannot send terminal escapes."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -37,27 +38,39 @@ def test_a_table_fits(name: str, width: int) -> None:
     assert all(cell_len(line) <= width for line in lines)
 
 
-def test_text_is_wrapped_between_words() -> None:
-    for text, expected in (
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
         ("some words that are wrapped", ["some words that are", "wrapped"]),
-        ("an/extremely/long/path/of/a_log.txt: bad", ["an/extremely/long/path/of/a_log.txt:", "bad"]),
-        ("\u6f22\u5b57\u6f22\u5b57\u6f22 \u5b57\u6f22\u5b57\u6f22\u5b57", ["\u6f22\u5b57\u6f22\u5b57\u6f22", "\u5b57\u6f22\u5b57\u6f22\u5b57"]),
-    ):  # fmt: skip
-        terminal = Terminal(View(20, wraps=True))
-        terminal.paragraph((text, ""))
-        terminal.line((text[:5], "bold"), (text[5:], ""))
-        assert terminal.text().splitlines() == 2 * expected
+        (
+            "an/extremely/long/path/of/a_log.txt: bad",
+            ["an/extremely/long/path/of/a_log.txt:", "bad"],
+        ),
+        (
+            "\u6f22\u5b57\u6f22\u5b57\u6f22 \u5b57\u6f22\u5b57\u6f22\u5b57",
+            ["\u6f22\u5b57\u6f22\u5b57\u6f22", "\u5b57\u6f22\u5b57\u6f22\u5b57"],
+        ),
+    ],
+)
+def test_text_is_wrapped_between_words(text: str, expected: list[str]) -> None:
+    terminal = Terminal(View(20, wraps=True))
+    terminal.paragraph((text, ""))
+    terminal.line((text[:5], "bold"), (text[5:], ""))
+    assert terminal.text().splitlines() == 2 * expected
 
 
-def test_a_line_that_is_too_long_is_cut_at_a_word() -> None:
-    for text, expected in (
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
         ("  short  ", ["  short  CODE1"]),
         ("  " + "word " * 9, ["  word word word", "    word word word", "    word ...  CODE1"]),
         ("  " + "w" * 99, ["  ...  CODE1"]),
-    ):
-        terminal = Terminal(View(20, wraps=True))
-        terminal.line((text, ""), ("CODE1", "red"), most=3)
-        assert terminal.text().splitlines() == expected
+    ],
+)
+def test_a_line_that_is_too_long_is_cut_at_a_word(text: str, expected: list[str]) -> None:
+    terminal = Terminal(View(20, wraps=True))
+    terminal.line((text, ""), ("CODE1", "red"), most=3)
+    assert terminal.text().splitlines() == expected
 
 
 @given(st.text("ab \u6f22", max_size=80), st.integers(1, 30))

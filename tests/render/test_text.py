@@ -137,19 +137,22 @@ WAIVED = "Waived\n  a.log:2: wrong  X1\n    waived by Jane until 2026-12-31: agr
 SOURCE = "    source: the rules\n"
 
 
-@pytest.mark.parametrize("verbose", [False, True])
-def test_what_is_shown(verbose: bool) -> None:
-    """Waived findings always are; ``verbose`` shows runs, not findings."""
-    for show, shown in (
+@pytest.mark.parametrize(
+    ("show", "shown"),
+    [
         ("errors", ERRORS + WAIVED),
         ("warnings", ERRORS + WARNINGS + WAIVED),
         ("notes", f"{ERRORS}{WARNINGS}{NOTES}\n{WAIVED}"),
         ("all", f"{EACH}{WARNINGS}{NOTES}{SOURCE}\n{WAIVED}{SOURCE}"),
-    ):
-        verdicts, _, lines = text(verbose=verbose, show=Show(show), findings=MADE).partition("\n\n")
-        assert lines == shown
-        more = "" if show == "all" else " (--show all lists them)"
-        assert f"\n2 errors, 1 warning, 1 note, 1 waived{more}\n" in verdicts
+    ],
+)
+@pytest.mark.parametrize("verbose", [False, True])
+def test_what_is_shown(show: str, shown: str, verbose: bool) -> None:
+    """Waived findings always are; ``verbose`` shows runs, not findings."""
+    verdicts, _, lines = text(verbose=verbose, show=Show(show), findings=MADE).partition("\n\n")
+    assert lines == shown
+    more = "" if show == "all" else " (--show all lists them)"
+    assert f"\n2 errors, 1 warning, 1 note, 1 waived{more}\n" in verdicts
 
 
 def test_a_finding_is_never_cut() -> None:
@@ -272,28 +275,33 @@ Waived
 """
 
 
-def test_a_round() -> None:
-    views: list[tuple[dict[str, Any], str]] = [
+@pytest.mark.parametrize(
+    ("view", "shown"),
+    [
         ({}, VERDICTS + COUNTS + SUBMITTERS + GROUPS),
         ({"quiet": True, "statistics": True}, VERDICTS),
         ({"statistics": True}, VERDICTS + COUNTS + SUBMITTERS + STATISTICS),
-    ]
-    for view, shown in views:
-        assert FORMATS["text"](A_ROUND, View(80, **view)) == shown.rstrip() + "\n"
+    ],
+)
+def test_a_round(view: dict[str, Any], shown: str) -> None:
+    assert FORMATS["text"](A_ROUND, View(80, **view)) == shown.rstrip() + "\n"
 
 
-def test_the_kinds_of_findings_of_a_round_are_limited() -> None:
-    for show, kinds, end in (
+@pytest.mark.parametrize(
+    ("show", "kinds", "end"),
+    [
         ("warnings", 12, "4 more kinds"),
         ("notes", 12, "5 more kinds"),
         ("all", 17, "agreed"),
-    ):
-        more = [finding(f"{n}.log", code=f"Y{n}", message="word " * 200) for n in range(10)]
-        made = replace(A_ROUND, findings=(*A_ROUND.findings, *more))
-        shown = FORMATS["text"](made, View(100, wraps=True, show=Show(show)))
-        assert len(set(re.findall(r"  ([A-Z]+\d+)(?: \[.*)?$", shown, re.M))) == kinds
-        assert shown.removesuffix(": --show all\n").rstrip().endswith(end)
-        assert (shown.count("\n") < 100) == (show != "all")
+    ],
+)
+def test_the_kinds_of_findings_of_a_round_are_limited(show: str, kinds: int, end: str) -> None:
+    more = [finding(f"{n}.log", code=f"Y{n}", message="word " * 200) for n in range(10)]
+    made = replace(A_ROUND, findings=(*A_ROUND.findings, *more))
+    shown = FORMATS["text"](made, View(100, wraps=True, show=Show(show)))
+    assert len(set(re.findall(r"  ([A-Z]+\d+)(?: \[.*)?$", shown, re.M))) == kinds
+    assert shown.removesuffix(": --show all\n").rstrip().endswith(end)
+    assert (shown.count("\n") < 100) == (show != "all")
 
 
 def with_values(*values: Any, **changes: Any) -> list[Finding]:
@@ -303,36 +311,48 @@ def with_values(*values: Any, **changes: Any) -> list[Finding]:
     ]
 
 
-def test_a_group_has_the_values_of_all_its_findings() -> None:
-    for made, text in (
+@pytest.mark.parametrize(
+    ("made", "text"),
+    [
         (with_values(1), "x is 1"),
         (with_values(3, 1, 2), "x is 1 to 3"),
         (with_values("b", "a", "b"), 'x is "b", "a"'),
         ([*with_values(1), finding(message="other")], "x is 1 (and 1 similar message)"),
         ([finding(message=f"{n}") for n in range(9)], "0 (and 8 similar messages)"),
-    ):
-        (group,) = by_code(made)
-        assert group.text == text
+    ],
+)
+def test_a_group_has_the_values_of_all_its_findings(made: list[Finding], text: str) -> None:
+    (group,) = by_code(made)
+    assert group.text == text
 
 
-def test_the_verdicts_of_a_submitter() -> None:
-    for sets, made, verdicts in (
+@pytest.mark.parametrize(
+    ("sets", "made", "verdicts"),
+    [
         ([PASS], [], PASS),
         ([PASS, FAIL], [], FAIL),
         ([NOT_CHECKED], [], NOT_CHECKED),
         ([NOT_CHECKED, PASS], [], PASS),
         ([NOT_CHECKED], [finding("A/x", severity=WARNING)], NOT_CHECKED),
-        ([NOT_CHECKED], [finding("A/x", basis=Basis.RULES)], Verdicts(Verdict.NOT_CHECKED, Verdict.FAIL)),
+        (
+            [NOT_CHECKED],
+            [finding("A/x", basis=Basis.RULES)],
+            Verdicts(Verdict.NOT_CHECKED, Verdict.FAIL),
+        ),
         ([PASS], [finding("A/x", basis=Basis.OFFICIAL)], FAIL),
         ([PASS], [finding("A/x", waiver=WAIVER)], FAIL),
         ([PASS], [finding("B/x")], PASS),
-    ):  # fmt: skip
-        rows = tuple(
-            result_set(path=f"A/results/{index}/bert", submitter="A", verdict=verdict)
-            for index, verdict in enumerate(sets)
-        )
-        row = next(Submitters(report(result_sets=rows, findings=made)).rows())
-        assert row.verdict == verdicts
+    ],
+)
+def test_the_verdicts_of_a_submitter(
+    sets: list[Verdicts], made: list[Finding], verdicts: Verdicts
+) -> None:
+    rows = tuple(
+        result_set(path=f"A/results/{index}/bert", submitter="A", verdict=verdict)
+        for index, verdict in enumerate(sets)
+    )
+    row = next(Submitters(report(result_sets=rows, findings=made)).rows())
+    assert row.verdict == verdicts
 
 
 WITHIN = report(result_sets=(result_set(),))  # a submission that was checked from within
@@ -345,16 +365,19 @@ RAW = report(
 
 
 def test_whose_file_it_is() -> None:
-    for made, path, set_, submitter in (
-        (A_ROUND, "ACME", None, "ACME"),
-        (A_ROUND, "ACME/results/dgx/bert/result_0.txt", None, "ACME"),
-        (A_ROUND, "ACME2/systems/x.json", None, None),
-        (WITHIN, "systems/x.json", None, "ACME"),
-        (RAW, ".", SET, "ACME"),
-        (RAW, ".", "Zeta/dgx/bert/closed", None),
-        (RAW, ".", None, None),
-    ):
-        assert Submitters(made).of(finding(path, set=set_)) == submitter
+    assert [
+        (made, path, set_, submitter)
+        for made, path, set_, submitter in (
+            (A_ROUND, "ACME", None, "ACME"),
+            (A_ROUND, "ACME/results/dgx/bert/result_0.txt", None, "ACME"),
+            (A_ROUND, "ACME2/systems/x.json", None, None),
+            (WITHIN, "systems/x.json", None, "ACME"),
+            (RAW, ".", SET, "ACME"),
+            (RAW, ".", "Zeta/dgx/bert/closed", None),
+            (RAW, ".", None, None),
+        )
+        if Submitters(made).of(finding(path, set=set_)) != submitter
+    ] == []
     roots = [set(Submitters(made).roots) for made in (A_ROUND, WITHIN, RAW)]
     assert roots == [{"ACME", "beta", "Zeta"}, {""}, set()]
 

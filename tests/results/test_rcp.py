@@ -83,8 +83,9 @@ def judged(batch_size: float, runs: list[float] | None, *, trimmed: bool = True)
     return rcp.judge(example(trimmed=trimmed), batch_size, runs, runs=5, drop=1)
 
 
-def test_worked_example() -> None:
-    for batch_size, trimmed, figures in [
+@pytest.mark.parametrize(
+    ("batch_size", "trimmed", "figures"),
+    [
         # as written
         (128, True, (15.75, 0.43, 15.21, 3.53)),
         (256, True, (20.75, 0.66, 19.93, 4.12)),
@@ -93,15 +94,19 @@ def test_worked_example() -> None:
         (128, False, (15.75, 0.78, 14.78, 6.56)),
         (256, False, (20.75, 0.75, 19.82, 4.69)),
         (192, False, (18.25, 0.76, 17.35, 5.21)),
-    ]:
-        low, high = example(trimmed=trimmed)
-        between = ReferencePoint.between(low, high, 192, runs=5)
-        point = {128: low, 192: between, 256: high}[batch_size]
-        result = judged(batch_size, [15] * 5, trimmed=trimmed)
-        assert (result.reference_mean, result.minimum) == (point.mean, point.minimum)
-        excess = 100 * (point.mean / point.minimum - 1)
-        computed = (point.mean, point.stdev, point.minimum, excess)
-        assert computed == pytest.approx(figures, abs=0.005)
+    ],
+)
+def test_worked_example(
+    batch_size: int, trimmed: bool, figures: tuple[float, float, float, float]
+) -> None:
+    low, high = example(trimmed=trimmed)
+    between = ReferencePoint.between(low, high, 192, runs=5)
+    point = {128: low, 192: between, 256: high}[batch_size]
+    result = judged(batch_size, [15] * 5, trimmed=trimmed)
+    assert (result.reference_mean, result.minimum) == (point.mean, point.minimum)
+    excess = 100 * (point.mean / point.minimum - 1)
+    computed = (point.mean, point.stdev, point.minimum, excess)
+    assert computed == pytest.approx(figures, abs=0.005)
 
 
 def missing(batch_size: int) -> str:
@@ -111,7 +116,8 @@ def missing(batch_size: int) -> str:
 LOW, HIGH = "x_ref_128", "x_ref_256"
 
 
-def test_judge() -> None:
+@pytest.mark.parametrize("trimmed", [True, False])
+def test_judge(trimmed: bool) -> None:
     rows: list[tuple[int, list[float] | None, tuple[bool, str], tuple[Any, float], tuple[str, ...]]]
     rows = [
         (128, [15, 15, 15, 16, 16], (True, "RCP found"), (15.33, 1.0272), (LOW,)),
@@ -126,13 +132,12 @@ def test_judge() -> None:
         (128, [0] * 5, (False, "RCP found"), (0, math.inf), (LOW,)),
         (128, [], (False, "RCP found"), (math.nan, math.nan), (LOW,)),
     ]
-    for trimmed in (True, False):
-        for batch_size, runs, verdict, numbers, points in rows:
-            result = judged(batch_size, runs, trimmed=trimmed)
-            assert (result.official_pass, result.message) == verdict
-            assert result.mean == pytest.approx(numbers[0], abs=0.005, nan_ok=True)
-            assert result.normalization == pytest.approx(numbers[1], abs=5e-5, nan_ok=True)
-            assert (result.points, result.interpolated) == (points, len(points) == 2)
+    for batch_size, runs, verdict, numbers, points in rows:
+        result = judged(batch_size, runs, trimmed=trimmed)
+        assert (result.official_pass, result.message) == verdict
+        assert result.mean == pytest.approx(numbers[0], abs=0.005, nan_ok=True)
+        assert result.normalization == pytest.approx(numbers[1], abs=5e-5, nan_ok=True)
+        assert (result.points, result.interpolated) == (points, len(points) == 2)
 
 
 def test_no_points() -> None:
@@ -177,8 +182,11 @@ SUBMISSION = st.lists(st.integers(1, 10**6), min_size=3, max_size=20)
 
 def test_covered_benchmarks_are_those_of_the_official_checker() -> None:
     benchmarks = {*(benchmark for _, _, benchmark in FILES), "minigo", "gnmt", "transformer", ""}
-    for usage, runs in official.submission_runs.items():
-        assert {b for b in benchmarks | {*runs} if rcp.is_covered(usage, b)} == {*runs}
+    assert [
+        (usage, runs)
+        for usage, runs in official.submission_runs.items()
+        if {b for b in benchmarks | {*runs} if rcp.is_covered(usage, b)} != {*runs}
+    ] == []
     assert not rcp.is_covered("inference", "bert")
 
 
@@ -214,7 +222,9 @@ PRUNED = st.lists(st.integers(1, 60), min_size=1, max_size=9)
 @given(means=PRUNED)
 def test_any_points_are_pruned_as_officially(means: list[int]) -> None:
     checker = object.__new__(official.RCP_Checker)
-    vars(checker).update(benchmark="x", verbose=False, submission_runs=5, alpha=0.05, tolerance=1e-4)  # fmt: skip
+    vars(checker).update(
+        benchmark="x", verbose=False, submission_runs=5, alpha=0.05, tolerance=1e-4
+    )
     checker.rcp_data = {
         f"x_{at}": {"Benchmark": "x", "BS": 2**at, "RCP Mean": float(mean), "RCP Stdev": 0.0}
         for at, mean in enumerate(means)
@@ -276,15 +286,21 @@ class TestCheckDirectory:
                     logged["runs"] = (size, None if runs is None else [*runs], benchmark)
                     with np.errstate(all="ignore"):
                         passed, message, factor = official.check_directory(
-                            "nowhere", usage, ruleset, False, False,
-                            rcp_pass="pruned_rcps", rcp_bypass=bypass,
-                        )  # fmt: skip
+                            "nowhere",
+                            usage,
+                            ruleset,
+                            False,
+                            False,
+                            rcp_pass="pruned_rcps",
+                            rcp_bypass=bypass,
+                        )
                     assert (passed, message) == (judgement.official_pass, judgement.message)
                     assert factor == pytest.approx(judgement.normalization, rel=1e-12, nan_ok=True)
 
 
-def test_margin() -> None:
-    rows: list[tuple[int, list[float] | None, float | None]] = [
+@pytest.mark.parametrize(
+    ("batch_size", "runs", "margin"),
+    [
         (128, [14] * 5, -7.97),
         (192, [18] * 5, 2.25),
         (64, [14] * 5, -7.97),
@@ -292,31 +308,58 @@ def test_margin() -> None:
         (128, [0.1] * 5, None),  # of another unit
         (128, None, None),
         (128, [], None),
-    ]
-    for batch_size, runs, margin in rows:
-        result = judged(batch_size, runs)
-        expected = None if margin is None else pytest.approx(margin, abs=0.005)
-        assert rcp.margin_percent(result) == expected
-        assert margin is None or (margin >= 0) is result.official_pass
-        assert rcp.no_limit_reason(result, example(trimmed=True)) is None
+    ],
+)
+def test_margin(batch_size: int, runs: list[float] | None, margin: float | None) -> None:
+    result = judged(batch_size, runs)
+    expected = None if margin is None else pytest.approx(margin, abs=0.005)
+    assert rcp.margin_percent(result) == expected
+    assert margin is None or (margin >= 0) is result.official_pass
+    assert rcp.no_limit_reason(result, example(trimmed=True)) is None
 
 
-def test_in_words() -> None:
-    for margin, words in [(3.21, "+3.2 %"), (-0.31, "-0.3 %"), (174.6, "+175 %"), (-99.99, "-100.0 %")]:  # fmt: skip
-        assert rcp.margin_in_words(margin) == words
+@pytest.mark.parametrize(
+    ("margin", "words"),
+    [(3.21, "+3.2 %"), (-0.31, "-0.3 %"), (174.6, "+175 %"), (-99.99, "-100.0 %")],
+)
+def test_in_words(margin: float, words: str) -> None:
+    assert rcp.margin_in_words(margin) == words
 
 
-def test_explain() -> None:
-    rows: list[tuple[int, list[float] | None, str]] = [
-        (128, [15, 15, 15, 16, 16], "The mean to converge is 15.3333, at least 15.2126 at batch size 128: RCP margin +0.8 % (reference mean 15.75, from x_ref_128)." " Normalisation multiplies the score by 1.0272."),
-        (192, [17] * 5, "The mean to converge is 17; expected at least 17.6031 at batch size 192: RCP margin -3.4 % (reference mean 18.25, interpolated between x_ref_128 and" " x_ref_256)."),
-        (64, [20] * 5, "The mean to converge is 20, at least 15.2126 at batch size 64: RCP margin +31.5 % (reference mean 15.75, from x_ref_128)."),
-        (2048, [20] * 5, "Missing RCP, please submit RCP with BS = 2048: convergence was not compared with the reference."),
+@pytest.mark.parametrize(
+    ("batch_size", "runs", "text"),
+    [
+        (
+            128,
+            [15, 15, 15, 16, 16],
+            "The mean to converge is 15.3333, at least 15.2126 at batch size 128: RCP margin"
+            " +0.8 % (reference mean 15.75, from x_ref_128)."
+            " Normalisation multiplies the score by 1.0272.",
+        ),
+        (
+            192,
+            [17] * 5,
+            "The mean to converge is 17; expected at least 17.6031 at batch size 192: RCP margin"
+            " -3.4 % (reference mean 18.25, interpolated between x_ref_128 and x_ref_256).",
+        ),
+        (
+            64,
+            [20] * 5,
+            "The mean to converge is 20, at least 15.2126 at batch size 64: RCP margin +31.5 %"
+            " (reference mean 15.75, from x_ref_128).",
+        ),
+        (
+            2048,
+            [20] * 5,
+            "Missing RCP, please submit RCP with BS = 2048: convergence was not compared with the"
+            " reference.",
+        ),
         (128, None, "Insufficient convergence: convergence was not compared with the reference."),
         (128, [], "RCP found: convergence was not compared with the reference."),
-    ]  # fmt: skip
-    for batch_size, runs, text in rows:
-        assert rcp.explain(judged(batch_size, runs), example(trimmed=True)) == text
+    ],
+)
+def test_explain(batch_size: int, runs: list[float] | None, text: str) -> None:
+    assert rcp.explain(judged(batch_size, runs), example(trimmed=True)) == text
 
 
 # ---- points that limit nothing ------------------------------------------------------------
@@ -349,20 +392,23 @@ def test_no_limit_at_or_beside_a_powerless_point() -> None:
         assert rcp.no_limit_reason(result, points) == (reason if is_powerless else None)
     assert rcp.explain(*gpt3(3072, 1.2e9)) == (
         f"The mean to converge is 1,200,000,000, with no lower limit at batch size 3,072: {reason}"
-        " (reference mean 1,218,025,881.6, from gpt3_ref_3072). Normalisation multiplies the score by 1.0150."
+        " (reference mean 1,218,025,881.6, from gpt3_ref_3072). Normalisation multiplies the score"
+        " by 1.0150."
     )
 
 
-def test_reason() -> None:
-    rows: list[tuple[list[float], str]] = [
+@pytest.mark.parametrize(
+    ("runs", "reason"),
+    [
         ([2, 10, 10, 11, 100], "holds a value 10 times its median"),
         ([2, 8, 10, 16, 19.5], "holds values from 2 to 19.5"),
-    ]
-    for runs, reason in rows:
-        points = [ReferencePoint.from_runs("x", 8, runs, runs=3, drop=1)]
-        result = rcp.judge(points, 8, [10.0] * 3, runs=3, drop=1)
-        expected = f"the reference point at batch size 8 {reason}"
-        assert rcp.no_limit_reason(result, points) == expected
+    ],
+)
+def test_reason(runs: list[float], reason: str) -> None:
+    points = [ReferencePoint.from_runs("x", 8, runs, runs=3, drop=1)]
+    result = rcp.judge(points, 8, [10.0] * 3, runs=3, drop=1)
+    expected = f"the reference point at batch size 8 {reason}"
+    assert rcp.no_limit_reason(result, points) == expected
 
 
 def test_a_point_at_zero_has_a_limit_but_no_margin() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from jsonschema import Draft202012Validator
 
 from mlperf_pkg.findings import Finding, Occurrence, Verdicts, Waiver, folded
@@ -27,27 +28,36 @@ from tests.helpers.trees import simulated, write_set, write_submission, write_sy
 
 
 def test_paths() -> None:
-    for path, parts in [("a/b/c.txt", ("a/b", "c.txt")), ("c.txt", ("", "c.txt"))]:
-        assert (folder(path), name(path)) == parts
-    for paths, top in [
-        ("a/b/c", "a/b"),
-        ("a/b/c a/b/d", "a/b"),
-        ("a/b/c a/d/c", "a"),
-        ("a b/c", ""),
-    ]:
-        assert common_folder(paths.split()) == top
+    assert [
+        (path, parts)
+        for path, parts in [("a/b/c.txt", ("a/b", "c.txt")), ("c.txt", ("", "c.txt"))]
+        if (folder(path), name(path)) != parts
+    ] == []
+    assert [
+        (paths, top)
+        for paths, top in [
+            ("a/b/c", "a/b"),
+            ("a/b/c a/b/d", "a/b"),
+            ("a/b/c a/d/c", "a"),
+            ("a b/c", ""),
+        ]
+        if common_folder(paths.split()) != top
+    ] == []
 
 
-def test_findings_by_code() -> None:
-    for select, ignore, codes in [
+@pytest.mark.parametrize(
+    ("select", "ignore", "codes"),
+    [
         ([], [], ["RCP101", "RUN101", "RUN102"]),
         (["RUN"], [], ["RUN101", "RUN102"]),
         ([], ["RUN"], ["RCP101"]),
         (["RUN", "SET"], ["RUN101", "X"], ["RUN102"]),
-    ]:
-        whole = report(findings=[finding(code=code) for code in ("RCP101", "RUN101", "RUN102")])
-        part = whole.only(select, ignore)
-        assert ([f.code for f in part.findings], part.hidden) == (codes, 3 - len(codes))
+    ],
+)
+def test_findings_by_code(select: list[str], ignore: list[str], codes: list[str]) -> None:
+    whole = report(findings=[finding(code=code) for code in ("RCP101", "RUN101", "RUN102")])
+    part = whole.only(select, ignore)
+    assert ([f.code for f in part.findings], part.hidden) == (codes, 3 - len(codes))
 
 
 ROWS = (
@@ -61,8 +71,13 @@ def test_the_schema_describes_every_field() -> None:
     names = ["format", *rows.Report.__struct_fields__]
     assert list(schema()["properties"]) == schema()["required"] == names
     _, *descriptions = schema()["$defs"].values()  # after the values of a verdict
-    for described, struct in zip(descriptions, ROWS, strict=True):
-        assert list(described["properties"]) == described["required"] == [*struct.__struct_fields__]
+    assert [
+        (described, struct)
+        for described, struct in zip(descriptions, ROWS, strict=True)
+        if not (
+            list(described["properties"]) == described["required"] == [*struct.__struct_fields__]
+        )
+    ] == []
     assert list(undescribed(schema())) == []
 
 
@@ -75,8 +90,9 @@ def undescribed(part: Any, path: str = "") -> Iterator[str]:
         yield from undescribed(schema_, part_name)
 
 
-def test_made_reports() -> None:
-    for made in [
+@pytest.mark.parametrize(
+    "made",
+    [
         report(),
         report(
             systems=(system(), system(submitter=None, division=None, accelerators=None)),
@@ -88,12 +104,25 @@ def test_made_reports() -> None:
             runs=(run(), run(status=None, minutes=None, dropped="fastest", benchmark="", set=None)),
             findings=[finding(line=3, waiver=Waiver("agreed", "Jane", "2026-12-31"))],
         ),
-        report(result_sets=(result_set(path=".", system_by="the folder name"), result_set(judged=False)), findings=on_raw_set("alpha"), configuration="systems: {}\n"),
-        report(findings=folded([finding("a", n, found=f"{n}", expected=[n]) for n in range(1, 99)], "a", ["a"])),
+        report(
+            result_sets=(
+                result_set(path=".", system_by="the folder name"),
+                result_set(judged=False),
+            ),
+            findings=on_raw_set("alpha"),
+            configuration="systems: {}\n",
+        ),
+        report(
+            findings=folded(
+                [finding("a", n, found=f"{n}", expected=[n]) for n in range(1, 99)], "a", ["a"]
+            )
+        ),
         report(round=None, usage="hpc and training", hidden=3),
         hostile.hostile(),
-    ]:  # fmt: skip
-        assert errors_of(made) == []
+    ],
+)
+def test_made_reports(made: Any) -> None:
+    assert errors_of(made) == []
 
 
 def test_what_is_wrong_is_found() -> None:

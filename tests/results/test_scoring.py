@@ -25,22 +25,46 @@ def result_set(*minutes: float | None) -> list[RunTime]:
     ]
 
 
-def test_score() -> None:
-    for runs, score in [
+@pytest.mark.parametrize(
+    ("runs", "score"),
+    [
         (result_set(5, 1, 3, 2, 4), Score(3, (("b", "fastest"), ("a", "slowest")))),
         (result_set(2, 2, 2, 2, 2), Score(2, (("a", "fastest"), ("e", "slowest")))),
         (result_set(5, None, 3, 2, 4), Score(4, (("d", "fastest"), ("b", "did not converge")))),
-        ([*result_set(1, 2, 3, 4), RunTime("z", None, converged=True)], Score(3, (("a", "fastest"), ("z", "has no time-to-train")))),
-        ([*result_set(1, 2, 3, 4), RunTime("z", 0.5, converged=False)], Score(3, (("a", "fastest"), ("z", "did not converge")))),
-        (result_set(5, None, 3, None, 4), Score(None, (("b", "did not converge"), ("d", "did not converge")), "2 runs did not converge or have no time-to-train; at most 1 may")),
+        (
+            [*result_set(1, 2, 3, 4), RunTime("z", None, converged=True)],
+            Score(3, (("a", "fastest"), ("z", "has no time-to-train"))),
+        ),
+        (
+            [*result_set(1, 2, 3, 4), RunTime("z", 0.5, converged=False)],
+            Score(3, (("a", "fastest"), ("z", "did not converge"))),
+        ),
+        (
+            result_set(5, None, 3, None, 4),
+            Score(
+                None,
+                (("b", "did not converge"), ("d", "did not converge")),
+                "2 runs did not converge or have no time-to-train; at most 1 may",
+            ),
+        ),
         (result_set(3, 1, 2), Score(2, (("b", "fastest"), ("a", "slowest")), "only 3 of 5 runs")),
-        (result_set(6, 5, 4, 3, 2, 1), Score(3.5, (("f", "fastest"), ("a", "slowest")), "6 runs, 5 required")),
+        (
+            result_set(6, 5, 4, 3, 2, 1),
+            Score(3.5, (("f", "fastest"), ("a", "slowest")), "6 runs, 5 required"),
+        ),
         (result_set(3, 1), Score(None, (), "2 of 5 runs: none is left after dropping 1 + 1")),
-        (result_set(3, None), Score(None, (("b", "did not converge"),), "2 of 5 runs: none is left after dropping 1 + 1")),
+        (
+            result_set(3, None),
+            Score(
+                None, (("b", "did not converge"),), "2 of 5 runs: none is left after dropping 1 + 1"
+            ),
+        ),
         ([], Score(None, (), "0 of 5 runs: none is left after dropping 1 + 1")),
-    ]:  # fmt: skip
-        assert scoring.score(runs, drop=1, required=5) == score
-        assert scoring.score(runs[::-1], drop=1, required=5) == score
+    ],
+)
+def test_score(runs: list[RunTime], score: Score) -> None:
+    assert scoring.score(runs, drop=1, required=5) == score
+    assert scoring.score(runs[::-1], drop=1, required=5) == score
 
 
 def test_score_of_unet3d() -> None:
@@ -90,8 +114,9 @@ def chosen(minutes: list[float | None], required: int = 3, drop: int = 1) -> Run
     return choose(runs(*minutes), required, drop)
 
 
-def test_examples_worked_by_hand() -> None:
-    rows: list[tuple[list[float | None], list[float], float | None, int | None]] = [
+@pytest.mark.parametrize(
+    ("minutes", "windows", "median", "first"),
+    [
         # Three runs count, of which the middle one remains.
         ([5, 7, 6], [6], 6, 0),
         ([5, 7, 6, 4, 9], [6, 6, 6], 6, 0),
@@ -120,24 +145,29 @@ def test_examples_worked_by_hand() -> None:
         # Too few runs.
         ([1, 2], [], None, None),
         ([], [], None, None),
-    ]
-    for minutes, windows, median, first in rows:
-        choice = chosen(minutes)
-        assert ([window.minutes for window in choice.windows], choice.median) == (windows, median)
-        assert (choice.chosen.first if choice.chosen else None) == first
+    ],
+)
+def test_examples_worked_by_hand(
+    minutes: list[float | None], windows: list[float], median: float | None, first: int | None
+) -> None:
+    choice = chosen(minutes)
+    assert ([window.minutes for window in choice.windows], choice.median) == (windows, median)
+    assert (choice.chosen.first if choice.chosen else None) == first
 
 
-def test_reasons() -> None:
-    rows: list[tuple[list[float | None], str]] = [
+@pytest.mark.parametrize(
+    ("minutes", "reason"),
+    [
         ([1, 2], "only 2 of 3 runs"),
         ([F, F, 4], "2 runs did not converge or have no time-to-train; at most 1 may"),
         ([F, F, 4, 5], "the median is infinite: 1 of 2 windows have no result"),
         ([1, 2, 3, 4], "runs 1 to 3 are equally close to the median; the slower window is taken"),
         ([2, 2, 2, 2], ""),
         ([1, 2, 3, 4, 5], ""),
-    ]  # fmt: skip
-    for minutes, reason in rows:
-        assert chosen(minutes).reason == reason
+    ],
+)
+def test_reasons(minutes: list[float | None], reason: str) -> None:
+    assert chosen(minutes).reason == reason
 
 
 def by_definition(minutes: list[float | None], required: int, drop: int) -> tuple[int, ...]:
@@ -193,8 +223,9 @@ def test_runs_are_ordered_by_start_then_path() -> None:
     assert select(unordered[::-1], Runs(required=3, drop=1)) == selection
 
 
-def test_olympic_mean() -> None:
-    for minutes, drop, already_dropped, mean in [
+@pytest.mark.parametrize(
+    ("minutes", "drop", "already_dropped", "mean"),
+    [
         ([3, 1, 2], 1, 0, 2),
         ([5, 4, 3, 2, 1], 1, 0, 3),
         ([4, 3, 2, 1], 1, 1, 3),
@@ -206,8 +237,12 @@ def test_olympic_mean() -> None:
         ([1, 2, 3, 4, 5, 6, 7, 8, 9], 4, 0, 5),
         ([1, 2, 3, 4, 5, 6, 7], 4, 2, 5),
         ([1, 2, 3], 4, 0, None),
-    ]:
-        assert scoring.olympic_mean(minutes, drop, already_dropped) == mean
+    ],
+)
+def test_olympic_mean(
+    minutes: list[int], drop: int, already_dropped: int, mean: int | None
+) -> None:
+    assert scoring.olympic_mean(minutes, drop, already_dropped) == mean
 
 
 def test_four_of_forty_may_fail() -> None:

@@ -3,6 +3,8 @@
 import math
 from typing import Any
 
+import pytest
+
 from mlperf_pkg.results import wording as words
 from tests.helpers.reports import rcp, result_set, run
 
@@ -19,7 +21,11 @@ def test_change() -> None:
 
 
 def test_numbers() -> None:
-    assert [words.shortened(list(text), 2) for text in ("", "ab", "abcd")] == ["", "a, b", "a, b and 2 more"]  # fmt: skip
+    assert [words.shortened(list(text), 2) for text in ("", "ab", "abcd")] == [
+        "",
+        "a, b",
+        "a, b and 2 more",
+    ]
     assert [words.counted(n, "error") for n in (0, 1, 2)] == ["0 errors", "1 error", "2 errors"]
     values = (9.8065, 1.23456, 1000, None, math.nan)
     assert [*map(words.minutes, values)] == ["9.807", "1.235", "1000.000", "-", "-"]
@@ -27,24 +33,28 @@ def test_numbers() -> None:
     assert [*map(words.runs, rows)] == ["3/10", "3"]
 
 
-def test_outcome() -> None:
-    for status, dropped, outcome in [
+@pytest.mark.parametrize(
+    ("status", "dropped", "outcome"),
+    [
         ("success", None, "success"),
         ("success", "fastest", "success, fastest"),
         ("success", "did not converge", "success, did not converge"),
         ("aborted", "did not converge", "aborted, dropped"),
         (None, "has no time-to-train", "no run_stop, dropped"),
         (None, None, "no run_stop"),
-    ]:
-        assert words.outcome(run(status=status, dropped=dropped)) == outcome
+    ],
+)
+def test_outcome(status: str | None, dropped: str | None, outcome: str) -> None:
+    assert words.outcome(run(status=status, dropped=dropped)) == outcome
 
 
 NO_NUMBERS = {"official_pass": False, "mean": None, "minimum": None, "margin_percent": None}
 ZERO = {"official_pass": False, "bypassed": True, "minimum": 0.0, "margin_percent": None}
 
 
-def test_rcp() -> None:
-    rows: list[tuple[dict[str, Any], str | None, str]] = [
+@pytest.mark.parametrize(
+    ("changes", "state", "short"),
+    [
         ({}, "pass", "pass +10.0 %"),
         ({"rcp": rcp(official_pass=False, mean=99.0, margin_percent=-1.0)}, "fail", "FAIL -1.0 %"),
         ({"rcp": rcp(**NO_NUMBERS)}, "fail", "FAIL"),
@@ -53,8 +63,9 @@ def test_rcp() -> None:
         ({"rcp": rcp(margin_percent=None, no_limit_reason="why")}, "pass", "pass, no limit"),
         ({"rcp": None}, "not_checked", "not checked"),
         ({"division": "open"}, None, "-"),
-    ]
-    for changes, state, short in rows:
-        row = result_set(**changes)
-        assert words.rcp_state(row) == state
-        assert words.rcp(row) == short
+    ],
+)
+def test_rcp(changes: dict[str, Any], state: str | None, short: str) -> None:
+    row = result_set(**changes)
+    assert words.rcp_state(row) == state
+    assert words.rcp(row) == short

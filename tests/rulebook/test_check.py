@@ -49,14 +49,43 @@ OPT_NAME = "{code: OWNB102, occurs: once, equals: adamw}"
 
 IN_THE_BENCHMARK = [
     # An unknown name.
-    ("equals: adamw", "equal: adamw", "11: unknown constraint 'equal' of OWNB102; did you mean 'equals'?"),
+    (
+        "equals: adamw",
+        "equal: adamw",
+        "11: unknown constraint 'equal' of OWNB102; did you mean 'equals'?",
+    ),
     ("target:", "targets:", "3: unknown field 'targets' of the file; did you mean 'target'?"),
     ("equals: adamw", "occurs: {at_mots: 1}", "11: 'occurs' is given twice, first on line 11"),
-    ("  opt_name:", "  Opt_Name:", "11: 'Opt_Name' is not a valid name: expected lower-case letters, digits and underscores"),
+    (
+        "  opt_name:",
+        "  Opt_Name:",
+        "11: 'Opt_Name' is not a valid name: expected lower-case letters, digits and underscores",
+    ),
     # A source that does not exist.
-    ("Hyperparameters", "Hyperparameter", "5: the file cites 'training_rules, Hyperparameter': 'Hyperparameter' is not a heading of training_rules; did you mean 'Hyperparameters'?"),
-    ("occurs: once, equals: adamw", 'source: "training_rules, run results"', "11: OWNB102 cites 'training_rules, run results': 'run results' is not a heading of training_rules; did you mean 'Run Results'?"),
-    ("define:", 'sources: {"mlperf-logging, ruleset 99": [seed]}\ndefine:', "6: sources cites 'mlperf-logging, ruleset 99': 'ruleset 99' is not a heading of mlperf-logging"),
+    (
+        "Hyperparameters",
+        "Hyperparameter",
+        (
+            "5: the file cites 'training_rules, Hyperparameter': 'Hyperparameter' is not a"
+            " heading of training_rules; did you mean 'Hyperparameters'?"
+        ),
+    ),
+    (
+        "occurs: once, equals: adamw",
+        'source: "training_rules, run results"',
+        (
+            "11: OWNB102 cites 'training_rules, run results': 'run results' is not a heading"
+            " of training_rules; did you mean 'Run Results'?"
+        ),
+    ),
+    (
+        "define:",
+        'sources: {"mlperf-logging, ruleset 99": [seed]}\ndefine:',
+        (
+            "6: sources cites 'mlperf-logging, ruleset 99': 'ruleset 99' is not a heading of"
+            " mlperf-logging"
+        ),
+    ),
     # A field that lacks.
     ("{code: OWNB102, occurs", "{occurs", "11: opt_name has no code"),
     ("{required: 10, drop: 1}", "{required: 10}", "2: runs has no drop"),
@@ -64,50 +93,150 @@ IN_THE_BENCHMARK = [
     ("target: {at_least: 0.75}\n", "", "1: ownb of round 99.0 has no target"),
     # A wrong value.
     ("required: 10", "required: ten", '2: runs.required is "ten"; expected a whole number'),
-    ("OWNB102", "ownb102", '11: code of ownb102 is "ownb102"; expected capital letters and a number from 101 on, such as BERT101'),
-    ("equals: adamw", "basis: rule", '11: basis of OWNB102 is "rule"; expected one of both, official, rules, advice; did you mean \'rules\'?'),
-    ("occurs: once, equals: adamw", "occurs: {at_least: 1, at_most: 2}", '11: occurs of OWNB102 is {"at_least": 1, "at_most": 2}; expected at most 1 entry'),
+    (
+        "OWNB102",
+        "ownb102",
+        (
+            '11: code of ownb102 is "ownb102"; expected capital letters and a number from 101'
+            " on, such as BERT101"
+        ),
+    ),
+    (
+        "equals: adamw",
+        "basis: rule",
+        (
+            '11: basis of OWNB102 is "rule"; expected one of both, official, rules, advice;'
+            " did you mean 'rules'?"
+        ),
+    ),
+    (
+        "occurs: once, equals: adamw",
+        "occurs: {at_least: 1, at_most: 2}",
+        '11: occurs of OWNB102 is {"at_least": 1, "at_most": 2}; expected at most 1 entry',
+    ),
     (OPT_NAME, "once", '11: opt_name is "once"; expected a rule, a list of rules, or null'),
-    ("metadata: [samples_count], reaches", "metadata: samples_count, reaches", '14: metadata of OWNB104 is "samples_count"; expected a list'),
-    ("equals: adamw", "one_of: []", "11: one_of of OWNB102 is []; expected something that is not empty"),
+    (
+        "metadata: [samples_count], reaches",
+        "metadata: samples_count, reaches",
+        '14: metadata of OWNB104 is "samples_count"; expected a list',
+    ),
+    (
+        "equals: adamw",
+        "one_of: []",
+        "11: one_of of OWNB102 is []; expected something that is not empty",
+    ),
     ("equals: adamw", "first: false", "11: first of OWNB102 is false; expected the value true"),
     ("equals: adamw", "tensors: ownb", "11: tensors.yaml has no tensors of 'ownb'"),
     # YAML.
-    (OPT_NAME, OPT_NAME + "\n  opt_name: {code: OWNB109}", "12: 'opt_name' is given twice, first on line 11"),
+    (
+        OPT_NAME,
+        OPT_NAME + "\n  opt_name: {code: OWNB109}",
+        "12: 'opt_name' is given twice, first on line 11",
+    ),
     (OPT_NAME, "{code: OWNB102", "12: not valid YAML: did not find expected ',' or '}'"),
     (BENCHMARK, "- a list\n", "1: not a mapping"),
     # A formula.
-    ("value >= step", "value >=", "12: formula of OWNB103 is not valid: it cannot be read: invalid syntax"),
-    ("value >= step", "value >= 2 * step", "12: formula of OWNB103 is not valid: 2 is a whole number: write 2.0"),
-    ("value >= step", "step > 5.0 ? value > 1.0 : value > 2.0", "12: formula of OWNB103 cannot be put into words: say with needed what the rule expects"),
-    ("value >= step", "value >= step * global_batchsize", "12: formula of OWNB103 uses 'global_batchsize', which is not a key of ownb; did you mean 'global_batch_size'?"),
-    ("equals: adamw", "same_as: opt_nam", "11: same_as of OWNB102 uses 'opt_nam', which is not a key of ownb; did you mean 'opt_name'?"),
-    ("occurs: once, equals: adamw", "occurs: {or: opt_nam}", "11: occurs of OWNB102 uses 'opt_nam', which is not a key of ownb"),
-    ("{at_least: 0.75}", '{formula: "value > opt_nam"}', "14: reaches of OWNB104 uses 'opt_nam', which is not a key of ownb"),
+    (
+        "value >= step",
+        "value >=",
+        "12: formula of OWNB103 is not valid: it cannot be read: invalid syntax",
+    ),
+    (
+        "value >= step",
+        "value >= 2 * step",
+        "12: formula of OWNB103 is not valid: 2 is a whole number: write 2.0",
+    ),
+    (
+        "value >= step",
+        "step > 5.0 ? value > 1.0 : value > 2.0",
+        "12: formula of OWNB103 cannot be put into words: say with needed what the rule expects",
+    ),
+    (
+        "value >= step",
+        "value >= step * global_batchsize",
+        (
+            "12: formula of OWNB103 uses 'global_batchsize', which is not a key of ownb; did"
+            " you mean 'global_batch_size'?"
+        ),
+    ),
+    (
+        "equals: adamw",
+        "same_as: opt_nam",
+        (
+            "11: same_as of OWNB102 uses 'opt_nam', which is not a key of ownb; did you mean"
+            " 'opt_name'?"
+        ),
+    ),
+    (
+        "occurs: once, equals: adamw",
+        "occurs: {or: opt_nam}",
+        "11: occurs of OWNB102 uses 'opt_nam', which is not a key of ownb",
+    ),
+    (
+        "{at_least: 0.75}",
+        '{formula: "value > opt_nam"}',
+        "14: reaches of OWNB104 uses 'opt_nam', which is not a key of ownb",
+    ),
     # A definition.
     ("step:", "stop:", "7: no formula of this file uses 'stop'"),
     ("step: ", "value: ", "7: define must not use the name 'value', which formulas already know"),
-    ("define:", 'define:\n  pair: "2.0 * step"', "7: 'pair' uses 'step', which is not defined before it"),
+    (
+        "define:",
+        'define:\n  pair: "2.0 * step"',
+        "7: 'pair' uses 'step', which is not defined before it",
+    ),
     ("step: ", "seeds: ", "7: define must not use the name 'seeds', which is a key"),
     # A code.
-    ("OWNB102", "OWNB101", "11: code OWNB101 of opt_name of Closed ownb is that of global_batch_size of Closed ownb (rules/training/99.0/ownb.yaml:10)"),
+    (
+        "OWNB102",
+        "OWNB101",
+        (
+            "11: code OWNB101 of opt_name of Closed ownb is that of global_batch_size of"
+            " Closed ownb (rules/training/99.0/ownb.yaml:10)"
+        ),
+    ),
     ("OWNB105", "OWNB104", "15: code OWNB104 is that of another rule of eval_accuracy"),
-    ("OWNB201", "OWNB104", "18: code OWNB104 of eval_accuracy of Open ownb is that of eval_accuracy of Closed ownb (rules/training/99.0/ownb.yaml:14)"),
-    ("OWNB102", "LLAMAS103", "11: code LLAMAS103 of opt_name of Closed ownb is that of opt_name of Closed llama31_8b (rules/training/5.1/llama31_8b.yaml:"),
-    ("OWNB102", "RUN110", "11: code RUN110 of opt_name of Closed ownb is that of block_start of every run (rules/training/0.7/round.yaml:"),
+    (
+        "OWNB201",
+        "OWNB104",
+        (
+            "18: code OWNB104 of eval_accuracy of Open ownb is that of eval_accuracy of Closed"
+            " ownb (rules/training/99.0/ownb.yaml:14)"
+        ),
+    ),
+    (
+        "OWNB102",
+        "LLAMAS103",
+        (
+            "11: code LLAMAS103 of opt_name of Closed ownb is that of opt_name of Closed"
+            " llama31_8b (rules/training/5.1/llama31_8b.yaml:"
+        ),
+    ),
+    (
+        "OWNB102",
+        "RUN110",
+        (
+            "11: code RUN110 of opt_name of Closed ownb is that of block_start of every run"
+            " (rules/training/0.7/round.yaml:"
+        ),
+    ),
     ("OWNB102", "SET101", "11: code SET101 is in findings.yaml; expected an unused one"),
     # Another benchmark.
-    ("runs:", "like: flux\nruns:", "2: ownb is like flux, which has no rules; did you mean 'flux1'?"),
-]  # fmt: skip
+    (
+        "runs:",
+        "like: flux\nruns:",
+        "2: ownb is like flux, which has no rules; did you mean 'flux1'?",
+    ),
+]
 
 
-def test_a_mistake_in_a_benchmark(tmp_path: Path) -> None:
-    for old, new, problem in IN_THE_BENCHMARK:
-        assert old in BENCHMARK
-        changed = BENCHMARK.replace(old, new, 1)
-        if old == "step: ":  # wherever it is used
-            changed = re.sub(r"\bstep\b", new.removesuffix(": "), BENCHMARK)
-        assert_refused(tmp_path, BENCHMARK_FILE, changed, problem)
+@pytest.mark.parametrize(("old", "new", "problem"), IN_THE_BENCHMARK)
+def test_a_mistake_in_a_benchmark(old: str, new: str, problem: str, tmp_path: Path) -> None:
+    assert old in BENCHMARK
+    changed = BENCHMARK.replace(old, new, 1)
+    if old == "step: ":  # wherever it is used
+        changed = re.sub(r"\bstep\b", new.removesuffix(": "), BENCHMARK)
+    assert_refused(tmp_path, BENCHMARK_FILE, changed, problem)
 
 
 def assert_refused(folder: Path, file: str, text: str, problem: str) -> None:
@@ -122,33 +251,101 @@ IN_THE_ROUND = [
     ('extends: "6.1"', 'extends: "99.0"', "2: round 99.0 extends 99.0; expected an earlier round"),
     ('extends: "6.1"\n', "", "1: round of round 99.0 has no normalised"),
     ("99.0.0", "6.1.0", "3: ruleset is 6.1.0; expected one such as 99.0.0"),
-    ("2099-05-14", "14.5.2027", '4: submission_date is "14.5.2027"; expected a date such as 2026-10-09'),
-    ("[flux1, ownb]", "[flux1, ownb, ownb]", '5: benchmarks is ["flux1", "ownb", "ownb"]; expected no entry twice'),
-    ("[flux1, ownb]", "[flux1, ownb, gpt2]", "5: benchmark gpt2 has no rules: expected a file gpt2.yaml"),
-    ("benchmarks:", "benchmark:", "5: unknown field 'benchmark' of the file; did you mean 'benchmarks'?"),
-    ("seeds: {code: RUN901", 'seeds: {code: RUN901, formula: "value > seed"', "7: formula of RUN901 uses 'seed', which is not a key of round 99.0"),
-    ("RUN901", "RUN110", "7: code RUN110 of seeds of every run is that of block_start of every run (rules/training/0.7/round.yaml:"),
-]  # fmt: skip
+    (
+        "2099-05-14",
+        "14.5.2027",
+        '4: submission_date is "14.5.2027"; expected a date such as 2026-10-09',
+    ),
+    (
+        "[flux1, ownb]",
+        "[flux1, ownb, ownb]",
+        '5: benchmarks is ["flux1", "ownb", "ownb"]; expected no entry twice',
+    ),
+    (
+        "[flux1, ownb]",
+        "[flux1, ownb, gpt2]",
+        "5: benchmark gpt2 has no rules: expected a file gpt2.yaml",
+    ),
+    (
+        "benchmarks:",
+        "benchmark:",
+        "5: unknown field 'benchmark' of the file; did you mean 'benchmarks'?",
+    ),
+    (
+        "seeds: {code: RUN901",
+        'seeds: {code: RUN901, formula: "value > seed"',
+        "7: formula of RUN901 uses 'seed', which is not a key of round 99.0",
+    ),
+    (
+        "RUN901",
+        "RUN110",
+        (
+            "7: code RUN110 of seeds of every run is that of block_start of every run"
+            " (rules/training/0.7/round.yaml:"
+        ),
+    ),
+]
 
 
-def test_a_mistake_in_a_round(tmp_path: Path) -> None:
-    for old, new, problem in IN_THE_ROUND:
-        assert old in ROUND
-        assert_refused(tmp_path, ROUND_FILE, ROUND.replace(old, new, 1), problem)
+@pytest.mark.parametrize(("old", "new", "problem"), IN_THE_ROUND)
+def test_a_mistake_in_a_round(old: str, new: str, problem: str, tmp_path: Path) -> None:
+    assert old in ROUND
+    assert_refused(tmp_path, ROUND_FILE, ROUND.replace(old, new, 1), problem)
 
 
 # ---- names of files -----------------------------------------------------------------------
 
 MISNAMED = [
-    (BENCHMARK_FILE, "training/99.0/ownbb.yaml", "training/99.0/ownbb.yaml:1: misnamed: ownbb is not a benchmark of round 99.0; did you mean 'ownb'?"),
-    (BENCHMARK_FILE, "training/99.0/ownbb.yaml", "training/99.0/round.yaml:5: benchmark ownb has no rules: expected a file ownb.yaml; did you mean 'ownbb'?"),
-    (BENCHMARK_FILE, "training/99.0/ownb.yml", "training/99.0/ownb.yml:1: misnamed: expected ownb.yaml"),
-    (BENCHMARK_FILE, "training/ownb.yaml", "training/ownb.yaml:1: misplaced: expected it at <usage>/<round>/<benchmark>.yaml"),
-    (BENCHMARK_FILE, "tensor.yaml", "tensor.yaml:1: misnamed: not a file of a rulebook; did you mean 'tensors.yaml'?"),
-    (ROUND_FILE, "training/99.0/rounds.yaml", "training/99.0/ownb.yaml:1: round 99.0 has no round.yaml; is it 'rounds'?"),
-    (BENCHMARK_FILE, "traning/99.0/ownb.yaml", "traning/99.0/ownb.yaml:1: misplaced: unknown usage 'traning'; did you mean 'training'?"),
-    (BENCHMARK_FILE, "training/v99.0/ownb.yaml", "training/v99.0/ownb.yaml:1: misplaced: expected a folder such as training/7.0, not training/v99.0"),
-]  # fmt: skip
+    (
+        BENCHMARK_FILE,
+        "training/99.0/ownbb.yaml",
+        (
+            "training/99.0/ownbb.yaml:1: misnamed: ownbb is not a benchmark of round 99.0; did"
+            " you mean 'ownb'?"
+        ),
+    ),
+    (
+        BENCHMARK_FILE,
+        "training/99.0/ownbb.yaml",
+        (
+            "training/99.0/round.yaml:5: benchmark ownb has no rules: expected a file"
+            " ownb.yaml; did you mean 'ownbb'?"
+        ),
+    ),
+    (
+        BENCHMARK_FILE,
+        "training/99.0/ownb.yml",
+        "training/99.0/ownb.yml:1: misnamed: expected ownb.yaml",
+    ),
+    (
+        BENCHMARK_FILE,
+        "training/ownb.yaml",
+        "training/ownb.yaml:1: misplaced: expected it at <usage>/<round>/<benchmark>.yaml",
+    ),
+    (
+        BENCHMARK_FILE,
+        "tensor.yaml",
+        "tensor.yaml:1: misnamed: not a file of a rulebook; did you mean 'tensors.yaml'?",
+    ),
+    (
+        ROUND_FILE,
+        "training/99.0/rounds.yaml",
+        "training/99.0/ownb.yaml:1: round 99.0 has no round.yaml; is it 'rounds'?",
+    ),
+    (
+        BENCHMARK_FILE,
+        "traning/99.0/ownb.yaml",
+        "traning/99.0/ownb.yaml:1: misplaced: unknown usage 'traning'; did you mean 'training'?",
+    ),
+    (
+        BENCHMARK_FILE,
+        "training/v99.0/ownb.yaml",
+        (
+            "training/v99.0/ownb.yaml:1: misplaced: expected a folder such as training/7.0,"
+            " not training/v99.0"
+        ),
+    ),
+]
 
 
 @pytest.mark.parametrize(("right", "wrong", "problem"), MISNAMED)

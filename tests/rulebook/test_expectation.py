@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.expectation import breach_of, in_general, in_words, parsed, plain
@@ -9,8 +11,9 @@ from mlperf_pkg.rulebook.formula import Formula, LoggedKey, first_logged
 from mlperf_pkg.rulebook.model import Rule
 
 
-def test_numbers_are_plain() -> None:
-    for number, tolerance, text in [
+@pytest.mark.parametrize(
+    ("number", "tolerance", "text"),
+    [
         (12800.0, 0.0, "12,800"),
         (0.0, 0.0, "0"),
         (0.1 + 0.2, 0.0, "0.30000000000000004"),
@@ -19,12 +22,15 @@ def test_numbers_are_plain() -> None:
         (2290835.423, 1000.0, "2,290,835"),
         (1e22, 0.0, "1e+22"),
         (float("inf"), 0.0, "inf"),
-    ]:
-        assert plain(number, tolerance) == text
+    ],
+)
+def test_numbers_are_plain(number: float, tolerance: float, text: str) -> None:
+    assert plain(number, tolerance) == text
 
 
-def test_words() -> None:
-    for formula, words in [
+@pytest.mark.parametrize(
+    ("formula", "words"),
+    [
         ("8000.0 * 1152.0 / batch", "8,000 * 1,152 / 12,800"),
         ("0.1 * (rate - (1.0 - other))", "0.1 * (rate - (1 - other))"),
         ("-batch / (2.0 * other)", "-12,800 / (2 * other)"),
@@ -34,30 +40,41 @@ def test_words() -> None:
         ("math.sqrt(other / 2.0)", "sqrt(other / 2)"),
         ("math.greatest(1.0, other) - 1.0", "(the greater of 1 and other) - 1"),
         ("double(int(metadata.samples_count)) == 5.0", "samples_count is 5"),
-        ("metadata.epoch_num - previous.epoch_num >= 1.0", "epoch_num - the previous epoch_num is at least 1"),
+        (
+            "metadata.epoch_num - previous.epoch_num >= 1.0",
+            "epoch_num - the previous epoch_num is at least 1",
+        ),
         ("value == 0.9 || batch >= 4.0", "it is 0.9 or 12,800 is at least 4"),
-        ("(value < 1.0 || value > 2.0) && other != 3.0", "(it is below 1 or it is above 2) and other is not 3"),
+        (
+            "(value < 1.0 || value > 2.0) && other != 3.0",
+            "(it is below 1 or it is above 2) and other is not 3",
+        ),
         ("math.isFinite(1.0 / value)", "1 / it is finite"),
-    ]:  # fmt: skip
-        tree = parsed(formula)
-        assert tree
-        assert in_words(tree, {"batch": "12,800", "value": "it"}) == words
+    ],
+)
+def test_words(formula: str, words: str) -> None:
+    tree = parsed(formula)
+    assert tree
+    assert in_words(tree, {"batch": "12,800", "value": "it"}) == words
 
 
-def test_no_words() -> None:
-    for formula in ["a > b ? value > 1.0 : value > 2.0", "f(value)", "value =="]:
-        assert parsed(formula) is None
+@pytest.mark.parametrize("formula", ["a > b ? value > 1.0 : value > 2.0", "f(value)", "value =="])
+def test_no_words(formula: str) -> None:
+    assert parsed(formula) is None
 
 
-def test_what_is_expected_in_any_run() -> None:
-    for formula, words in [
+@pytest.mark.parametrize(
+    ("formula", "words"),
+    [
         ("value >= 0.5 * other", "at least 0.5 * other"),
         ("value > 0.5 && value < 1.0", "above 0.5 and below 1"),
         ("0.5 <= value", "at least 0.5"),
         ("value == 4.0 || value == other", "4 or other"),
         ("value == 4.0 || other == 1.0", "the value is 4 or other is 1"),
-    ]:
-        assert in_general(formula, "the value") == words
+    ],
+)
+def test_what_is_expected_in_any_run(formula: str, words: str) -> None:
+    assert in_general(formula, "the value") == words
 
 
 # ---- what findings say of a run ------------------------------------------------------------
@@ -90,26 +107,54 @@ def _logged(key: str, value: Any, metadata: Any) -> LoggedKey:
     return first_logged(Record(key, 0, value, metadata))
 
 
-def test_of_values() -> None:
-    for formula, text in [
-        ("value == 8000.0 * 1152.0 / global_batch_size", "steps is 900; expected 720 = 8,000 * 1,152 / 12,800"),
-        ("math.abs(value - 9216000.0 / global_batch_size) < 1.0", "steps is 900; expected 720 = 9,216,000 / 12,800, to within 1"),
-        ("math.abs(value - 0.1 * global_batch_size) < 0.001", "steps is 900; expected 1,280 = 0.1 * 12,800"),
-        ("value == math.ceil(100000.0 / global_batch_size)", "steps is 900; expected 8 = 100,000 / 12,800 rounded up"),
+@pytest.mark.parametrize(
+    ("formula", "text"),
+    [
+        (
+            "value == 8000.0 * 1152.0 / global_batch_size",
+            "steps is 900; expected 720 = 8,000 * 1,152 / 12,800",
+        ),
+        (
+            "math.abs(value - 9216000.0 / global_batch_size) < 1.0",
+            "steps is 900; expected 720 = 9,216,000 / 12,800, to within 1",
+        ),
+        (
+            "math.abs(value - 0.1 * global_batch_size) < 0.001",
+            "steps is 900; expected 1,280 = 0.1 * 12,800",
+        ),
+        (
+            "value == math.ceil(100000.0 / global_batch_size)",
+            "steps is 900; expected 8 = 100,000 / 12,800 rounded up",
+        ),
         ("value == global_batch_size", "steps is 900; expected 12,800, the global_batch_size"),
         ("value >= 2.0 && value <= global_batch_size / 64.0", "steps is 900; expected 2 to 200"),
-        ("value > 2.0 && value < 0.5 * global_batch_size", "steps is 900; expected above 2 and below 6,400"),
-        ("value == 5.0 || value == 2.0 * global_batch_size", "steps is 900; expected 5 or 25,600 = 2 * 12,800"),
-        ("2.0 * value == global_batch_size", "2 * steps is 1,800; expected 12,800, the global_batch_size"),
-        ("value == 5.0 || global_batch_size < 4.0", "steps is 900; expected that steps is 5 or global_batch_size is below 4 (global_batch_size is 12,800)"),
-    ]:  # fmt: skip
-        assert _message(formula) == text
+        (
+            "value > 2.0 && value < 0.5 * global_batch_size",
+            "steps is 900; expected above 2 and below 6,400",
+        ),
+        (
+            "value == 5.0 || value == 2.0 * global_batch_size",
+            "steps is 900; expected 5 or 25,600 = 2 * 12,800",
+        ),
+        (
+            "2.0 * value == global_batch_size",
+            "2 * steps is 1,800; expected 12,800, the global_batch_size",
+        ),
+        (
+            "value == 5.0 || global_batch_size < 4.0",
+            (
+                "steps is 900; expected that steps is 5 or global_batch_size is below 4"
+                " (global_batch_size is 12,800)"
+            ),
+        ),
+    ],
+)
+def test_of_values(formula: str, text: str) -> None:
+    assert _message(formula) == text
 
 
 def test_of_what_is_not_a_number() -> None:
-    for value, text in [
-        (None, "null"), ("900", '"900"'), (True, "true"), ([1, "a"], '[1, "a"]')
-    ]:  # fmt: skip
+    for value, text in [(None, "null"), ("900", '"900"'), (True, "true"), ([1, "a"], '[1, "a"]')]:
         message = _message("value == global_batch_size", value=value)
         assert message == f"steps is {text}; expected 12,800, the global_batch_size"
     for batch, text in [
@@ -138,15 +183,22 @@ def test_of_intervals() -> None:
         assert message == f"evaluated every 21,888 samples; expected every {text}"
 
 
-def test_of_first_records_and_later_ones() -> None:
-    for before, text in [
+@pytest.mark.parametrize(
+    ("before", "text"),
+    [
         (None, "first evaluation at 43,776 samples; expected at most 38,016 for batch size 1,152"),
-        ({"samples_count": 21888}, "21,888 samples between two evaluations; expected at most 12,672 for batch size 1,152"),
-    ]:  # fmt: skip
-        interval = "metadata.samples_count - previous.samples_count"
-        formula = f"metadata.samples_count <= 3.0 * {_CEIL} || (has(previous.samples_count) && {interval} <= {_CEIL})"
-        now = {"samples_count": 43776}
-        assert _message(formula, key="eval_accuracy", batch=1152, now=now, before=before) == text
+        (
+            {"samples_count": 21888},
+            "21,888 samples between two evaluations; expected at most 12,672 for batch size 1,152",
+        ),
+    ],
+)
+def test_of_first_records_and_later_ones(before: dict[str, int] | None, text: str) -> None:
+    interval = "metadata.samples_count - previous.samples_count"
+    in_time = f"has(previous.samples_count) && {interval} <= {_CEIL}"
+    formula = f"metadata.samples_count <= 3.0 * {_CEIL} || ({in_time})"
+    now = {"samples_count": 43776}
+    assert _message(formula, key="eval_accuracy", batch=1152, now=now, before=before) == text
 
 
 def test_of_elements() -> None:
@@ -154,19 +206,34 @@ def test_of_elements() -> None:
     assert text == "steps[1] is 5; expected 25,600 = 2 * 12,800"
 
 
-def test_the_unit_is_that_of_the_benchmark() -> None:
+@pytest.mark.parametrize(("units", "unit"), [({}, "epochs"), ({"epoch_num": "tokens"}, "tokens")])
+def test_the_unit_is_that_of_the_benchmark(units: dict[str, str], unit: str) -> None:
     formula = "math.abs(metadata.epoch_num - previous.epoch_num - 0.05) < 0.001"
     now, before = {"epoch_num": 0.3}, {"epoch_num": 0.2}
-    for units, unit in [({}, "epochs"), ({"epoch_num": "tokens"}, "tokens")]:
-        text = _message(formula, key="eval_accuracy", now=now, before=before, units=units)
-        assert text == f"evaluated every 0.1 {unit}; expected every 0.05, to within 0.001"
+    text = _message(formula, key="eval_accuracy", now=now, before=before, units=units)
+    assert text == f"evaluated every 0.1 {unit}; expected every 0.05, to within 0.001"
 
 
-def test_of_positions() -> None:
-    for formula, text in [
-        ("metadata.samples_count == 2.0 * global_batch_size", "evaluated at 30,000 samples; expected at 25,600 for batch size 12,800"),
-        ("metadata.samples_count == global_batch_size * (1.0 + nth)", "evaluated at 30,000 samples; expected at 38,400 for batch size 12,800"),
-        ("metadata.samples_count == math.floor(metadata.samples_count / global_batch_size) * global_batch_size", "evaluated at 30,000 samples; expected at a multiple of 12,800, the global_batch_size"),
+@pytest.mark.parametrize(
+    ("formula", "text"),
+    [
+        (
+            "metadata.samples_count == 2.0 * global_batch_size",
+            "evaluated at 30,000 samples; expected at 25,600 for batch size 12,800",
+        ),
+        (
+            "metadata.samples_count == global_batch_size * (1.0 + nth)",
+            "evaluated at 30,000 samples; expected at 38,400 for batch size 12,800",
+        ),
+        (
+            (
+                "metadata.samples_count == math.floor(metadata.samples_count /"
+                " global_batch_size) * global_batch_size"
+            ),
+            "evaluated at 30,000 samples; expected at a multiple of 12,800, the global_batch_size",
+        ),
         ("metadata.step_num == 5.0", "eval_error has no step_num in its metadata; expected 5"),
-    ]:  # fmt: skip
-        assert _message(formula, key="eval_error", now={"samples_count": 30000}) == text
+    ],
+)
+def test_of_positions(formula: str, text: str) -> None:
+    assert _message(formula, key="eval_error", now={"samples_count": 30000}) == text

@@ -2,8 +2,10 @@
 
 import json
 from collections import defaultdict
+from typing import Any
 
 import msgspec
+import pytest
 from jsonschema import Draft202012Validator
 
 from mlperf_pkg.infra.resources import data_folder, official_folder
@@ -37,13 +39,13 @@ TRAINING = [
 ]
 
 
-def test_every_file_is_valid_and_compiled_to_what_it_says() -> None:
+@pytest.mark.parametrize("path", sorted(RULES.rglob("*.yaml")))
+def test_every_file_is_valid_and_compiled_to_what_it_says(path: Any) -> None:
     compiled_files = msgspec.msgpack.decode(compiled(RULES), type=dict[bytes, msgspec.Raw])
-    for path in sorted(RULES.rglob("*.yaml")):
-        file = file_in(RULES, path.relative_to(RULES).as_posix())
-        document = validated(file, path.read_bytes())
-        assert repr(msgspec.msgpack.decode(compiled_files[path.read_bytes()])) == repr(document)
-        assert repr(read(file)) == repr(document), path
+    file = file_in(RULES, path.relative_to(RULES).as_posix())
+    document = validated(file, path.read_bytes())
+    assert repr(msgspec.msgpack.decode(compiled_files[path.read_bytes()])) == repr(document)
+    assert repr(read(file)) == repr(document), path
 
 
 def test_metaschema_is_a_schema_that_forbids_the_unknown() -> None:

@@ -32,21 +32,25 @@ def answer(text: str, values: dict[str, Any]) -> bool | None:
     return Formula(text).answer(record, seen)
 
 
-def test_names() -> None:
-    for formula, names in [
+@pytest.mark.parametrize(
+    ("formula", "names"),
+    [
         ("value >= 2.0 * warmup_steps", {"value", "warmup_steps"}),
         ("math.ceil(value / batch) == 1.0", {"value", "batch"}),
         ("metadata.samples_count == nth || true", {"nth"}),
         ("double(int(metadata.samples_count)) == batch", {"batch"}),
-    ]:
-        assert names_in(formula) == names
+    ],
+)
+def test_names(formula: str, names: set[str]) -> None:
+    assert names_in(formula) == names
 
 
 WHOLE = "math.abs(math.round(value) - value) < 0.00001"
 
 
-def test_answers() -> None:
-    rows: list[tuple[str, dict[str, Any], bool | None]] = [
+@pytest.mark.parametrize(
+    ("formula", "values", "expected"),
+    [
         ("value == 1.0", {"value": 1}, True),
         ("value == 0.0", {"value": -0.0}, True),
         ("value != value", {"value": NAN}, True),
@@ -74,11 +78,19 @@ def test_answers() -> None:
         ("value == 1.0 || other == 1.0", {"value": 1, "other": "x"}, True),
         ("other == 1.0 && value > 1.0", {"value": 1}, False),
         ("other > 1.0 ? value > 1.0 : value > 2.0", {"value": 2, "other": 2}, True),
-        ("other > 1.0 ? value > 1.0 : (value > 2.0 ? true : false)", {"value": 2, "other": 1}, False),
+        (
+            "other > 1.0 ? value > 1.0 : (value > 2.0 ? true : false)",
+            {"value": 2, "other": 1},
+            False,
+        ),
         # Metadata may be strings; int() reads them as whole numbers.
         ("metadata.n == value", {"value": 2, "metadata": {"n": 2, "odd": []}}, True),
         ("metadata.n == value", {"value": 2, "metadata": {"n": "2"}}, False),
-        ("metadata.a == previous.a", {"metadata": {"a": "\ud800"}, "previous": {"a": "\ud800"}}, True),
+        (
+            "metadata.a == previous.a",
+            {"metadata": {"a": "\ud800"}, "previous": {"a": "\ud800"}},
+            True,
+        ),
         ("has(metadata.n)", {"metadata": {"n": None, "m": 1}}, False),
         ("has(metadata.n) && metadata.n > 1.0", {"metadata": {"n": 2}}, True),
         ("has(previous.n)", {"metadata": {}, "previous": {"n": 0}}, True),
@@ -98,13 +110,15 @@ def test_answers() -> None:
         ("double(int(value) * 2) > 0.0", {"value": 2.0**62}, None),
         ("double(int(metadata.n)) > 0.0", {"metadata": {"n": "1_0"}}, None),
         ("double(int(metadata.n)) > 0.0", {"metadata": {"n": "9" * 20}}, None),
-    ]  # fmt: skip
-    for formula, values, expected in rows:
-        assert answer(formula, values) is expected
+    ],
+)
+def test_answers(formula: str, values: dict[str, Any], expected: bool | None) -> None:
+    assert answer(formula, values) is expected
 
 
-def test_quantities() -> None:
-    rows: list[tuple[str, dict[str, Any], float | str]] = [
+@pytest.mark.parametrize(
+    ("formula", "values", "expected"),
+    [
         ("value", {"value": 3}, 3.0),
         ("value / 2.0", {"value": 3, "more": "x"}, 1.5),
         ("int(math.ceil(value / 2.0))", {"value": 3}, 2),
@@ -115,27 +129,31 @@ def test_quantities() -> None:
         ("value / other", {"value": 1}, "no value for other"),
         ("value / other", {"value": "1", "other": None}, "other, value is not a number"),
         ("metadata.n * 2.0", {}, "no value for metadata"),
-    ]
-    for formula, values, expected in rows:
-        if isinstance(expected, str):
-            with pytest.raises(ValueError, match=expected):
-                evaluate(formula, values)
-        else:
-            number = evaluate(formula, values)
-            assert (number, type(number)) == (expected, type(expected))
+    ],
+)
+def test_quantities(formula: str, values: dict[str, Any], expected: float | str) -> None:
+    if isinstance(expected, str):
+        with pytest.raises(ValueError, match=expected):
+            evaluate(formula, values)
+    else:
+        number = evaluate(formula, values)
+        assert (number, type(number)) == (expected, type(expected))
 
 
-def test_amounts() -> None:
-    for text, expected in [
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
         ("value / 2.0", 1.5),
         ("metadata.n - previous.n", 4.0),
         ("metadata.text", None),
         ("metadata.missing", None),
         ("other", None),
         ("len(value)", None),
-    ]:
-        operands = Operands({"value": 3, "other": None}, {"n": 5, "text": "x"}, {"n": 1})
-        assert amount(tree_of(text), operands) == expected
+    ],
+)
+def test_amounts(text: str, expected: float | None) -> None:
+    operands = Operands({"value": 3, "other": None}, {"n": 5, "text": "x"}, {"n": 1})
+    assert amount(tree_of(text), operands) == expected
 
 
 def test_what_is_not_a_formula() -> None:
@@ -143,7 +161,10 @@ def test_what_is_not_a_formula() -> None:
         ("value == 1", "1 is a whole number: write 1.0"),
         ("value == int(other)", "int(other) is a whole number: write double(int(other))"),
         ("value ? true : false", "expected a condition, which is true or false, not value"),
-        ("value < 1.0 < 2.0", "expected a condition, which is true or false, not value < 1.0 < 2.0"),
+        (
+            "value < 1.0 < 2.0",
+            "expected a condition, which is true or false, not value < 1.0 < 2.0",
+        ),
         ("metadata == 1.0", "expected a number, not metadata"),
         ("math.least(value) == 1.0", "expected a number, not math.least(value)"),
         ("value == (value > 1.0 && true)", "expected a number, not value > 1.0 && true"),
@@ -152,17 +173,19 @@ def test_what_is_not_a_formula() -> None:
         ("value == 1.0 && while > 1.0", "while is a reserved word"),
         ("value == 1_0.0", "'1_' at column 10 is not part of a formula"),
         ("value == 1.", "'1.' at column 10 is not part of a formula"),
-        ("metadata.name == 'x'", "\"'\" at column 18 is not part of a formula"),
+        ("metadata.name == 'x'", '"\'" at column 18 is not part of a formula'),
         ("!true", "'!' at column 1 is not part of a formula"),
         ("välue == 1.0", "'ä' at column 2 is not part of a formula"),
-        *((f"value {sign} 2.0 == 1.0", f"{sign!r} at column 7 is not part of a formula")
-          for sign in ("%", "**", "//", "&", "|", "^", "<<", "=", "@", "--")),
+        *(
+            (f"value {sign} 2.0 == 1.0", f"{sign!r} at column 7 is not part of a formula")
+            for sign in ("%", "**", "//", "&", "|", "^", "<<", "=", "@", "--")
+        ),
         ("value == \0", r"'\x00' at column 10 is not part of a formula"),
         ("value ==", "it cannot be read: "),
         ("", "it cannot be read: "),
         ("(" * 10_000, "it cannot be read: "),
         ("value" + " + 1.0" * 5000 + " > 1.0", "it is nested too deeply"),
-    ]:  # fmt: skip
+    ]:
         with pytest.raises(FormulaError) as error:
             condition(text)
         assert str(error.value).startswith(problem)

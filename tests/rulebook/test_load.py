@@ -140,8 +140,9 @@ def test_an_integer_of_any_size(write: Write) -> None:
 # ---- patterns and what they stand for --------------------------------------------------------
 
 
-def test_expansion() -> None:
-    for pattern, expected in [
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
         ("", [""]),
         ("x{}y", ["xy"]),
         ("{attention/,}output", ["attention/output", "output"]),
@@ -150,8 +151,10 @@ def test_expansion() -> None:
         ("{a,b{c,d{e,}}}!", ["a!", "bc!", "bde!", "bd!"]),
         ("{0..1,x}", ["0..1", "x"]),
         ("{{0..1},x}", ["0", "1", "x"]),
-    ]:
-        assert expand_braces(pattern) == expected
+    ],
+)
+def test_expansion(pattern: str, expected: list[str]) -> None:
+    assert expand_braces(pattern) == expected
 
 
 def test_unbalanced_braces_and_descending_ranges_are_refused() -> None:

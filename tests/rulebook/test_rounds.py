@@ -15,8 +15,9 @@ from mlperf_pkg.rulebook.rounds import (
 )
 
 
-def test_round_of_tree() -> None:
-    for parts, expected in [
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
         (["training_results_v2.0"], ("training", "2.0")),
         (["hpc_results_v3.0-main"], ("hpc", "3.0")),
         (["MLPerf HPC results 3.0 (final)"], ("hpc", "3.0")),
@@ -26,16 +27,21 @@ def test_round_of_tree() -> None:
         (["results", "NVIDIA", "v0.7", "v1.0"], (None, "0.7")),
         (["v2"], None),
         ([], None),
-    ]:
-        assert round_of_tree(parts) == expected
+    ],
+)
+def test_round_of_tree(
+    parts: list[str], expected: tuple[None, str] | tuple[str, str] | None
+) -> None:
+    assert round_of_tree(parts) == expected
 
 
 def milliseconds(day: str) -> float:
     return datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp() * 1000
 
 
-def test_round_of_run() -> None:
-    for usage, day, benchmark, expected in [
+@pytest.mark.parametrize(
+    ("usage", "day", "benchmark", "expected"),
+    [
         ("training", "2020-01-01", "resnet", "0.7"),
         ("training", "2020-07-25", "bert", "1.0"),
         ("training", "2020-06-20", "rnnt", "1.0"),
@@ -43,8 +49,10 @@ def test_round_of_run() -> None:
         ("training", "2099-01-01", "unheard of", rounds("training")[-1]),
         ("training", "2022-05-20", "unheard of", "2.0"),
         ("hpc", "2022-09-01", "deepcam", "2.0"),
-    ]:
-        assert round_of_run(usage, milliseconds(day), benchmark).name == expected
+    ],
+)
+def test_round_of_run(usage: str, day: str, benchmark: str, expected: str) -> None:
+    assert round_of_run(usage, milliseconds(day), benchmark).name == expected
 
 
 @pytest.mark.parametrize(
@@ -58,52 +66,83 @@ def test_the_last_day_of_the_review(day: str, expected: str) -> None:
     assert round_of_run("training", milliseconds(day), "resnet").name == expected
 
 
-def test_times_out_of_this_world() -> None:
-    for time_ms in [1e300, float("nan"), float("inf"), -1e300]:
-        choice = round_of_run("training", time_ms, "resnet")
-        assert choice.name in ("0.7", "4.0")
-        assert choice.reason
-        assert choice.sureness in (Sureness.INFERRED, Sureness.GUESS)
+@pytest.mark.parametrize("time_ms", [1e300, float("nan"), float("inf"), -1e300])
+def test_times_out_of_this_world(time_ms: float) -> None:
+    choice = round_of_run("training", time_ms, "resnet")
+    assert choice.name in ("0.7", "4.0")
+    assert choice.reason
+    assert choice.sureness in (Sureness.INFERRED, Sureness.GUESS)
 
 
-def test_how_sure_the_round_of_a_run_is() -> None:
-    for day, benchmark, sureness, reason in [
-        ("2022-05-20", "resnet", Sureness.INFERRED, "inferred: first round after the resnet run of 2022-05-20"),
-        ("2022-05-20", "unheard of", Sureness.INFERRED, "inferred: first round after the run of 2022-05-20"),
-        ("2025-08-01", "bert", Sureness.GUESS, "a guess, the newest round: the bert run of 2025-08-01 is later than every submission"),
+@pytest.mark.parametrize(
+    ("day", "benchmark", "sureness", "reason"),
+    [
+        (
+            "2022-05-20",
+            "resnet",
+            Sureness.INFERRED,
+            "inferred: first round after the resnet run of 2022-05-20",
+        ),
+        (
+            "2022-05-20",
+            "unheard of",
+            Sureness.INFERRED,
+            "inferred: first round after the run of 2022-05-20",
+        ),
+        (
+            "2025-08-01",
+            "bert",
+            Sureness.GUESS,
+            "a guess, the newest round: the bert run of 2025-08-01 is later than every submission",
+        ),
         ("1970-01-01", "bert", Sureness.GUESS, "a guess, the newest round: no run has a time"),
-    ]:  # fmt: skip
-        choice = round_of_run("training", milliseconds(day), benchmark)
-        assert (choice.sureness, choice.reason) == (sureness, reason)
+    ],
+)
+def test_how_sure_the_round_of_a_run_is(
+    day: str, benchmark: str, sureness: Sureness, reason: str
+) -> None:
+    choice = round_of_run("training", milliseconds(day), benchmark)
+    assert (choice.sureness, choice.reason) == (sureness, reason)
 
 
-def test_the_usage_of_a_benchmark() -> None:
-    for benchmark, round_, usage in [
+@pytest.mark.parametrize(
+    ("benchmark", "round_", "usage"),
+    [
         ("resnet", None, "training"),
         ("cosmoflow", None, "hpc"),
         ("cosmoflow", "5.1", None),
         ("unheard of", None, None),
         ("", None, None),
-    ]:
-        assert usage_with(benchmark, round_) == usage
+    ],
+)
+def test_the_usage_of_a_benchmark(benchmark: str, round_: str | None, usage: str | None) -> None:
+    assert usage_with(benchmark, round_) == usage
 
 
-def test_where_a_benchmark_is_instead() -> None:
-    for usage, round_, benchmark, expected in [
+@pytest.mark.parametrize(
+    ("usage", "round_", "benchmark", "expected"),
+    [
         ("training", "5.1", "resnet", "; resnet ended in 4.0"),
         ("training", "5.0", "llama31_8b", "; llama31_8b begins in 5.1"),
         ("training", "5.1", "cosmoflow", "; cosmoflow is a benchmark of hpc"),
         ("training", "5.1", "llama31_8", "; did you mean llama31_8b?"),
         ("training", "2.0", "RESNET", "; did you mean resnet?"),
         ("training", "2.0", "resnet", ""),
-    ]:
-        assert where_instead(usage, round_, benchmark) == expected
+    ],
+)
+def test_where_a_benchmark_is_instead(
+    usage: str, round_: str, benchmark: str, expected: str
+) -> None:
+    assert where_instead(usage, round_, benchmark) == expected
 
 
-def test_the_window_of_a_round() -> None:
-    for usage, round_, first, last in [
+@pytest.mark.parametrize(
+    ("usage", "round_", "first", "last"),
+    [
         ("training", "0.7", "2019-06-28", "2020-07-24"),
         ("training", "2.0", "2021-10-16", "2022-06-17"),
         ("hpc", "3.0", "2022-10-15", "2023-11-10"),
-    ]:
-        assert window(usage, round_) == (date.fromisoformat(first), date.fromisoformat(last))
+    ],
+)
+def test_the_window_of_a_round(usage: str, round_: str, first: str, last: str) -> None:
+    assert window(usage, round_) == (date.fromisoformat(first), date.fromisoformat(last))

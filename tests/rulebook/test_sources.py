@@ -2,6 +2,9 @@
 
 import ast
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 import mlperf_pkg
 from mlperf_pkg.findings import Basis
@@ -24,18 +27,24 @@ PROBLEMS = [
     ("mlperf-logging, ruleset 2.0.0", ""),
     ("mlperf-logging, package_checker", ""),
     ("mlperf-pkg: inputs come from strangers", ""),
-    ("training_rules, Benchmark results", "'Benchmark results' is not a heading of training_rules; did you mean 'Benchmark Results'?"),
-    ("submission_rules, Structure", "'Structure' is not a heading of submission_rules; did you mean 'Directory structure'?"),
+    (
+        "training_rules, Benchmark results",
+        "'Benchmark results' is not a heading of training_rules; did you mean 'Benchmark Results'?",
+    ),
+    (
+        "submission_rules, Structure",
+        "'Structure' is not a heading of submission_rules; did you mean 'Directory structure'?",
+    ),
     ("mlperf-pkg", "'mlperf-pkg' is not a document"),
     ("mlperf-logging", "'' is not a heading of mlperf-logging"),
-]  # fmt: skip
+]
 BEGINNINGS = (OWN, *(f"{document}, " for document in headings()))
 
 
-def test_what_may_be_cited() -> None:
-    for text, problem in PROBLEMS:
-        assert problem_of_source(text).startswith(problem)
-        assert bool(problem_of_source(text)) is bool(problem)
+@pytest.mark.parametrize(("text", "problem"), PROBLEMS)
+def test_what_may_be_cited(text: str, problem: str) -> None:
+    assert problem_of_source(text).startswith(problem)
+    assert bool(problem_of_source(text)) is bool(problem)
 
 
 def test_the_sources_of_findings_in_the_code() -> None:
@@ -70,7 +79,9 @@ def test_every_written_code_has_the_round_since_which_it_applies() -> None:
 
 
 def test_what_was_written_later() -> None:
-    """Checks of a result set leave these to their rounds; new ones elsewhere must ask for themselves."""
+    """Checks of a result set leave these to their rounds; new ones elsewhere must ask for
+    themselves.
+    """
     later = {code.code for code in codes().values() if version_of(code.since or "0.7") > (0, 7)}
     of_sets = {code for code in later if code.startswith(("SET", "SEED", "RCP", "POW"))}
     assert later - of_sets == {"SYS305"}
@@ -88,20 +99,22 @@ ROUNDS_OF_FINDINGS = [
 ]
 
 
-def test_a_finding_as_the_rules_of_a_round_have_it() -> None:
-    for usage, name, code, basis, expected in ROUNDS_OF_FINDINGS:
-        finding = finding_of(code, "text", "path", basis=Basis(basis))
-        written = [item.basis for item in as_written([finding], load_round(usage, name))]
-        assert written == ([] if expected is None else [expected])
+@pytest.mark.parametrize(("usage", "name", "code", "basis", "expected"), ROUNDS_OF_FINDINGS)
+def test_a_finding_as_the_rules_of_a_round_have_it(
+    usage: str, name: str, code: str, basis: str, expected: str | None
+) -> None:
+    finding = finding_of(code, "text", "path", basis=Basis(basis))
+    written = [item.basis for item in as_written([finding], load_round(usage, name))]
+    assert written == ([] if expected is None else [expected])
 
 
-def test_no_rule_is_older_than_the_text_that_it_cites() -> None:
+@pytest.mark.parametrize("use", [use for use in all_uses() if use.rule.basis in WRITTEN])
+def test_no_rule_is_older_than_the_text_that_it_cites(use: Any) -> None:
     """A rule of a benchmark applies from the round of its file on."""
-    for use in (use for use in all_uses() if use.rule.basis in WRITTEN):
-        if since := first_round(use.rule.source):
-            assert version_of(since) <= load_round(use.usage, use.round).text_version, use
-        else:
-            assert use.rule.source.startswith((OWN, LOGGING)), use
+    if since := first_round(use.rule.source):
+        assert version_of(since) <= load_round(use.usage, use.round).text_version, use
+    else:
+        assert use.rule.source.startswith((OWN, LOGGING)), use
 
 
 SOURCES = [

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -47,24 +48,51 @@ START = line("run_start", 10)
 
 EVALUATIONS = [
     ("bert", "2.0", line("eval_accuracy", 12, 0.7, epoch_num=500), [("", 500, 0.7)]),
-    ("maskrcnn", "2.0", line("eval_accuracy", 12, {"BBOX": 0.3, "SEGM": 0.2}, epoch_num=4), [("BBOX", 4, 0.3), ("SEGM", 4, 0.2)]),
-    ("stable_diffusion", "4.0", line("eval_accuracy", 12, 0.15, samples_count=512, step_num=1, metric="CLIP"), [("CLIP", 512, 0.15)]),
-    ("llama31_8b", "5.1", line("eval_accuracy", 12, 3.3, epoch_num=7, samples_count=1024), [("", 1024, 3.3)]),
-    ("flux1", "5.1", line("averaged_validation_loss", 12, 0.6, samples_count=1024), [("", 1024, 0.6)]),
+    (
+        "maskrcnn",
+        "2.0",
+        line("eval_accuracy", 12, {"BBOX": 0.3, "SEGM": 0.2}, epoch_num=4),
+        [("BBOX", 4, 0.3), ("SEGM", 4, 0.2)],
+    ),
+    (
+        "stable_diffusion",
+        "4.0",
+        line("eval_accuracy", 12, 0.15, samples_count=512, step_num=1, metric="CLIP"),
+        [("CLIP", 512, 0.15)],
+    ),
+    (
+        "llama31_8b",
+        "5.1",
+        line("eval_accuracy", 12, 3.3, epoch_num=7, samples_count=1024),
+        [("", 1024, 3.3)],
+    ),
+    (
+        "flux1",
+        "5.1",
+        line("averaged_validation_loss", 12, 0.6, samples_count=1024),
+        [("", 1024, 0.6)],
+    ),
     ("", "2.0", line("eval_error", 12, 0.1, epoch_num=3), [("", 3, 0.1)]),
     ("bert", "2.0", line("eval_accuracy", 12, "0.7", epoch_num=500), []),
     ("bert", "2.0", line("eval_accuracy", 12, float("nan"), epoch_num=500), []),
     ("bert", "2.0", line("eval_accuracy", 12, True, epoch_num=500), []),
     ("bert", "2.0", line("eval_accuracy", 12, 0.7, epoch_num=500, metric="top1"), [("", 500, 0.7)]),
-    ("", "2.0", line("eval_accuracy", 12, {"BBOX": 0.3, "SEGM": "0.2", "rest": None}, epoch_num=4), [("BBOX", 4, 0.3)]),
+    (
+        "",
+        "2.0",
+        line("eval_accuracy", 12, {"BBOX": 0.3, "SEGM": "0.2", "rest": None}, epoch_num=4),
+        [("BBOX", 4, 0.3)],
+    ),
     ("bert", "2.0", line("eval_accuracy", 12, 0.7, epoch_num=[]), []),
     ("bert", "2.0", line("eval_accuracy", 12, 0.7), []),
-]  # fmt: skip
+]
 
 
-def test_evaluations() -> None:
-    for name, round_, evaluation, expected in EVALUATIONS:
-        assert points(curve_of(START, evaluation, round_=round_, name=name)) == expected
+@pytest.mark.parametrize(("name", "round_", "evaluation", "expected"), EVALUATIONS)
+def test_evaluations(
+    name: str, round_: str, evaluation: bytes, expected: list[tuple[str, int, float]]
+) -> None:
+    assert points(curve_of(START, evaluation, round_=round_, name=name)) == expected
 
 
 def spans(*lines: bytes) -> list[tuple[Any, ...]]:
@@ -90,13 +118,16 @@ def test_blocks_only_where_there_are_no_epochs() -> None:
     assert spans(START, *epoch, *block) == [(Phase.EPOCH, 0, 1)]
 
 
-def test_a_phase_without_an_end_or_a_finite_time_is_ignored() -> None:
-    for end, minutes in (
+@pytest.mark.parametrize(
+    ("end", "minutes"),
+    [
         ("epoch_stop", 12),
         ("eval_stop", float("inf")),
         ("eval_stop", float("nan")),
-    ):
-        assert spans(START, line("eval_start", 11), line(end, minutes)) == []
+    ],
+)
+def test_a_phase_without_an_end_or_a_finite_time_is_ignored(end: str, minutes: int | float) -> None:
+    assert spans(START, line("eval_start", 11), line(end, minutes)) == []
 
 
 def test_without_run_start_there_is_no_curve() -> None:
@@ -122,9 +153,9 @@ GOALS = [
 ]
 
 
-def test_goals() -> None:
-    for usage, round_, name, bounds in GOALS:
-        assert goals(load_benchmark(usage, round_, name)) == bounds
+@pytest.mark.parametrize(("usage", "round_", "name", "bounds"), GOALS)
+def test_goals(usage: str, round_: str, name: str, bounds: dict[str, float]) -> None:
+    assert goals(load_benchmark(usage, round_, name)) == bounds
 
 
 def test_a_bound_at_the_end_of_a_metric_is_no_goal() -> None:
@@ -140,8 +171,9 @@ def test_any_bytes_are_read_without_error(data: bytes) -> None:
 # ---- one evaluation --------------------------------------------------------------------------
 
 
-def test_the_position() -> None:
-    for name, round_, metadata, position, unit in [
+@pytest.mark.parametrize(
+    ("name", "round_", "metadata", "position", "unit"),
+    [
         # What convergence is counted by comes first, whatever else is logged.
         ("resnet", "2.0", {"samples_count": 9, "epoch_num": 2}, 2, "epochs"),
         ("bert", "2.0", {"samples_count": 9, "epoch_num": 2}, 2, "samples"),
@@ -155,17 +187,22 @@ def test_the_position() -> None:
         # What is not a finite number does not count.
         ("resnet", "2.0", {"epoch_num": "2", "samples_count": 9}, 9, "samples"),
         ("", "2.0", {"samples_count": True, "epoch_num": 2.5}, 2.5, "epochs"),
-    ]:
-        record = Record("eval_accuracy", 1, 0.7, metadata)
-        rules = load_benchmark("hpc" if name == "deepcam" else "training", round_, name)
-        assert position_of(record, rules) == (position, unit)
+    ],
+)
+def test_the_position(name: str, round_: str, metadata: Any, position: float, unit: str) -> None:
+    record = Record("eval_accuracy", 1, 0.7, metadata)
+    rules = load_benchmark("hpc" if name == "deepcam" else "training", round_, name)
+    assert position_of(record, rules) == (position, unit)
 
 
 def test_a_record_without_a_position_is_not_an_evaluation() -> None:
     infinite = {"samples_count": float("nan"), "epoch_num": 1e300}
     rows: list[Any] = [{}, None, [], infinite, {"samples_count": 10**400}]
-    for metadata in rows:
-        assert evaluation_of(Record("eval_accuracy", 1, 0.7, metadata), None, 1) is None
+    assert [
+        metadata
+        for metadata in rows
+        if evaluation_of(Record("eval_accuracy", 1, 0.7, metadata), None, 1) is not None
+    ] == []
 
 
 def test_an_evaluation() -> None:

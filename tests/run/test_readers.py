@@ -15,8 +15,9 @@ from mlperf_pkg.run.readers import Fingerprint, TensorList
 NEEDED = frozenset("abcd")
 
 
-def test_what_is_wrong() -> None:
-    for names, wrong, too_many in [
+@pytest.mark.parametrize(
+    ("names", "wrong", "too_many"),
+    [
         (list("abcd"), "", False),
         (list("dcba"), "", False),
         (list("abc"), "1 missing (d...)", False),
@@ -26,13 +27,15 @@ def test_what_is_wrong() -> None:
         (list("abcdxx"), "2 too many (x...)", True),
         ([*"abcd", 1, None], "2 without a name", True),
         ([*"abc", ["d"]], "1 missing (d...), 1 without a name", True),
-    ]:
-        for parts in ([names], [[name] for name in names]):
-            tensor_list = TensorList()
-            for part in parts:
-                tensor_list.add(part)
-            assert tensor_list.differences(NEEDED) == wrong
-            assert tensor_list.has_too_many(NEEDED) is too_many
+    ],
+)
+def test_what_is_wrong(names: list[Any], wrong: str, too_many: bool) -> None:
+    for parts in ([names], [[name] for name in names]):
+        tensor_list = TensorList()
+        for part in parts:
+            tensor_list.add(part)
+        assert tensor_list.differences(NEEDED) == wrong
+        assert tensor_list.has_too_many(NEEDED) is too_many
 
 
 @pytest.mark.parametrize("count", range(100, 106))
@@ -59,20 +62,20 @@ def digest(start: float, values: list[float], *, stopped: bool = True) -> bytes 
 
 
 # However many there are: few are kept as they are, many are hashed.
-def test_copies_have_one_fingerprint() -> None:
-    for count in [1, 2, 3, 62, 63, 64, 65, 127, 128, 1000]:
-        values = [n / 1000 for n in range(count)]
-        copy = digest(5.0, values)
-        assert copy is not None
-        assert digest(7.0, values) == copy
-        assert digest(5.0, [*values[:-1], 9.0]) != copy
-        assert digest(5.0, [9.0, *values[1:]]) != copy
-        assert digest(5.0, values[:-1]) != copy
+@pytest.mark.parametrize("count", [1, 2, 3, 62, 63, 64, 65, 127, 128, 1000])
+def test_copies_have_one_fingerprint(count: int) -> None:
+    values = [n / 1000 for n in range(count)]
+    copy = digest(5.0, values)
+    assert copy is not None
+    assert digest(7.0, values) == copy
+    assert digest(5.0, [*values[:-1], 9.0]) != copy
+    assert digest(5.0, [9.0, *values[1:]]) != copy
+    assert digest(5.0, values[:-1]) != copy
 
 
-def test_a_short_run_has_no_fingerprint() -> None:
-    for values, stopped in [([], True), ([0.5] * 100, False), ([], False)]:
-        assert digest(5.0, values, stopped=stopped) is None
+@pytest.mark.parametrize(("values", "stopped"), [([], True), ([0.5] * 100, False), ([], False)])
+def test_a_short_run_has_no_fingerprint(values: list[float], stopped: bool) -> None:
+    assert digest(5.0, values, stopped=stopped) is None
 
 
 def test_the_first_losses_are_kept_as_they_are() -> None:

@@ -20,6 +20,7 @@ from tests.helpers.logs import (
     run_of,
     without,
 )
+from tests.helpers.stored import compared
 
 PASS, FAIL = Verdict.PASS, Verdict.FAIL
 
@@ -40,25 +41,79 @@ LATE, LATE_OPEN = (
 # what was done to the log, the log, its errors: code, basis, key and nth record of it (or no line)
 BROKEN = [
     ("nothing", RESNET, []),
-    ("init twice at odds", doubled(RESNET, "init_stop", value=1), [("RUN107", "both", "init_stop", 1)]),
-    ("init after start", moved(RESNET, "init_start", "run_start"), [("RUN106", "both", "init_start", 0), ("RUN107", "both", "init_stop", 0)]),
+    (
+        "init twice at odds",
+        doubled(RESNET, "init_stop", value=1),
+        [("RUN107", "both", "init_stop", 1)],
+    ),
+    (
+        "init after start",
+        moved(RESNET, "init_start", "run_start"),
+        [("RUN106", "both", "init_start", 0), ("RUN107", "both", "init_stop", 0)],
+    ),
     ("no run_stop", without(RESNET, "run_stop"), [("RUN109", "official", None, 0)]),
-    ("run_stop without status", edited(RESNET, "run_stop", metadata={}), [("RUN109", "both", "run_stop", 0)]),
+    (
+        "run_stop without status",
+        edited(RESNET, "run_stop", metadata={}),
+        [("RUN109", "both", "run_stop", 0)],
+    ),
     ("31 minutes of init, open", LATE_OPEN, []),
-    ("division after init", moved(RESNET, "submission_division", "run_start"), [("RUN123", "official", "init_stop", 0)]),
-    ("batch size is text", edited(RESNET, "global_batch_size", value="8k"), [("RN101", "both", "global_batch_size", 0), ("RUN166", "rules", "global_batch_size", 0)]),
-    ("batch size of true", edited(RESNET, "global_batch_size", value=True), [("RUN166", "rules", "global_batch_size", 0)]),
-    ("half a sample", edited(BERT, "global_batch_size", value=255.5), [("RUN166", "rules", "global_batch_size", 0)]),
+    (
+        "division after init",
+        moved(RESNET, "submission_division", "run_start"),
+        [("RUN123", "official", "init_stop", 0)],
+    ),
+    (
+        "batch size is text",
+        edited(RESNET, "global_batch_size", value="8k"),
+        [("RN101", "both", "global_batch_size", 0), ("RUN166", "rules", "global_batch_size", 0)],
+    ),
+    (
+        "batch size of true",
+        edited(RESNET, "global_batch_size", value=True),
+        [("RUN166", "rules", "global_batch_size", 0)],
+    ),
+    (
+        "half a sample",
+        edited(BERT, "global_batch_size", value=255.5),
+        [("RUN166", "rules", "global_batch_size", 0)],
+    ),
     ("batch size as a double", edited(BERT, "global_batch_size", value=256.0), []),
     ("batch size as text", edited(BERT, "global_batch_size", value="256"), []),
     ("no batch size, open", edited(OPEN, "global_batch_size", value="8k"), []),
-    ("run_stop at no time", edited(RESNET, "run_stop", time_ms=float("nan")), [("RUN155", "rules", "run_stop", 0)]),
-    ("another rate as text", edited(RESNET, "lars_opt_learning_rate_decay_poly_power", value="3"), [("RN113", "both", "lars_opt_learning_rate_decay_poly_power", 0)]),
-    ("epsilon as text", edited(RNNT, "opt_lamb_epsilon", value="1e-9"), [("RNNT106", "official", "opt_lamb_epsilon", 0)]),
-    ("evaluations that name run_stop", joined([{**r, "at": "run_stop"} if r["key"] == "eval_accuracy" else r for r in records(RESNET)]), []),
-    ("accuracy of 1", edited(BERT, "eval_accuracy", value=1.0), [("BERT111", "both", "eval_accuracy", -1)]),
-    ("accuracy is text", edited(BERT, "eval_accuracy", value="0.8"), [("BERT111", "both", "eval_accuracy", 0)]),
-]  # fmt: skip
+    (
+        "run_stop at no time",
+        edited(RESNET, "run_stop", time_ms=float("nan")),
+        [("RUN155", "rules", "run_stop", 0)],
+    ),
+    (
+        "another rate as text",
+        edited(RESNET, "lars_opt_learning_rate_decay_poly_power", value="3"),
+        [("RN113", "both", "lars_opt_learning_rate_decay_poly_power", 0)],
+    ),
+    (
+        "epsilon as text",
+        edited(RNNT, "opt_lamb_epsilon", value="1e-9"),
+        [("RNNT106", "official", "opt_lamb_epsilon", 0)],
+    ),
+    (
+        "evaluations that name run_stop",
+        joined(
+            [{**r, "at": "run_stop"} if r["key"] == "eval_accuracy" else r for r in records(RESNET)]
+        ),
+        [],
+    ),
+    (
+        "accuracy of 1",
+        edited(BERT, "eval_accuracy", value=1.0),
+        [("BERT111", "both", "eval_accuracy", -1)],
+    ),
+    (
+        "accuracy is text",
+        edited(BERT, "eval_accuracy", value="0.8"),
+        [("BERT111", "both", "eval_accuracy", 0)],
+    ),
+]
 
 
 def test_a_benchmark_that_the_round_does_not_have() -> None:
@@ -68,10 +123,9 @@ def test_a_benchmark_that_the_round_does_not_have() -> None:
     assert message.endswith("; gpt3 begins in 3.0")
 
 
-@pytest.mark.usefixtures("stored")
 @pytest.mark.parametrize(("name", "log", "errors"), BROKEN, ids=[case[0] for case in BROKEN])
 def test_broken_logs(name: str, log: bytes, errors: list[tuple[str, str, str | None, int]]) -> None:
-    run = run_of(log)
+    run = compared(run_of(log))
     places = [(c, b, line_of(log, key, nth) if key else None) for c, b, key, nth in errors]
     assert sorted(findings_of(run), key=str) == sorted(places, key=str)
     assert run.verdicts.official is Verdict.of(
@@ -88,7 +142,6 @@ def test_a_finding_says_what_was_found_and_expected() -> None:
     assert finding.source == "training_rules, Hyperparameters"
 
 
-@pytest.mark.usefixtures("stored")
 @pytest.mark.parametrize(
     ("log", "code", "crashes"),
     [
@@ -101,17 +154,16 @@ def test_a_finding_says_what_was_found_and_expected() -> None:
     ],
 )
 def test_where_the_official_checker_crashes(log: bytes, code: str, crashes: bool) -> None:
-    run = run_of(log)
+    run = compared(run_of(log))
     assert code in {f.code for f in run.findings}
     assert bool(run.crash) is crashes
     assert run.verdicts.official is FAIL
 
 
-@pytest.mark.usefixtures("stored")
 @pytest.mark.parametrize("failure", ["diverged", "aborted"])
 def test_runs_that_do_not_converge(failure: str) -> None:
     log = good_log(failure=failure)
-    run = run_of(log)
+    run = compared(run_of(log))
     assert findings_of(run)[0][0] in ("RN103", "RUN116")
     assert (run.converged, run.status, run.verdicts.official) == (False, "aborted", FAIL)
     assert ("RUN130", "rules", line_of(log, "run_stop")) in findings_of(run, Severity.WARNING)
@@ -145,16 +197,14 @@ def test_equal_values_logged_twice_are_only_noted() -> None:
     assert (findings_of(run_of(log)), note in findings_of(run_of(log), Severity.NOTE)) == ([], True)
 
 
-@pytest.mark.usefixtures("stored")
 def test_a_record_that_only_we_can_read_is_missing_officially() -> None:
     at = RESNET.index(b"\n", RESNET.index(b'"cache_clear"'))
-    run = run_of(RESNET[:at] + b" cleared" + RESNET[at:])
+    run = compared(run_of(RESNET[:at] + b" cleared" + RESNET[at:]))
     official = {("LOG103", "official"), ("RUN105", "official")}
     assert {place[:2] for place in findings_of(run)} == official
     assert run.verdicts.rules is PASS
 
 
-@pytest.mark.usefixtures("stored")
 @pytest.mark.parametrize("key", ["run_start", "run_stop"])
 def test_minutes_by_the_rules_and_officially(key: str) -> None:
     """The rules count from the first start to the first stop, which also has the status."""
@@ -164,7 +214,7 @@ def test_minutes_by_the_rules_and_officially(key: str) -> None:
     again = {**start, "key": key, "time_ms": stop["time_ms"] + minute, "metadata": {"status": "x"}}
     at = fields.index(stop) + (key == "run_stop")
     whole = (stop["time_ms"] - start["time_ms"]) / 60_000
-    run = run_of(joined([*fields[:at], again, *fields[at:]]))
+    run = compared(run_of(joined([*fields[:at], again, *fields[at:]])))
     assert run.minutes == pytest.approx(whole, rel=1e-12)
     assert run.status == "success"
     official = {"run_start": 1.0, "run_stop": whole}[key]
@@ -179,10 +229,9 @@ def test_a_run_that_stops_before_it_starts_has_no_time() -> None:
     assert (run.official_minutes or 0) < 0
 
 
-@pytest.mark.usefixtures("stored")
 @pytest.mark.parametrize("key", ["run_stop", "run_start"])
 def test_no_minutes_without_start_and_stop(key: str) -> None:
-    run = run_of(without(RESNET, key))
+    run = compared(run_of(without(RESNET, key)))
     assert (run.minutes, run.official_minutes) == (None, None)
 
 
@@ -205,7 +254,6 @@ def test_the_round_follows_from_the_time() -> None:
     assert run_of(log, None).round == "2.0"
 
 
-@pytest.mark.usefixtures("stored")
 @pytest.mark.parametrize(
     ("changes", "seeds", "unreadable"),
     [
@@ -217,7 +265,7 @@ def test_the_round_follows_from_the_time() -> None:
     ],
 )
 def test_seeds(changes: dict[str, object], seeds: int, unreadable: bool) -> None:
-    run = run_of(edited(RESNET, "seed", **changes))
+    run = compared(run_of(edited(RESNET, "seed", **changes)))
     assert (len(run.seeds), run.seeds_unreadable is not None) == (seeds, unreadable)
 
 
@@ -227,23 +275,22 @@ def test_advice_never_fails() -> None:
     assert run.verdicts.official is PASS
 
 
-@pytest.mark.usefixtures("stored")
 @pytest.mark.parametrize("train_samples", [False, True])
 def test_epochs_only_where_the_run_counts_samples(train_samples: bool) -> None:
-    run = run_of(BERT, train_samples=train_samples)
+    run = compared(run_of(BERT, train_samples=train_samples))
     counted = next(r["value"] for r in records(BERT) if r["key"] == "train_samples")
     reached = [r for r in records(BERT) if r["key"] == "eval_accuracy"][-1]["metadata"]["epoch_num"]
     assert run.convergence.to_converge == (counted if train_samples else reached)
     assert (run.epochs and run.epochs.to_converge) == (reached if train_samples else None)
 
 
-def test_seeds_without_end_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_seeds_without_end_are_not_kept(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mlperf_pkg.run.readers.MAX_SEEDS", 2)
-    for count in (1, 2, 3):
-        seeds = [r for r in records(RESNET) if r["key"] == "seed"] * (count - 1)
-        run = run_of(RESNET + joined(seeds), "2.0")
-        assert len(run.seeds) == min(count, 2)
-        assert (run.seeds_unreadable is None) is (count <= 2)
+    seeds = [r for r in records(RESNET) if r["key"] == "seed"] * (count - 1)
+    run = run_of(RESNET + joined(seeds), "2.0")
+    assert len(run.seeds) == min(count, 2)
+    assert (run.seeds_unreadable is None) is (count <= 2)
 
 
 @pytest.mark.parametrize("round_", ["3.1", "5.0"])

@@ -51,10 +51,11 @@ def log(round_: str, benchmark: str, lines: list[Line]) -> LogFile:
     named = [("submission_benchmark", benchmark), ("submission_division", "closed")]
     head: list[Line] = [(key, value, {}, 0) for key, value in named]
     text = "".join(
-        ":::MLLOG " + json.dumps({"key": k, "value": v, "metadata": m, "time_ms": t * 60_000 + n})
+        ":::MLLOG "
+        + json.dumps({"key": k, "value": v, "metadata": m, "time_ms": t * 60_000 + n})
         + "\n"
         for n, (k, v, m, t) in enumerate([*head, *lines])
-    )  # fmt: skip
+    )
     return LogFile(Source("log.txt", text.encode()), round=round_)
 
 

@@ -13,8 +13,7 @@ from mlperf_pkg.infra.streams import Compression
 from mlperf_pkg.run.model import LogFile, Run
 from mlperf_pkg.run.reading import read_run
 from tests.helpers.logs import edited, good_log, joined, records, run_of, without
-
-pytestmark = pytest.mark.usefixtures("stored")
+from tests.helpers.stored import compared
 
 LOGS = [good_log(seed=seed) for seed in range(5)]
 LINES = LOGS[0].count(b"\n")
@@ -26,7 +25,7 @@ def findings(run: Run) -> list[tuple[str, int | None]]:
 
 
 def test_five_runs() -> None:
-    run = run_of(b"".join(LOGS))
+    run = compared(run_of(b"".join(LOGS)))
     (finding,) = run.findings
     lines = [sum(log.count(b"\n") for log in LOGS[:number]) + 1 for number in range(1, 5)]
     assert finding.text == (
@@ -40,7 +39,7 @@ def test_five_runs() -> None:
 def test_a_run_that_was_started_again() -> None:
     """The first was killed before its end."""
     killed = joined(records(LOGS[0])[:-40])
-    run = run_of(killed + LOGS[1])
+    run = compared(run_of(killed + LOGS[1]))
     leading = next(finding for finding in run.findings if finding.code == "LOG111")
     assert leading.text.endswith(f"one file per run, before line {leading.line}")
     assert leading.line == killed.count(b"\n") + 1
@@ -50,20 +49,23 @@ def test_the_seeds_of_several_runs_are_not_several_seeds_of_one(tmp_path: Path) 
     logs = [good_log("llama2_70b_lora", round_="5.1", seed=seed) for seed in range(2)]
     log = tmp_path / "run.log"
     log.write_bytes(b"".join(logs))
-    codes = [finding.code for finding in check([str(log)], Options(round="5.1")).report.findings]
+    codes = [
+        finding.code
+        for finding in compared(check([str(log)], Options(round="5.1"))).report.findings
+    ]
     assert (codes.count("LOG111"), "SEED105" in codes) == (1, False)
 
 
 def test_copies_of_one_run_pass_officially() -> None:
-    run = run_of(LOGS[0] * 2)
+    run = compared(run_of(LOGS[0] * 2))
     assert ("LOG111", LINES + 1) in findings(run)
     assert run.verdicts.rules is Verdict.FAIL
 
 
 def test_other_findings_stay() -> None:
     wrong = edited(LOGS[1], "submission_division", value="shut")
-    codes = {code for code, _ in findings(run_of(LOGS[0] + wrong))}
-    assert codes == {"LOG111", *(code for code, _ in findings(run_of(wrong)))}
+    codes = {code for code, _ in findings(compared(run_of(LOGS[0] + wrong)))}
+    assert codes == {"LOG111", *(code for code, _ in findings(compared(run_of(wrong))))}
 
 
 @pytest.mark.parametrize(
@@ -76,28 +78,40 @@ def test_other_findings_stay() -> None:
     ids=["cut off", "ranks", "one more run_start"],
 )
 def test_one_run(log: bytes) -> None:
-    assert "LOG111" not in {code for code, _ in findings(run_of(log))}
+    assert "LOG111" not in {code for code, _ in findings(compared(run_of(log)))}
 
 
 @pytest.mark.parametrize(
     ("log", "code", "text"),
     [
         (b"", "LOG110", "not an MLPerf log: it has no record that can be read"),
-        (LOGS[0].decode().encode("utf-16"), "LOG112", "the log is UTF-16 text; expected UTF-8 text: convert it with iconv -f UTF-16 -t UTF-8"),
-        (gzip.compress(LOGS[0], mtime=0), "LOG112", "the log is gzip data; expected UTF-8 text: decompress it with gzip -d"),
-        (b"PK\x03\x04" + bytes(99), "LOG112", "the log is an archive; expected UTF-8 text: unpack it"),
+        (
+            LOGS[0].decode().encode("utf-16"),
+            "LOG112",
+            "the log is UTF-16 text; expected UTF-8 text: convert it with iconv -f UTF-16 -t UTF-8",
+        ),
+        (
+            gzip.compress(LOGS[0], mtime=0),
+            "LOG112",
+            "the log is gzip data; expected UTF-8 text: decompress it with gzip -d",
+        ),
+        (
+            b"PK\x03\x04" + bytes(99),
+            "LOG112",
+            "the log is an archive; expected UTF-8 text: unpack it",
+        ),
     ],
     ids=["empty", "UTF-16", "gzip", "zip"],
-)  # fmt: skip
+)
 def test_a_file_without_records(log: bytes, code: str, text: str) -> None:
-    run = run_of(log)
+    run = compared(run_of(log))
     assert [(finding.code, finding.text) for finding in run.findings] == [(code, text)]
     assert (run.verdicts.official, run.verdicts.rules) == (Verdict.FAIL, Verdict.FAIL)
 
 
 def test_utf_16_with_records_is_judged_as_officially() -> None:
     """The records after the two bytes count."""
-    assert "LOG112" not in {code for code, _ in findings(run_of(b"\xff\xfe" + LOGS[0]))}
+    assert "LOG112" not in {code for code, _ in findings(compared(run_of(b"\xff\xfe" + LOGS[0])))}
 
 
 @pytest.mark.parametrize(
@@ -111,7 +125,7 @@ def test_utf_16_with_records_is_judged_as_officially() -> None:
 )
 def test_compressed_logs(packed: bytes, expected: list[str]) -> None:
     source = Source("log.gz", packed, Compression.GZIP)
-    run = read_run(LogFile(source, round="2.0"))
+    run = compared(read_run(LogFile(source, round="2.0")))
     assert [finding.text for finding in run.findings] == expected
     assert run.verdicts.official is Verdict.of(bool(expected))
 
@@ -124,7 +138,7 @@ def test_compressed_logs(packed: bytes, expected: list[str]) -> None:
 def test_a_log_that_is_cut_off(lost: int, ending: str) -> None:
     """What the rest may have had is not reported."""
     log = LOGS[0][:-lost]
-    run = run_of(log)
+    run = compared(run_of(log))
     cut = next(finding for finding in run.findings if finding.code == "LOG101")
     assert cut.text.startswith("the log is cut off inside this record: copy it again; found ")
     assert cut.line == log.count(b"\n") + 1

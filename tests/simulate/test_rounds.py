@@ -89,11 +89,13 @@ def test_a_closed_submission_of_every_benchmark_of_the_newest_round(
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
-def test_divisions_that_cannot_have_a_benchmark() -> None:
-    for round_, benchmark, division in [("5.1", "llama31_8b", "closed"), ("2.0", "dlrm", "open")]:
-        dealt = deal(RoundPlan("training", round_, benchmarks=(benchmark,)))
-        assert {system.division for system in dealt} == {division}
-        assert len(dealt) == 10
+@pytest.mark.parametrize(
+    ("round_", "benchmark", "division"), [("5.1", "llama31_8b", "closed"), ("2.0", "dlrm", "open")]
+)
+def test_divisions_that_cannot_have_a_benchmark(round_: str, benchmark: str, division: str) -> None:
+    dealt = deal(RoundPlan("training", round_, benchmarks=(benchmark,)))
+    assert {system.division for system in dealt} == {division}
+    assert len(dealt) == 10
 
 
 def test_failures_in_turn_and_power_of_small_systems(tmp_path: Path) -> None:
@@ -120,17 +122,25 @@ def test_the_same_bytes_by_any_number_of_processes(tmp_path: Path) -> None:
     assert {name for name in one if name.endswith("_0.txt") and one[name] == other[name]} == set()
 
 
-def test_refused(tmp_path: Path) -> None:
-    rows: list[tuple[dict[str, Any], str]] = [
-        ({"benchmarks": ("bert",)}, "unknown benchmark of round 5.1: 'bert' \\(.*\\); bert ended in 5.0"),
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"benchmarks": ("bert",)},
+            "unknown benchmark of round 5.1: 'bert' \\(.*\\); bert ended in 5.0",
+        ),
         ({"round": "9.9"}, "unknown round: '9.9'"),
         ({"submitters": 3}, "2 systems of 3 submitters; expected at least as many"),
-        ({"divisions": ("open",), "benchmarks": ("llama31_8b",)}, "accepts no open result of llama31_8b in round 5.1"),
-    ]  # fmt: skip
-    for changes, message in rows:
-        with pytest.raises(UserError, match=message):
-            write_round(replace(SMALL, **changes), tmp_path / "round")
-        assert list(tmp_path.iterdir()) == []
+        (
+            {"divisions": ("open",), "benchmarks": ("llama31_8b",)},
+            "accepts no open result of llama31_8b in round 5.1",
+        ),
+    ],
+)
+def test_refused(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=message):
+        write_round(replace(SMALL, **changes), tmp_path / "round")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_only_a_simulated_round_is_replaced(tmp_path: Path) -> None:

@@ -140,8 +140,9 @@ def test_a_result_set_as_the_parent_of_the_working_folder(
     assert (files.system, files.benchmark, len(files.logs)) == (SYSTEM, "resnet", 5)
 
 
-def test_the_path_of_a_result_set() -> None:
-    for folder, expected in [
+@pytest.mark.parametrize(
+    ("folder", "expected"),
+    [
         ("results/x/resnet", SetName("x", "resnet")),
         ("/a/b/results/x/resnet", SetName("x", "resnet")),
         ("results/x/strong/deepcam", SetName("x", "deepcam", "strong")),
@@ -152,8 +153,10 @@ def test_the_path_of_a_result_set() -> None:
         ("results/x/.resnet", None),
         ("result/x/resnet", None),
         ("results/x/resnet/old", None),
-    ]:
-        assert set_name(folder) == expected
+    ],
+)
+def test_the_path_of_a_result_set(folder: str, expected: SetName | None) -> None:
+    assert set_name(folder) == expected
 
 
 @pytest.mark.parametrize("below", [f"{SYSTEM}/resnet", f"{SYSTEM}/weak/resnet"])
@@ -190,11 +193,16 @@ BOTH = frozenset({"rcp-bypass", "seed-checker-bypass"})
         (b"rcp-bypass\r\nseed-checker-bypass", BOTH, {"seed-checker-bypass"}, ("rcp-bypass",)),
         (b"rcp-bypass\nrcp-bypass", {"rcp-bypass"}, {"rcp-bypass"}, ()),
         (b"--rcp-bypass", {"rcp-bypass"}, set(), ("rcp-bypass",)),
-        (b"--rcp-bert-train-samples\r\n", {"rcp-bert-train-samples"}, set(), ("rcp-bert-train-samples",)),
+        (
+            b"--rcp-bert-train-samples\r\n",
+            {"rcp-bert-train-samples"},
+            set(),
+            ("rcp-bert-train-samples",),
+        ),
         (b" seed-checker-bypass", {"seed-checker-bypass"}, set(), ("seed-checker-bypass",)),
         (b"", set(), set(), ()),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("level", ["", f"results/{SYSTEM}", f"results/{SYSTEM}/resnet"])
 def test_flags(tmp_path: Path, level: str, case: Any) -> None:
     params, at_top, below, ignored = case
@@ -267,11 +275,14 @@ def test_nothing_there(tmp_path: Path) -> None:
         find_input("9.9")
 
 
-def test_the_power_logs_of_a_run() -> None:
+@pytest.mark.parametrize(
+    ("log", "paths"),
+    [("result_0.old.txt", ["result_0/node_0.txt"]), ("result_1.txt", []), ("result_2.txt", [])],
+)
+def test_the_power_logs_of_a_run(log: str, paths: list[str]) -> None:
     results = {"result_0": ("node_0.txt", "notes.txt"), "result_1": None}
     power = PowerFolder(Place("power", "power"), results)
-    for log, paths in [("result_0.old.txt", ["result_0/node_0.txt"]), ("result_1.txt", []), ("result_2.txt", [])]:  # fmt: skip
-        assert power.log_paths(log) == paths
+    assert power.log_paths(log) == paths
 
 
 def test_labels() -> None:
@@ -487,9 +498,16 @@ def test_what_is_not_read(
 ) -> None:
     reasons = unread(found(tmp_path, files))
     assert reasons.keys() == expected.keys()
-    for name, (reason, why) in reasons.items():
-        assert reason.startswith(expected[name])
-        assert (why is Why.NOT_A_LOG) == reason.startswith("no line")
+    assert [
+        (name, (reason, why))
+        for name, (reason, why) in reasons.items()
+        if not reason.startswith(expected[name])
+    ] == []
+    assert [
+        (name, (reason, why))
+        for name, (reason, why) in reasons.items()
+        if (why is Why.NOT_A_LOG) != reason.startswith("no line")
+    ] == []
 
 
 def test_a_file_without_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

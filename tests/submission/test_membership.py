@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -46,8 +47,9 @@ def group(stated: Stated, systems: tuple[Described, ...], config: Config | None 
     return only
 
 
-def test_evidence() -> None:
-    for stated, systems, config, system, why in [
+@pytest.mark.parametrize(
+    ("stated", "systems", "config", "system", "why"),
+    [
         # the place in a tree, then the configuration
         (log("results/pod16/bert/r.txt", "pod64"), PODS, BY_PLATFORM, "pod16", TREE),
         (log("logs/a1.log", "pod64"), PODS, BY_GLOB, "pod16", PATTERN),
@@ -74,9 +76,13 @@ def test_evidence() -> None:
         (log(platform=""), (POD16, POD16_OPEN), Config(), "pod16", ONLY),
         # of several that a name fits, the one with these numbers
         (log("pod16/pod64/a.log", nodes=4), (POD16, POD64), Config(), "pod64", FOLDER),
-    ]:  # fmt: skip
-        of_log = group(stated, systems, config)
-        assert (of_log.system, of_log.why, of_log.candidates) == (system, why, ())
+    ],
+)
+def test_evidence(
+    stated: Stated, systems: tuple[Described, ...], config: Config, system: str, why: str
+) -> None:
+    of_log = group(stated, systems, config)
+    assert (of_log.system, of_log.why, of_log.candidates) == (system, why, ())
 
 
 def test_logs_of_a_system_are_one_set_whatever_else_they_state() -> None:
@@ -84,12 +90,17 @@ def test_logs_of_a_system_are_one_set_whatever_else_they_state() -> None:
     assert [len(members.logs) for members in groups_of(logs, PODS, Config())] == [2]
 
 
-def test_open() -> None:
-    for stated, systems, candidates in [
+@pytest.mark.parametrize(
+    ("stated", "systems", "candidates"),
+    [
         (log(), PODS, ()),
         (log(), (POD16,), ()),  # not the only one of the division: the log names another
         (log(), (), ()),
-        (log(platform="Pod 64"), (POD16, Described("a", "Pod 64", "closed"), Described("b", "Pod 64", "closed")), ("a", "b")),
+        (
+            log(platform="Pod 64"),
+            (POD16, Described("a", "Pod 64", "closed"), Described("b", "Pod 64", "closed")),
+            ("a", "b"),
+        ),
         (log("pod16/pod64/a.log"), PODS, ("pod16", "pod64")),
         (log(platform="pod16", division="open"), (POD16,), ("pod16",)),  # of another division
         (log(platform=""), PODS, ("pod16", "pod64", "pod64-tf")),
@@ -98,9 +109,11 @@ def test_open() -> None:
         (log(platform="8xDGX"), PODS, ()),
         (log(platform=f"{'9' * 5000}xDGX"), PODS, ()),
         (log(platform="2xDGX", nodes=4), PODS, ()),  # the numbers disagree
-    ]:  # fmt: skip
-        of_log = group(stated, systems)
-        assert (of_log.system, of_log.candidates) == (None, candidates)
+    ],
+)
+def test_open(stated: Stated, systems: tuple[Described, ...], candidates: tuple[str, ...]) -> None:
+    of_log = group(stated, systems)
+    assert (of_log.system, of_log.candidates) == (None, candidates)
 
 
 def test_a_system_that_other_logs_name_is_not_that_of_another_platform() -> None:
@@ -110,15 +123,18 @@ def test_a_system_that_other_logs_name_is_not_that_of_another_platform() -> None
     assert group(red, systems).system == "tinybox_green"  # by its numbers, which is said
 
 
-def test_weak_scaling() -> None:
-    for stated, system in [
+@pytest.mark.parametrize(
+    ("stated", "system"),
+    [
         (log("weak/a.log", "1280xDGX", nodes=128), "c10x128"),
         (log("weak/a.log", nodes=640), "c10x128"),
         (log("a.log", "128xDGX", nodes=128, accelerators=512), "c128"),
         (log("a.log", "1280xDGX", nodes=128), None),  # of weak scaling, but not in such a folder
         (log("weak/a.log", nodes=100), None),
-    ]:
-        assert group(replace(stated, usage="hpc"), (*CLUSTER, WEAK)).system == system
+    ],
+)
+def test_weak_scaling(stated: Stated, system: str | None) -> None:
+    assert group(replace(stated, usage="hpc"), (*CLUSTER, WEAK)).system == system
 
 
 def test_closed_runs_as_open() -> None:
@@ -127,8 +143,9 @@ def test_closed_runs_as_open() -> None:
     assert groups_of(logs, (POD16_OPEN,), Config(), as_open=True)[0].system == "pod16-open"
 
 
-def test_groups_without_descriptions() -> None:
-    for others, number in [
+@pytest.mark.parametrize(
+    ("others", "number"),
+    [
         ([log("x/b.log")], 1),  # whatever folder it is in
         ([log("b.log", "8xbox")], 2),
         ([log("b.log", division="open")], 2),
@@ -139,28 +156,40 @@ def test_groups_without_descriptions() -> None:
         ([log("b.log", benchmark="")], 1),  # in no set
         ([log("b.log", "")], 1),  # the platform is that of the others
         ([log("b.log", ""), log("c.log", "other")], 3),
-    ]:
-        assert len(groups_of([log(nodes=None), *others], (), Config())) == number
+    ],
+)
+def test_groups_without_descriptions(others: list[Stated], number: int) -> None:
+    assert len(groups_of([log(nodes=None), *others], (), Config())) == number
 
 
-def test_scaling() -> None:
-    for folder, scaling in [("logs", "strong"), ("weak/job1", "weak"), ("logs/strong", "strong")]:
-        assert log(f"{folder}/a.log", usage="hpc").scaling == scaling
-        assert log(f"{folder}/a.log").scaling is None
+@pytest.mark.parametrize(
+    ("folder", "scaling"), [("logs", "strong"), ("weak/job1", "weak"), ("logs/strong", "strong")]
+)
+def test_scaling(folder: str, scaling: str) -> None:
+    assert log(f"{folder}/a.log", usage="hpc").scaling == scaling
+    assert log(f"{folder}/a.log").scaling is None
 
 
-def test_ids() -> None:
-    rows: list[tuple[tuple[Any, ...], str]] = [
+@pytest.mark.parametrize(
+    ("parts", "text"),
+    [
         (("tinycorp", "tinybox_red", "resnet", "closed"), "tinycorp/tinybox_red/resnet/closed"),
         (("A", "b", "deepcam", "Closed", "weak"), "A/b/deepcam/closed/weak"),
         ((None, "", "bert", None), "unknown/unknown/bert/unknown"),
         (("a/b", "c\nd", "bert", "open"), "a_b/c\\nd/bert/open"),
-    ]
-    for parts, text in rows:
-        assert set_id(*parts) == text
+    ],
+)
+def test_ids(parts: tuple[Any, ...], text: str) -> None:
+    assert set_id(*parts) == text
 
 
-@given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["pod16", "box", ""]), st.integers(0, 4)), max_size=12), st.randoms())  # fmt: skip
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abc"), st.sampled_from(["pod16", "box", ""]), st.integers(0, 4)),
+        max_size=12,
+    ),
+    st.randoms(),
+)
 def test_folders_and_order_do_not_matter(logs: list[tuple[str, str, int]], random: Any) -> None:
     """Every log is in one group, the same one wherever it lies."""
     flat = [log(f"{i}.log", p, nodes=n or None) for i, (_, p, n) in enumerate(logs)]
@@ -175,8 +204,9 @@ def test_folders_and_order_do_not_matter(logs: list[tuple[str, str, int]], rando
     assert names(flat) == names(scattered)
 
 
-def test_submitters() -> None:
-    for names, described, expected in [
+@pytest.mark.parametrize(
+    ("names", "described", "expected"),
+    [
         (["ACME", "ac me", "Beta"], {}, {"ACME": ["ACME", "ac me"], "Beta": ["Beta"]}),
         (["A+B"], {}, {"A": ["A+B"], "B": ["A+B"]}),
         (["A+B"], {"A+B": ["A_B"]}, {"A": ["A+B"], "B": ["A+B"]}),
@@ -187,5 +217,9 @@ def test_submitters() -> None:
         (["Red_Hat", "Dell"], {}, {"Dell": ["Dell"], "Red_Hat": ["Red_Hat"]}),
         (["IBM+Nvidia", "NVIDIA"], {}, {"IBM": ["IBM+Nvidia"], "NVIDIA": ["IBM+Nvidia", "NVIDIA"]}),
         (["A+", "B++B"], {}, {"A+": ["A+"], "B++B": ["B++B"]}),
-    ]:
-        assert submitters(names, described) == expected
+    ],
+)
+def test_submitters(
+    names: list[str], described: dict[str, list[str]], expected: dict[str, list[str]]
+) -> None:
+    assert submitters(names, described) == expected

@@ -1,7 +1,9 @@
-"""Try a random sample of mutants with mutmut: ``python -m tests.tools.mutants --sample 100 --seed 28``.
+"""Try a random sample of mutants with mutmut: ``python -m tests.tools.mutants --sample 100
+--seed 28``.
 
 Prints the score of each package and the mutants that no test kills; ``mutmut show NAME`` shows one.
-The table ``tool.mutmut`` in pyproject.toml says what is mutated. Its own output is in build/mutants.log.
+The table ``tool.mutmut`` in pyproject.toml says what is mutated. Its own output is in
+build/mutants.log.
 """
 
 import argparse
@@ -52,7 +54,8 @@ def report(names: list[str]) -> None:
     for package in dict.fromkeys(name.split(".")[1] for name in names):
         of_package = [name for name in names if name.split(".")[1] == package]
         killed = len(of_package) - len(set(of_package) & set(survivors))
-        print(f"{package}: {killed} of {len(of_package)} killed, {killed / len(of_package):.1%}")  # noqa: T201
+        share = killed / len(of_package)
+        print(f"{package}: {killed} of {len(of_package)} killed, {share:.1%}")  # noqa: T201
     print(*survivors, sep="\n")  # noqa: T201
 
 

@@ -1,4 +1,5 @@
-"""Generate ``rules/systems/names.json`` from the published results: ``python -m tests.tools.names``.
+"""Generate ``rules/systems/names.json`` from the published results: ``python -m
+tests.tools.names``.
 
 ``check`` reads that small file, as the published results take longer to read.
 """

@@ -48,7 +48,9 @@ from tests.helpers.archives import (
 from tests.helpers.examples import examples
 from tests.helpers.workspaces import lay
 
-PARTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="/\\\0"), min_size=1, max_size=60)  # fmt: skip
+PARTS = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="/\\\0"), min_size=1, max_size=60
+)
 PATHS = st.lists(PARTS, min_size=1, max_size=4).map("/".join)
 TREES = st.dictionaries(PATHS, st.binary(max_size=2000), min_size=1, max_size=6)
 
@@ -118,11 +120,18 @@ def test_every_tool_reads_it(tmp_path: Path) -> None:
     packed(tree)
     for command in (["gzip", "-t"], ["tar", "-x", "-C", "out", "-f"]):
         (tmp_path / "out").mkdir(exist_ok=True)
-        done = subprocess.run([*command, "ACME.tar.gz"], cwd=tmp_path, capture_output=True, text=True, check=False)  # fmt: skip
+        done = subprocess.run(
+            [*command, "ACME.tar.gz"], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
         assert (done.returncode, done.stderr) == (0, "")
-    for name, content in files.items():
-        assert (tmp_path / "out" / "ACME" / name).read_bytes() == content
-    subprocess.run(["sha256sum", "-c", "ACME.tar.gz.sha256"], cwd=tmp_path, check=True, capture_output=True)  # fmt: skip
+    assert [
+        (name, content)
+        for name, content in files.items()
+        if (tmp_path / "out" / "ACME" / name).read_bytes() != content
+    ] == []
+    subprocess.run(
+        ["sha256sum", "-c", "ACME.tar.gz.sha256"], cwd=tmp_path, check=True, capture_output=True
+    )
 
 
 LONG = "n" * 200
@@ -244,12 +253,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # ---- archives -----------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("bit", range(8))
 @pytest.mark.parametrize("position", [*range(48), *range(-24, 0)])
-def test_every_bit_of_head_and_tail(tiny: bytes, folder: Path, position: int) -> None:
+def test_every_bit_of_head_and_tail(bit: int, tiny: bytes, folder: Path, position: int) -> None:
     """The gzip header says nothing about the files; all the same nothing in it may change."""
-    for bit in range(8):
-        data = flipped(tiny, position % len(tiny), bit)
-        assert failed(write(folder / "ends.tar.gz", data))
+    data = flipped(tiny, position % len(tiny), bit)
+    assert failed(write(folder / "ends.tar.gz", data))
 
 
 @examples(150)
@@ -265,10 +274,12 @@ def test_cut_off_anywhere(tiny: bytes, folder: Path, end: float) -> None:
     assert failed(write(folder / "cut.tar.gz", tiny[: int(end * len(tiny))]))
 
 
-def test_anything_after_the_end(tiny: bytes, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "more", [b"\0", b"\n", b"\x1f", archives.HEADER, zipped(b""), zipped(b"\0" * 512)]
+)
+def test_anything_after_the_end(more: bytes, tiny: bytes, tmp_path: Path) -> None:
     """Zeros and empty members, which other readers pass over, too."""
-    for more in (b"\0", b"\n", b"\x1f", archives.HEADER, zipped(b""), zipped(b"\0" * 512)):
-        assert failed(write(tmp_path / "x.tar.gz", tiny + more))
+    assert failed(write(tmp_path / "x.tar.gz", tiny + more))
 
 
 FITTING = ["{right}  ACME.tar.gz", "{right} *ACME.tar.gz\n", "x\n{right}  ACME.tar.gz\r\n"]
@@ -289,7 +300,16 @@ def test_checksum_files_of_others(tmp_path: Path) -> None:
 # ---- archives of others -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("arguments", [("ACME",), ("-C", "ACME", "."), ("-C", "ACME", "results", "systems", "notes", MANIFEST), ("--format=pax", "ACME"), ("--format=ustar", "ACME")])  # fmt: skip
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("ACME",),
+        ("-C", "ACME", "."),
+        ("-C", "ACME", "results", "systems", "notes", MANIFEST),
+        ("--format=pax", "ACME"),
+        ("--format=ustar", "ACME"),
+    ],
+)
 def test_archives_made_by_tar(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     lay(tmp_path / "ACME", with_manifest({**FILES, "deep/" * 19 + "file": b"x"}))
     if arguments[-1] == MANIFEST:
@@ -297,7 +317,9 @@ def test_archives_made_by_tar(tmp_path: Path, arguments: tuple[str, ...]) -> Non
     subprocess.run(["tar", "-czf", "x.tar.gz", *arguments], cwd=tmp_path, check=True)
     report = verified(tmp_path / "x.tar.gz")
     assert codes(report) == {"PACK106", "PACK107"}
-    assert {finding.severity for finding in report.findings if finding.code in codes(report)} == {Severity.NOTE}  # fmt: skip
+    assert {finding.severity for finding in report.findings if finding.code in codes(report)} == {
+        Severity.NOTE
+    }
 
 
 def test_archives_made_by_tarfile(tmp_path: Path) -> None:
@@ -465,7 +487,11 @@ TARS = {
     "pax size": (pax(size="-1"), "PACK102", "not a number"),
     "pax unknown": (pax(hidden="x"), "PACK102", "a pax header with 'hidden'"),
     "pax bomb": (pax(comment="x" * 70_000), "PACK104", "a header of 70"),
-    "global pax": (tarfile.TarInfo.create_pax_global_header({"path": "x"}), "PACK102", "a global pax"),
+    "global pax": (
+        tarfile.TarInfo.create_pax_global_header({"path": "x"}),
+        "PACK102",
+        "a global pax",
+    ),
     "pax alone": (pax(path="é")[:1024] + END, "PACK102", "without its member"),
     "pax torn": (broken(put(156, b"x")), "PACK102", "cannot be read"),
     "folder with content": (broken(put(156, b"5")), "PACK102", "a folder with content"),
@@ -478,8 +504,12 @@ TARS = {
     "no end": (GOOD.rstrip(b"\0") + bytes(-len(GOOD.rstrip(b"\0")) % 512), "PACK102", "cut off"),
     "after the end": (GOOD + b"x" + bytes(511), "PACK102", "follows the end"),
     "after one block of the end": (tar(member("x"))[:1024] + b"x" * 512, "PACK102", "follows"),
-    "in the padding": (flipped(tar(member("ACME/x", b"1")), 513, 0), "PACK102", "between two members"),
-}  # fmt: skip
+    "in the padding": (
+        flipped(tar(member("ACME/x", b"1")), 513, 0),
+        "PACK102",
+        "between two members",
+    ),
+}
 
 
 @pytest.mark.parametrize(("data", "code", "message"), TARS.values(), ids=TARS)
@@ -489,7 +519,9 @@ def test_hostile(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
     (tmp_path / "tmp").mkdir()
     archive = write(tmp_path / "x.tar.gz", zipped(data))
-    (finding,) = [f for f in verified(archive, extract=tmp_path / "out").findings if f.code != "PACK107"]  # fmt: skip
+    (finding,) = [
+        f for f in verified(archive, extract=tmp_path / "out").findings if f.code != "PACK107"
+    ]
     assert (finding.code, message in finding.text) == (code, True), finding
     assert names(tmp_path) == ["tmp", "x.tar.gz"]
 
@@ -497,8 +529,11 @@ def test_hostile(
 def test_content_that_only_some_readers_see(tmp_path: Path) -> None:
     """Some stop at the first member or at the end of tar; GNU gzip ends at zeros."""
     in_second, behind_zeros = zipped(tree_tar({"evil": b""})), bytes(3) + zipped(GOOD[1024:])
-    for data in (zipped(GOOD) + in_second, zipped(GOOD[:1024]) + behind_zeros):
-        assert "PACK102" in codes(verified(write(tmp_path / "x.tar.gz", data)))
+    assert [
+        data
+        for data in (zipped(GOOD) + in_second, zipped(GOOD[:1024]) + behind_zeros)
+        if "PACK102" not in codes(verified(write(tmp_path / "x.tar.gz", data)))
+    ] == []
 
 
 @pytest.mark.parametrize("tail", [True, False])
@@ -521,7 +556,7 @@ def test_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_what_is_no_archive(tmp_path: Path) -> None:
-    for data in (b"", b"\x1f", b"PK\3\4", b"text", b"Salted__", b"Salted__12345678"):  # fmt: skip
+    for data in (b"", b"\x1f", b"PK\3\4", b"text", b"Salted__", b"Salted__12345678"):
         with pytest.raises(UserError, match=r"x\.tar\.gz: "):
             verified(write(tmp_path / "x.tar.gz", data), "secret")
 
@@ -529,9 +564,11 @@ def test_what_is_no_archive(tmp_path: Path) -> None:
 @examples(300)
 @given(
     format_=st.sampled_from([tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT]),
-    changes=st.lists(st.tuples(st.integers(0, 2**20), st.binary(min_size=1, max_size=12)), max_size=3),
+    changes=st.lists(
+        st.tuples(st.integers(0, 2**20), st.binary(min_size=1, max_size=12)), max_size=3
+    ),
     repair=st.booleans(),
-)  # fmt: skip
+)
 def test_no_change_makes_it_fall_over(
     tmp_path_factory: pytest.TempPathFactory,
     format_: int,

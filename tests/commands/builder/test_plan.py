@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from mlperf_pkg.checks.descriptions import SystemFile, check_system
 from mlperf_pkg.commands.builder.plan import BuildPlan as Plan
 from mlperf_pkg.commands.builder.plan import judge, make_plan, reasons, systems_of
@@ -62,50 +64,56 @@ def test_sets_and_targets_in_order_of_start() -> None:
     assert plan.notes == ("not copied, because there are no results: systems/idle.json",)
 
 
-def test_one_division_and_sets_that_stay() -> None:
-    for staying, names in (
+@pytest.mark.parametrize(
+    ("staying", "names"),
+    [
         ([], ["box-open/resnet"]),
         (["results/box/resnet"], ["box/resnet", "box-open/resnet"]),
         (["results/box/bert", "results/gone/bert"], ["box-open/resnet"]),
-    ):
-        plan = planned(HERE, OPEN, systems=(BOX, BOX_OPEN), division="open", staying=staying)
-        assert ([planned_set.name for planned_set in plan.sets], plan.problems) == (names, ())
-        note = "left out, as they are of the closed division: 1 log (logs/box/a.log)"
-        assert plan.notes == (() if "box/resnet" in names else (note,))
+    ],
+)
+def test_one_division_and_sets_that_stay(staying: list[str], names: list[str]) -> None:
+    plan = planned(HERE, OPEN, systems=(BOX, BOX_OPEN), division="open", staying=staying)
+    assert ([planned_set.name for planned_set in plan.sets], plan.problems) == (names, ())
+    note = "left out, as they are of the closed division: 1 log (logs/box/a.log)"
+    assert plan.notes == (() if "box/resnet" in names else (note,))
 
 
-def test_no_runs_of_the_division() -> None:
+@pytest.mark.parametrize("staying", [[], ["results/box/resnet"]])
+def test_no_runs_of_the_division(staying: list[str]) -> None:
     """Sets that stay are not of the division."""
-    for staying in ([], ["results/box/resnet"]):
-        plan = planned(HERE, division="open", staying=staying)
-        assert plan.problems == ("no runs of the open division are left",)
+    plan = planned(HERE, division="open", staying=staying)
+    assert plan.problems == ("no runs of the open division are left",)
 
 
-def test_leave_out() -> None:
-    for origin in ("option", "configuration"):
-        other = run("logs/box/b.log", benchmark="bert")
-        names = ("box/resnet", "box/brt")
-        config = Config(code=CODE.code, leave_out=names if origin == "configuration" else ())
-        plan = planned(HERE, other, config=config, leave_out=names if origin == "option" else ())
-        assert [planned_set.name for planned_set in plan.sets] == ["box/bert"]
-        left = "left out as you asked: box/resnet, 1 run"
-        unknown = "there is no result set box/brt to leave out; did you mean box/bert?"
-        # The configuration may be about both divisions, a command line is about what it builds.
-        expected = ((left,), (unknown,)) if origin == "option" else ((left, unknown), ())
-        assert (plan.notes, plan.problems) == expected
+@pytest.mark.parametrize("origin", ["option", "configuration"])
+def test_leave_out(origin: str) -> None:
+    other = run("logs/box/b.log", benchmark="bert")
+    names = ("box/resnet", "box/brt")
+    config = Config(code=CODE.code, leave_out=names if origin == "configuration" else ())
+    plan = planned(HERE, other, config=config, leave_out=names if origin == "option" else ())
+    assert [planned_set.name for planned_set in plan.sets] == ["box/bert"]
+    left = "left out as you asked: box/resnet, 1 run"
+    unknown = "there is no result set box/brt to leave out; did you mean box/bert?"
+    # The configuration may be about both divisions, a command line is about what it builds.
+    expected = ((left,), (unknown,)) if origin == "option" else ((left, unknown), ())
+    assert (plan.notes, plan.problems) == expected
 
 
-def test_submitter() -> None:
-    for submitters, org, config, expected in (
+@pytest.mark.parametrize(
+    ("submitters", "org", "config", "expected"),
+    [
         (["A", "A"], "Z", Config(), "A"),
         (["A", ""], "Z", Config(), "A"),
         (["", ""], "Z", Config(), "Z"),
         (["A", "B"], "Z", Config(submitter="C"), "C"),
-    ):
-        systems = tuple(system(f"s{n}", submitter=name) for n, name in enumerate(submitters))
-        runs = [run(f"logs/{system_file.id}/a.log", org=org) for system_file in systems]
-        plan = planned(*runs, systems=systems, config=config)
-        assert (plan.submitter, plan.problems) == (expected, ())
+    ],
+)
+def test_submitter(submitters: list[str], org: str, config: Config, expected: str) -> None:
+    systems = tuple(system(f"s{n}", submitter=name) for n, name in enumerate(submitters))
+    runs = [run(f"logs/{system_file.id}/a.log", org=org) for system_file in systems]
+    plan = planned(*runs, systems=systems, config=config)
+    assert (plan.submitter, plan.problems) == (expected, ())
 
 
 BROKEN = check_system("systems/broken.json", b"{\n,", "training", "2.0")
@@ -114,23 +122,94 @@ BROKEN = check_system("systems/broken.json", b"{\n,", "training", "2.0")
 TWO_UNREAD = [HERE, run("logs/x.log", benchmark=None), run("logs/y.log", division="Closed")]
 
 
-def test_problems() -> None:
-    for runs, systems, config, problem in (
+@pytest.mark.parametrize(
+    ("runs", "systems", "config", "problem"),
+    [
         ([], (BOX,), CODE, "no runs are left"),
-        (TWO_UNREAD, (BOX,), CODE, "2 logs (logs/x.log, logs/y.log): no submission_benchmark, or no submission_division that is closed or open: complete the log, or take it out of ws"),
-        ([HERE], (BOX,), Config(systems={"bix": SystemConfig()}), "mlperf-pkg.yaml: systems: bix: there is no bix.json among the systems"),
+        (
+            TWO_UNREAD,
+            (BOX,),
+            CODE,
+            (
+                "2 logs (logs/x.log, logs/y.log): no submission_benchmark, or no"
+                " submission_division that is closed or open: complete the log, or take it out"
+                " of ws"
+            ),
+        ),
+        (
+            [HERE],
+            (BOX,),
+            Config(systems={"bix": SystemConfig()}),
+            "mlperf-pkg.yaml: systems: bix: there is no bix.json among the systems",
+        ),
         ([HERE], (BOX, BROKEN), CODE, "systems/broken.json:2: found ','; expected a field name"),
-        ([run(division="open", platform="box")], (BOX,), CODE, "Graphcore/box/resnet/open: SET111: the division is open in the logs, but closed in systems/box.json"),
-        ([run(division="open", platform="b")], (BOX,), CODE, "Graphcore/b/resnet/open: SET110: no system description of the open division; expected"),
-        ([HERE], (system("box", submitter="ACME Inc."),), CODE, "the submitter 'ACME Inc.' cannot name a folder in git. Name the submitter in mlperf-pkg.yaml:\n  submitter: ACME-Inc"),
-        ([HERE, run("logs/other/a.log")], (BOX, system("other", submitter="ACME")), CODE, "several submitters: ACME, Graphcore. A submission has one"),
-        ([run("logs/box/a.log", org="")], (system("box", submitter=""),), CODE, "neither a system description nor a log names a submitter. Name the submitter in mlperf-pkg.yaml"),
-        ([run("logs/x\ny/a.log")], (system("x\ny"),), CODE, "systems/x\\ny.json: 'x\\ny' cannot name a folder in git: rename the file"),
-        ([run("logs/my box/a.log")], (system("my box"),), CODE, "systems/my box.json: 'my box' cannot name a folder in git: rename the file"),
-        ([run("logs/box/a.log", benchmark="../../../etc")], (BOX,), CODE, "1 log (logs/box/a.log): '../../../etc' is not a valid name of a benchmark"),
-    ):  # fmt: skip
-        (message,) = planned(*runs, systems=systems, config=config).problems
-        assert message.startswith(problem)
+        (
+            [run(division="open", platform="box")],
+            (BOX,),
+            CODE,
+            (
+                "Graphcore/box/resnet/open: SET111: the division is open in the logs, but"
+                " closed in systems/box.json"
+            ),
+        ),
+        (
+            [run(division="open", platform="b")],
+            (BOX,),
+            CODE,
+            "Graphcore/b/resnet/open: SET110: no system description of the open division; expected",
+        ),
+        (
+            [HERE],
+            (system("box", submitter="ACME Inc."),),
+            CODE,
+            (
+                "the submitter 'ACME Inc.' cannot name a folder in git. Name the submitter in"
+                " mlperf-pkg.yaml:\n  submitter: ACME-Inc"
+            ),
+        ),
+        (
+            [HERE, run("logs/other/a.log")],
+            (BOX, system("other", submitter="ACME")),
+            CODE,
+            "several submitters: ACME, Graphcore. A submission has one",
+        ),
+        (
+            [run("logs/box/a.log", org="")],
+            (system("box", submitter=""),),
+            CODE,
+            (
+                "neither a system description nor a log names a submitter. Name the submitter"
+                " in mlperf-pkg.yaml"
+            ),
+        ),
+        (
+            [run("logs/x\ny/a.log")],
+            (system("x\ny"),),
+            CODE,
+            "systems/x\\ny.json: 'x\\ny' cannot name a folder in git: rename the file",
+        ),
+        (
+            [run("logs/my box/a.log")],
+            (system("my box"),),
+            CODE,
+            "systems/my box.json: 'my box' cannot name a folder in git: rename the file",
+        ),
+        (
+            [run("logs/box/a.log", benchmark="../../../etc")],
+            (BOX,),
+            CODE,
+            "1 log (logs/box/a.log): '../../../etc' is not a valid name of a benchmark",
+        ),
+    ],
+)
+def test_problems(
+    runs: list[Run],
+    systems: tuple[SystemFile] | tuple[SystemFile, SystemFile],
+    config: Config,
+    problem: str,
+) -> None:
+    (message,) = planned(*runs, systems=systems, config=config).problems
+    assert message.startswith(problem)
 
 
 def test_patterns_that_match_nothing_and_missing_code_are_noted() -> None:

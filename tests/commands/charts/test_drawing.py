@@ -28,9 +28,9 @@ SETS = [
 ]
 
 
-def test_which_charts_there_are() -> None:
-    for benchmark, round_, names in SETS:
-        assert list(charts(drawn(benchmark, round_))) == names
+@pytest.mark.parametrize(("benchmark", "round_", "names"), SETS)
+def test_which_charts_there_are(benchmark: str, round_: str, names: list[str]) -> None:
+    assert list(charts(drawn(benchmark, round_))) == names
 
 
 def test_curves_show_every_evaluation_and_the_target_or_say_that_they_do_not() -> None:
@@ -104,12 +104,12 @@ RCP: list[tuple[RcpRow, list[dict[str, Any]]]] = [
 ]
 
 
-def test_the_own_point_of_the_rcp_chart() -> None:
-    for test, expected in RCP:
-        one = drawn("bert")
-        own = charts(replace(one, row=replace(one.row, rcp=test)))["rcp"].data["own"]
-        pairs = zip(own, expected, strict=True)
-        assert all(point.items() >= fields.items() for point, fields in pairs)
+@pytest.mark.parametrize(("test", "expected"), RCP)
+def test_the_own_point_of_the_rcp_chart(test: RcpRow, expected: list[dict[str, Any]]) -> None:
+    one = drawn("bert")
+    own = charts(replace(one, row=replace(one.row, rcp=test)))["rcp"].data["own"]
+    pairs = zip(own, expected, strict=True)
+    assert all(point.items() >= fields.items() for point, fields in pairs)
 
 
 def test_the_timeline_begins_with_initialisation() -> None:

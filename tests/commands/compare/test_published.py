@@ -53,8 +53,9 @@ def read(*names: str, own: Any = (), **more: Any) -> list[str]:
     return [result.system for result in read_rounds(names, own, Filter(**more), None)]
 
 
-def test_chosen_results() -> None:
-    for names, more, systems in (
+@pytest.mark.parametrize(
+    ("names", "more", "systems"),
+    [
         (["5.0"], {}, ["fast", "slow"]),
         (["5.0"], {"own": (OWN,)}, ["fast", "slow"]),
         (["5.0", "4.1"], {"own": (OWN,)}, ["fast", "old", "slow"]),
@@ -67,8 +68,10 @@ def test_chosen_results() -> None:
         (["5.0"], {"own": (OWN,), "accelerators": (16, 7)}, ["fast"]),
         # A published result is not compared with itself.
         (["5.0"], {"own": (result(minutes=40.0),)}, ["fast"]),
-    ):
-        assert read(*names, **more) == systems
+    ],
+)
+def test_chosen_results(names: list[str], more: Any, systems: list[str]) -> None:
+    assert read(*names, **more) == systems
 
 
 def test_refused() -> None:
@@ -155,17 +158,26 @@ RANKS: list[tuple[list[tuple[float, dict[str, Any]]], list[str]]] = [
 ]
 
 
-def test_in_its_own_round(own: Checked, monkeypatch: pytest.MonkeyPatch) -> None:
-    for rows, expected in RANKS:
-        other = row(own, 9.0, benchmark="ssd")  # the round is published
-        sets = [other, *(row(own, factor, **changes) for factor, changes in rows)]
-        assert remarks(own, *sets, monkeypatch=monkeypatch) == expected
+@pytest.mark.parametrize(("rows", "expected"), RANKS)
+def test_in_its_own_round(
+    rows: list[tuple[float, dict[str, Any]]],
+    expected: list[str],
+    own: Checked,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    other = row(own, 9.0, benchmark="ssd")  # the round is published
+    sets = [other, *(row(own, factor, **changes) for factor, changes in rows)]
+    assert remarks(own, *sets, monkeypatch=monkeypatch) == expected
 
 
-def test_in_an_earlier_round(own: Checked, monkeypatch: pytest.MonkeyPatch) -> None:
-    for rounds, expected in ((["0.7", "1.0", "1.1"], ["2nd of 2 in 1.1"]), (["2.1"], [])):
-        sets = (row(own, 0.5, round=name) for name in rounds)
-        assert remarks(own, *sets, monkeypatch=monkeypatch) == expected
+@pytest.mark.parametrize(
+    ("rounds", "expected"), [(["0.7", "1.0", "1.1"], ["2nd of 2 in 1.1"]), (["2.1"], [])]
+)
+def test_in_an_earlier_round(
+    rounds: list[str], expected: list[str], own: Checked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sets = (row(own, 0.5, round=name) for name in rounds)
+    assert remarks(own, *sets, monkeypatch=monkeypatch) == expected
 
 
 def test_a_folder_of_a_submission_has_its_description(

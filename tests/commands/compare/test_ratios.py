@@ -33,24 +33,31 @@ def test_ratios_are_relative_to_the_baseline() -> None:
     assert (other.price_usd, other.price_date) == (150_000.0, "2021-06-30")
 
 
-def test_what_is_not_known_has_no_ratio() -> None:
-    for changes, lacking in (
+@pytest.mark.parametrize(
+    ("changes", "lacking"),
+    [
         ({"minutes": None}, "speed speed_per_accelerator speed_per_node performance_per_dollar"),
         ({"accelerators": None}, "speed_per_accelerator samples_per_second_per_accelerator"),
         ({"nodes": 0}, "speed_per_node samples_per_second_per_node"),
         ({"system": "c"}, "performance_per_dollar"),
         ({"energy_joules": None}, "performance_per_joule"),
-    ):
-        result = replace(B, **changes)
-        row = rows(A, result)[result.name]
-        names = [name for name in row.__struct_fields__ if name.startswith(("s", "performance"))]
-        assert [name for name in names if getattr(row, name) is None] == lacking.split()
+    ],
+)
+def test_what_is_not_known_has_no_ratio(
+    changes: dict[str, None] | dict[str, int] | dict[str, str], lacking: str
+) -> None:
+    result = replace(B, **changes)
+    row = rows(A, result)[result.name]
+    names = [name for name in row.__struct_fields__ if name.startswith(("s", "performance"))]
+    assert [name for name in names if getattr(row, name) is None] == lacking.split()
 
 
-def test_only_results_of_one_group_are_compared() -> None:
-    for changes in ({"benchmark": "ssd"}, {"division": "open"}, {"scaling": "weak"}):
-        result = replace(B, **changes)
-        assert rows(A, result)[result.name].speed is None
+@pytest.mark.parametrize(
+    "changes", [{"benchmark": "ssd"}, {"division": "open"}, {"scaling": "weak"}]
+)
+def test_only_results_of_one_group_are_compared(changes: dict[str, str]) -> None:
+    result = replace(B, **changes)
+    assert rows(A, result)[result.name].speed is None
 
 
 def test_improvement_is_over_the_same_system_in_the_latest_earlier_round() -> None:
@@ -87,8 +94,9 @@ LIST = {
 }
 
 
-def test_a_price_is_found_by_any_name_of_the_system() -> None:
-    for names, usd in (
+@pytest.mark.parametrize(
+    ("names", "usd"),
+    [
         (("bow-pod16",), 1.0),
         (("x", "Bow Pod16"), 1.0),
         (("x", "BOW_POD16"), 1.0),
@@ -99,13 +107,18 @@ def test_a_price_is_found_by_any_name_of_the_system() -> None:
         (("bow-pod16-closed", None), 2.0),
         (("bow-pod64",), None),
         (("-", ""), None),
-    ):
-        price = price_of(LIST, *names)
-        assert (price.usd if price else None) == usd
+    ],
+)
+def test_a_price_is_found_by_any_name_of_the_system(
+    names: tuple[str] | tuple[str, str] | tuple[str, None], usd: float | None
+) -> None:
+    price = price_of(LIST, *names)
+    assert (price.usd if price else None) == usd
 
 
-def test_a_file_of_prices_is_refused_with_its_line(tmp_path: Path) -> None:
-    for text, message in (
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
         ("pod:\n  price_usd: cheap\n  source: x\n", ":2: pod.price_usd is 'cheap'; expected"),
         ("pod:\n  price_usd: 0\n  source: x\n", ":2: pod.price_usd is '0'; expected"),
         ("a: {price_usd: 1, source: x}\npod: {price_usd: 1}\n", ":2: pod lacks source"),
@@ -114,12 +127,14 @@ def test_a_file_of_prices_is_refused_with_its_line(tmp_path: Path) -> None:
         ("- pod\n", ":1: the file is ['pod']; expected a mapping"),
         ("a: {}\na: {}\n", ":2: the key 'a' is repeated"),
         ("a: [", ":1: "),
-    ):
-        path = tmp_path / "prices.yaml"
-        path.write_text(text, "utf-8")
-        with pytest.raises(UserError) as caught:
-            read_prices(path)
-        assert message in str(caught.value)
+    ],
+)
+def test_a_file_of_prices_is_refused_with_its_line(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "prices.yaml"
+    path.write_text(text, "utf-8")
+    with pytest.raises(UserError) as caught:
+        read_prices(path)
+    assert message in str(caught.value)
 
 
 def test_the_nearest_price_counts(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -38,8 +39,9 @@ def a_side(*sets: ResultSet, **changes: Any) -> Side:
 BERT = {"path": "results/dgx/bert", "system": "dgx", "benchmark": "bert", "division": "closed"}
 
 
-def test_pairs() -> None:
-    for old, new, pairs in (
+@pytest.mark.parametrize(
+    ("old", "new", "pairs"),
+    [
         ([{}], [{}], [(0, 0)]),
         ([{}], [], []),
         # Another path, system or division, but the only set of the benchmark.
@@ -57,19 +59,21 @@ def test_pairs() -> None:
             [(0, 1), (1, 0)],
         ),
         ([{"path": "."}, {"path": ".", "division": "open"}], [{"path": "."}], [(0, 0)]),
-    ):
-        before = [a_set(**{**BERT, **fields}) for fields in old]
-        after = [a_set(**{**BERT, **fields}) for fields in new]
-        comparison = compare(a_side(*before), a_side(*after))
-        indexes = [(before.index(one.old), after.index(one.new)) for one in comparison.sets]
-        assert sorted(indexes) == pairs
-        assert len(comparison.removed_sets) == len(old) - len(pairs)
-        assert len(comparison.added_sets) == len(new) - len(pairs)
+    ],
+)
+def test_pairs(old: Any, new: Any, pairs: list[tuple[int, int]]) -> None:
+    before = [a_set(**{**BERT, **fields}) for fields in old]
+    after = [a_set(**{**BERT, **fields}) for fields in new]
+    comparison = compare(a_side(*before), a_side(*after))
+    indexes = [(before.index(one.old), after.index(one.new)) for one in comparison.sets]
+    assert sorted(indexes) == pairs
+    assert len(comparison.removed_sets) == len(old) - len(pairs)
+    assert len(comparison.added_sets) == len(new) - len(pairs)
 
 
-def test_settings() -> None:
-    """``changes`` are the values with their numbers of runs before and after, empty for none."""
-    for old, new, changes in (
+@pytest.mark.parametrize(
+    ("old", "new", "changes"),
+    [
         (logs("1", "1"), logs("1", "1"), ()),
         (logs("1", "1"), logs("1"), ()),
         (logs(None), logs(None, None), ()),
@@ -77,27 +81,33 @@ def test_settings() -> None:
         (logs("1", "1", "2"), logs("1", "2", "2"), ((("1", 2), ("2", 1)), (("2", 2), ("1", 1)))),
         (logs("1", "2", "2"), logs("1", "2"), ()),
         (logs("1"), logs(None), ((("1", 1),), ((None, 1),))),
-    ):
-        [only] = compare(a_side(a_set(logs=old)), a_side(a_set(logs=new))).sets
-        sides = ([diff.changes.SettingValue(*value) for value in side] for side in changes)
-        assert only.settings == ((diff.changes.SettingChange("lr", *sides),) if changes else ())
+    ],
+)
+def test_settings(old: tuple[Log, ...], new: tuple[Log, ...], changes: Any) -> None:
+    """``changes`` are the values with their numbers of runs before and after, empty for none."""
+    [only] = compare(a_side(a_set(logs=old)), a_side(a_set(logs=new))).sets
+    sides = ([diff.changes.SettingValue(*value) for value in side] for side in changes)
+    assert only.settings == ((diff.changes.SettingChange("lr", *sides),) if changes else ())
 
 
-def test_results() -> None:
-    before: dict[str, Any] = {
-        "rcp": rcp(mean=None, margin_percent=None),
-        "scaling_factor": float("nan"),
-    }
-    for row, changes in (
+@pytest.mark.parametrize(
+    ("row", "changes"),
+    [
         ({"score_minutes": 19.0}, [Change("score_minutes", 20.5, 19.0)]),
         ({"score_minutes": None}, [Change("score_minutes", 20.5, None)]),
         ({"verdict": FAIL}, [Change("official", "pass", "fail")]),
         ({"round": "2.1"}, [Change("round", "2.0", "2.1")]),
         ({"rcp": None}, [Change("rcp", "pass", "not_checked")]),
         ({"submitter": "Other", "score_note": "x"}, []),
-    ):
-        [only] = compare(a_side(a_set(**before)), a_side(a_set(**{**before, **row}))).sets
-        assert list(only.results) == changes
+    ],
+)
+def test_results(row: Any, changes: list[Change]) -> None:
+    before: dict[str, Any] = {
+        "rcp": rcp(mean=None, margin_percent=None),
+        "scaling_factor": float("nan"),
+    }
+    [only] = compare(a_side(a_set(**before)), a_side(a_set(**{**before, **row}))).sets
+    assert list(only.results) == changes
 
 
 def test_findings_by_code() -> None:

@@ -240,7 +240,9 @@ def test_verdicts(old: Path, new: Path, edit: Edit, verdicts: list[str]) -> None
 
 
 def found(*arguments: Any, round_: str = "2.0") -> list[str]:
-    """The kinds of changes, whether they are allowed, and the details; entries other than ACME's."""
+    """The kinds of changes, whether they are allowed, and the details; entries other than
+    ACME's.
+    """
     result = call("diff", *arguments, *["--round", round_][: 2 * bool(round_)], "--format", "json")
     assert result.stderr == ""
     return [
@@ -289,8 +291,11 @@ def test_not_lent(tmp_path: Path) -> None:
 def test_one_submission_of_a_round(old: Path, new: Path) -> None:
     """The lender is in the round that is named, or of which the new side is a submission."""
     rerun(**BORROWED)(new)
-    for arguments in ([old, new / "ACME"], [old / "ACME", new / "ACME", "--borrowed-from", old]):
-        assert found(*arguments) == [f"{SET}: {verdict}" for verdict in LOAN]
+    assert [
+        arguments
+        for arguments in ([old, new / "ACME"], [old / "ACME", new / "ACME", "--borrowed-from", old])
+        if found(*arguments) != [f"{SET}: {verdict}" for verdict in LOAN]
+    ] == []
     assert "hyperparameters changed" in found(old / "ACME", new / "ACME")[0]
 
 
@@ -314,10 +319,10 @@ def test_resubmitted(tmp_path: Path, status: str, cooling: str, verdict: str) ->
     assert len(others) == (status == "preview")  # which became available
 
 
-def test_rules() -> None:
-    for kind in Kind:
-        assert kind.rule
-        assert not problem_of_source(kind.source)
+@pytest.mark.parametrize("kind", Kind)
+def test_rules(kind: Kind) -> None:
+    assert kind.rule
+    assert not problem_of_source(kind.source)
 
 
 def test_the_folder_of_a_submission_may_have_any_name(old: Path, tmp_path: Path) -> None:

@@ -2,14 +2,17 @@
 
 from typing import Any
 
+import pytest
+
 from mlperf_pkg.commands.diff.reading import MAX_VALUES, read_settings, settings_named
 from mlperf_pkg.commands.diff.runs import MAX_CHARACTERS
 from mlperf_pkg.infra.source import Source
 from tests.helpers.logs import joined
 
 
-def test_settings_named() -> None:
-    for usage, round_, named, not_named in (
+@pytest.mark.parametrize(
+    ("usage", "round_", "named", "not_named"),
+    [
         (
             "training",
             "2.0",
@@ -19,10 +22,12 @@ def test_settings_named() -> None:
         ("training", "6.1", "tensor_parallelism", "cache_clear"),
         ("training", "0.7", "lr_rates", "actual_selfplay_games_per_generation epoch_start"),
         ("hpc", "1.0", "opt_betas scheduler_milestones", "eval_error staging_stop"),
-    ):
-        settings = settings_named(usage, round_)
-        assert settings.issuperset(named.split())
-        assert settings.isdisjoint(not_named.split())
+    ],
+)
+def test_settings_named(usage: str, round_: str, named: str, not_named: str) -> None:
+    settings = settings_named(usage, round_)
+    assert settings.issuperset(named.split())
+    assert settings.isdisjoint(not_named.split())
 
 
 def record(value: Any, key: str = "a") -> dict[str, Any]:
@@ -33,8 +38,9 @@ def settings(log: bytes) -> dict[str, str]:
     return read_settings(Source("log", log), frozenset({"a", "b"}))
 
 
-def test_values() -> None:
-    for values, text in (
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
         ([1], "1"),
         ([1.0], "1"),
         ([1, 1.0, 1], "1"),
@@ -47,8 +53,10 @@ def test_values() -> None:
         ([1e300], "1e+300"),
         ([float("nan")], "NaN"),
         (list(range(100)), ", ".join(map(str, range(MAX_VALUES)))),
-    ):
-        assert settings(joined([record(value) for value in values])) == {"a": text}
+    ],
+)
+def test_values(values: Any, text: str) -> None:
+    assert settings(joined([record(value) for value in values])) == {"a": text}
 
 
 def test_other_keys_and_lines_are_passed_over() -> None:

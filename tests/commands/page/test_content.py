@@ -1,8 +1,11 @@
-"""What a page says: its result sets, the cards of a round, the columns of its table, its findings."""
+"""What a page says: its result sets, the cards of a round, the columns of its table, its
+findings.
+"""
 
 from pathlib import Path
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.check import check
@@ -40,16 +43,33 @@ def of(*sections: ResultSection, record: tuple[Any, ...] = ()) -> list[Card]:
 
 OPENED = section(1.0, 8, division="open")
 CARDS = [
-    ((section(1.0, 64), section(1.1, 64, "acme"), section(5.0, 8, "Other"), section(12.0, 2)),
-     "4 results, 2 submitters",
-     {"Winner": ("1.000", "s0", ""), "Runner-up": ("5.000", "s2", "5 times as long"),
-      "Per accelerator": ("24.0", "s3", "")}),
-    ((OPENED,), "1 result, 1 submitter, open division",
-     {"Winner": ("1.000", "s0", ""), "Per accelerator": ("8.0", "s0", "")}),
-    ((OPENED, section(5.0, 8), section(None, 8), section(5.0, None), section(float("inf"), 8),
-      section(5.0, 8, scaling="weak")), "1 result, 1 submitter",
-     {"Winner": ("5.000", "s1", ""), "Per accelerator": ("40.0", "s1", "")}),
-]  # fmt: skip
+    (
+        (section(1.0, 64), section(1.1, 64, "acme"), section(5.0, 8, "Other"), section(12.0, 2)),
+        "4 results, 2 submitters",
+        {
+            "Winner": ("1.000", "s0", ""),
+            "Runner-up": ("5.000", "s2", "5 times as long"),
+            "Per accelerator": ("24.0", "s3", ""),
+        },
+    ),
+    (
+        (OPENED,),
+        "1 result, 1 submitter, open division",
+        {"Winner": ("1.000", "s0", ""), "Per accelerator": ("8.0", "s0", "")},
+    ),
+    (
+        (
+            OPENED,
+            section(5.0, 8),
+            section(None, 8),
+            section(5.0, None),
+            section(float("inf"), 8),
+            section(5.0, 8, scaling="weak"),
+        ),
+        "1 result, 1 submitter",
+        {"Winner": ("5.000", "s1", ""), "Per accelerator": ("40.0", "s1", "")},
+    ),
+]
 
 
 def test_a_card() -> None:
@@ -71,10 +91,17 @@ def earlier(minutes: float | None, accelerators: int = 8, **fields: Any) -> Any:
 RECORD = (
     earlier(10.0),
     earlier(8.0, 64),
-    *(earlier(1.0, 8, **{name: other}) for name, other in [
-        ("round", "1.0"), ("round", "2.1"), ("benchmark", "bert"), ("division", "open")]),
+    *(
+        earlier(1.0, 8, **{name: other})
+        for name, other in [
+            ("round", "1.0"),
+            ("round", "2.1"),
+            ("benchmark", "bert"),
+            ("division", "open"),
+        ]
+    ),
     earlier(None),
-)  # fmt: skip
+)
 CHANGES: list[tuple[dict[str, Any], tuple[Any, ...], str]] = [
     ({}, RECORD, "60 % faster than 1.1"),
     ({}, (earlier(5.02),), "unchanged since 1.1"),
@@ -82,15 +109,20 @@ CHANGES: list[tuple[dict[str, Any], tuple[Any, ...], str]] = [
     ({}, (earlier(2.5),), "2 times as long as in 1.1"),
     # In round 2.0, ssd became another model with another data set.
     ({"benchmark": "ssd"}, (earlier(10.0, benchmark="ssd"),), ""),
-    ({"benchmark": "rgat", "round": "5.0"}, (earlier(10.0, benchmark="gnn", round="4.1"),),
-     "2 times as fast as in 4.1"),
-]  # fmt: skip
+    (
+        {"benchmark": "rgat", "round": "5.0"},
+        (earlier(10.0, benchmark="gnn", round="4.1"),),
+        "2 times as fast as in 4.1",
+    ),
+]
 
 
-def test_the_change_is_since_the_latest_round_with_the_same_target() -> None:
-    for fields, record, change in CHANGES:
-        (card,) = of(section(5.0, 8, **fields), record=record)
-        assert card.best[0].change == change
+@pytest.mark.parametrize(("fields", "record", "change"), CHANGES)
+def test_the_change_is_since_the_latest_round_with_the_same_target(
+    fields: dict[str, Any], record: tuple[Any, ...], change: str
+) -> None:
+    (card,) = of(section(5.0, 8, **fields), record=record)
+    assert card.best[0].change == change
 
 
 def test_a_set_that_fails_says_so() -> None:
@@ -144,10 +176,13 @@ def test_excerpts_are_the_lines_of_findings(tmp_path: Path) -> None:
     assert '"run_start"' in text
 
 
-def test_raw_lines() -> None:
-    data = b"one\r\n\xff\n" + b"x" * (3 << 20) + b"\n  four \nfive"
-    for numbers, lines in [
+@pytest.mark.parametrize(
+    ("numbers", "lines"),
+    [
         (range(1, 7), {1: "one", 2: "\ufffd", 3: "xxxxxxx...", 4: "four", 5: "five"}),
         ((), {}),
-    ]:
-        assert raw_lines(Source("log", data), numbers, 10) == lines
+    ],
+)
+def test_raw_lines(numbers: Any, lines: dict[int, str]) -> None:
+    data = b"one\r\n\xff\n" + b"x" * (3 << 20) + b"\n  four \nfive"
+    assert raw_lines(Source("log", data), numbers, 10) == lines

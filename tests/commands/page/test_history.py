@@ -1,4 +1,6 @@
-"""Published results over rounds: what is compared, figures that others published, and their page."""
+"""Published results over rounds: what is compared, figures that others published, and their
+page.
+"""
 
 import base64
 import json
@@ -64,15 +66,18 @@ def test_the_fastest_of_each_round_overall_and_on_eight_accelerators() -> None:
     assert (span.on_eight.gain, span.overall.gain, span.overall.record_gain) == (2.0, 1 / 3, 1.0)
 
 
-def test_some_results_are_in_the_table_only() -> None:
-    for name, value in (
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
         *(("division", division) for division in ("open", "")),
         *(("score_minutes", score) for score in (None, float("inf"))),
         ("path", "ACME/results/box/weak/resnet"),
-    ):
-        result = of(entry("2.0", 20.0), entry("2.0", 1.0, "resnet", **{name: value}))
-        assert len(result.entries) == 2
-        assert by_round(result.trends[0].latest.overall) == {"2.0": 20.0}
+    ],
+)
+def test_some_results_are_in_the_table_only(name: str, value: float | str | None) -> None:
+    result = of(entry("2.0", 20.0), entry("2.0", 1.0, "resnet", **{name: value}))
+    assert len(result.entries) == 2
+    assert by_round(result.trends[0].latest.overall) == {"2.0": 20.0}
 
 
 def test_another_target_is_never_compared() -> None:
@@ -109,8 +114,10 @@ NAMES = [
 
 
 def test_an_accelerator_is_shown_by_its_model_and_processors_where_there_is_none() -> None:
-    for model, shown in NAMES:
-        assert of(entry("5.0", 9.0, accelerator_model=model)).entries[0].accelerator == shown
+    assert [
+        of(entry("5.0", 9.0, accelerator_model=model)).entries[0].accelerator
+        for model, shown in NAMES
+    ] == [shown for model, shown in NAMES]
     none = {"accelerator_model": "N/A", "accelerators": None, "host_processor": "CPU 9"}
     assert of(entry("2.0", 90.0, "resnet", **none)).entries[0].hardware == "CPU 9"
 

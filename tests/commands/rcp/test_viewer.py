@@ -113,8 +113,10 @@ def test_benchmarks_that_the_checker_does_not_cover() -> None:
     assert {name for name in names if not reference(None, None, name).covered} == UNKNOWN
 
 
-def test_the_unit_of_the_points_of_each_benchmark() -> None:
+@pytest.mark.parametrize(("usage", "round_name", "benchmark"), FILES)
+def test_the_unit_of_the_points_of_each_benchmark(
+    usage: str, round_name: str, benchmark: str
+) -> None:
     """The checker reads some points under another key, which a custom file must use too."""
-    for usage, round_name, benchmark in FILES:
-        records = rcp._records(usage, load_round(usage, round_name).ruleset, benchmark)
-        assert all(unit_key(record["Benchmark"]) in record for record in records.values())
+    records = rcp._records(usage, load_round(usage, round_name).ruleset, benchmark)
+    assert all(unit_key(record["Benchmark"]) in record for record in records.values())

@@ -109,8 +109,9 @@ def test_an_undecodable_name_is_kept(tmp_path: Path) -> None:
 X = '{"private_id": "x"}'
 
 
-def test_another_file_is_refused(tmp_path: Path) -> None:
-    for text, message in (
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
         ("", "ids:1: found the end; expected a value"),
         ("[]", "ids:1: expected private ids by row"),
         ('{"A/a": "x"}', "ids:1: expected private ids by row"),
@@ -119,13 +120,15 @@ def test_another_file_is_refused(tmp_path: Path) -> None:
         ('{"A/a": {"private_id": "\\u001b[31m"}}', "ids:1: expected private ids by row"),
         (f'{{"A/a": {X},\n "A/b": {X}}}', "ids:2: A/b has the private id of A/a"),
         (f'{{"A/a": {X},\n "A/a": {X}}}', "ids:2: the key 'A/a' is repeated (first on line 1)"),
-    ):
-        file = tmp_path / "ids"
-        file.write_text(text, "utf-8")
-        with pytest.raises(UserError) as raised:
-            read_ids(file)
-        assert message in str(raised.value)
-        assert file.read_text("utf-8") == text
+    ],
+)
+def test_another_file_is_refused(text: str, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "ids"
+    file.write_text(text, "utf-8")
+    with pytest.raises(UserError) as raised:
+        read_ids(file)
+    assert message in str(raised.value)
+    assert file.read_text("utf-8") == text
 
 
 def test_a_file_that_cannot_be_used_is_left_alone(tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
+import pytest
+
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options, Rank, ScoredSet, Scores, Standing, scores
 from mlperf_pkg.commands.results.score import SCORE_FORMATS
@@ -61,8 +63,11 @@ def test_data() -> None:
         "published_of"
     )
     run = "ACME,dgx,bert,closed,2.0,results/dgx/bert/result_2.txt,aborted,20.0,did not converge"
-    for line, ranks in ((lines[3], ",,"), (lines[6], "5.1,2,41")):
-        assert line == f"{run},20.0,1.025,20.5,20.5,only 3 runs,{ranks}"
+    assert [
+        (line, ranks)
+        for line, ranks in ((lines[3], ",,"), (lines[6], "5.1,2,41"))
+        if line != f"{run},20.0,1.025,20.5,20.5,only 3 runs,{ranks}"
+    ] == []
 
 
 def test_loose_logs_of_two_systems_in_one_folder(tmp_path: Path) -> None:
@@ -87,13 +92,13 @@ ROUND = scores_of(
 )
 
 
-def test_standings_of_few_sets() -> None:
+@pytest.mark.parametrize(("number", "lines"), [(10, 10), (11, 0)])
+def test_standings_of_few_sets(number: int, lines: int) -> None:
     standing = Standing("5.1", 1, Rank(2, 41), "H100", Rank(1, 6))
-    for number, lines in ((10, 10), (11, 0)):
-        rows = scores_of(*number * [{}])
-        sets = tuple(ScoredSet(scored.row, (), standing) for scored in rows.sets)
-        shown = SCORE_FORMATS["text"](Scores(rows.report, sets), View(80))
-        assert shown.count("  dgx, bert: published: 2nd of 41 on 1 accelerator in 5.1\n") == lines
+    rows = scores_of(*number * [{}])
+    sets = tuple(ScoredSet(scored.row, (), standing) for scored in rows.sets)
+    shown = SCORE_FORMATS["text"](Scores(rows.report, sets), View(80))
+    assert shown.count("  dgx, bert: published: 2nd of 41 on 1 accelerator in 5.1\n") == lines
 
 
 def test_text_in_short() -> None:
@@ -119,10 +124,10 @@ def test_text_in_short() -> None:
     )
 
 
-def test_runs_are_shown_with_verbose_or_of_a_single_set() -> None:
+@pytest.mark.parametrize("format_", ["text", "markdown"])
+def test_runs_are_shown_with_verbose_or_of_a_single_set(format_: str) -> None:
     sets = (ScoredSet(SCORED, RUNS[:1]),) * 2
     one, two = (Scores(report(result_sets=(SCORED,) * n), sets[:n]) for n in (1, 2))
-    for format_ in ("text", "markdown"):
-        render = SCORE_FORMATS[format_]
-        shown = (render(one, View()), render(two, View()), render(two, View(verbose=True)))
-        assert [text.count("result_0.txt") for text in shown] == [1, 0, 2]
+    render = SCORE_FORMATS[format_]
+    shown = (render(one, View()), render(two, View()), render(two, View(verbose=True)))
+    assert [text.count("result_0.txt") for text in shown] == [1, 0, 2]

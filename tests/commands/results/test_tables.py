@@ -54,9 +54,20 @@ def test_a_table(root: Path) -> None:
     base = "https://github.com/mlcommons/training_results_v2.0/blob"
     assert section.title == "Closed: Available on-premise"
     assert [name for name, cell in row.items() if cell is not None] == [
-        "id", "submitter", "system", "processor", "processors", "accelerator", "accelerators",
-        "software", "resnet", "details", "code", "notes", "remarks",
-    ]  # fmt: skip
+        "id",
+        "submitter",
+        "system",
+        "processor",
+        "processors",
+        "accelerator",
+        "accelerators",
+        "software",
+        "resnet",
+        "details",
+        "code",
+        "notes",
+        "remarks",
+    ]
     assert row["id"].count("-") == 3
     assert row["details"] == f"{base}/main/ACME/systems/{SYSTEM}.json"
     assert row["code"] == f"{base}/master/ACME/benchmarks"
@@ -165,25 +176,30 @@ def failing(root: Path, basis: Basis) -> Checked:
 REASON = "not valid: RUN157: wrong"
 
 
-def test_which_verdict_leaves_a_score_out(root: Path) -> None:
-    for basis, official, rules, remarks in (
+@pytest.mark.parametrize(
+    ("basis", "official", "rules", "remarks"),
+    [
         (Basis.BOTH, REASON, REASON, "rules: RUN157"),
         (Basis.OFFICIAL, "", "", "official: RUN157"),
         (Basis.RULES, "", REASON, "rules: RUN157"),
         (Basis.ADVICE, "", "", ""),
+    ],
+)
+def test_which_verdict_leaves_a_score_out(
+    basis: Basis, official: str, rules: str, remarks: str, root: Path
+) -> None:
+    checked = failing(root, basis)
+    own = checked.sets[0].row.score_minutes
+    for verdict, reason, minutes in (
+        (Basis.OFFICIAL, official, 30.5),
+        (Basis.RULES, rules, own),
     ):
-        checked = failing(root, basis)
-        own = checked.sets[0].row.score_minutes
-        for verdict, reason, minutes in (
-            (Basis.OFFICIAL, official, 30.5),
-            (Basis.RULES, rules, own),
-        ):
-            result = collected(checked, verdict)
-            (score,) = result.scores
-            assert (score.reason, score.remarks) == (reason, remarks)
-            assert score.minutes == (None if reason else minutes)
-            shown = f"resnet: {remarks}" if remarks and not reason else ""
-            assert result.rows[0].remarks == shown
+        result = collected(checked, verdict)
+        (score,) = result.scores
+        assert (score.reason, score.remarks) == (reason, remarks)
+        assert score.minutes == (None if reason else minutes)
+        shown = f"resnet: {remarks}" if remarks and not reason else ""
+        assert result.rows[0].remarks == shown
 
 
 def test_without_an_official_verdict_the_rules_decide(root: Path) -> None:
@@ -242,13 +258,16 @@ def test_hostile_text(root: Path) -> None:
     assert (row["division"], row["category"]) == ("closed", "Available on-premise")
 
 
-def test_rounding() -> None:
-    for value, expected in (
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
         (None, None),
         (math.inf, None),
         (9.8065, 9.807),  # Python's format says 9.806
-    ):
-        assert rounded(value) == expected
+    ],
+)
+def test_rounding(value: float | None, expected: float | None) -> None:
+    assert rounded(value) == expected
 
 
 @given(st.floats(0, 1e9))

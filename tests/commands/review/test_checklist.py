@@ -83,12 +83,14 @@ CHANGES: list[tuple[str, Any, int, str]] = [  # key, its new fields, in how many
 ]
 
 
-def test_values_that_were_changed(root: Path, acme: Path) -> None:
-    for key, fields, number, expected in CHANGES:
-        logs = simulated()
-        changed = (edited(log, key, **fields) for log in logs[:number])
-        write_set(acme / LOGS, (*changed, *logs[number:]))
-        assert [text for text in texts(root) if text.startswith(expected)], expected
+@pytest.mark.parametrize(("key", "fields", "number", "expected"), CHANGES)
+def test_values_that_were_changed(
+    key: str, fields: Any, number: int, expected: str, root: Path, acme: Path
+) -> None:
+    logs = simulated()
+    changed = (edited(log, key, **fields) for log in logs[:number])
+    write_set(acme / LOGS, (*changed, *logs[number:]))
+    assert [text for text in texts(root) if text.startswith(expected)], expected
 
 
 def slow(log: bytes) -> bytes:
@@ -145,22 +147,25 @@ def test_software_that_differs_within_the_submission(root: Path, acme: Path) -> 
     ]
 
 
-def test_software_older_than_in_the_round_before(root: Path) -> None:
-    for before, item in (
+@pytest.mark.parametrize(
+    ("before", "item"),
+    [
         ("Poplar SDK 2.4.9", None),
         ("Poplar SDK 2.5.1", None),
         ("PopART 9.9", None),
         ("TF 1.15, Poplar SDK 2.10", "Poplar SDK 2.5.1; before Poplar SDK 2.10"),
         ("PopART, Poplar-sdk v2.5.1.1", "Poplar SDK 2.5.1; before Poplar-sdk v2.5.1.1"),
-    ):
-        sets = [
-            published_set(round="1.1", framework=before),
-            published_set(round="1.0", framework="Poplar SDK 9.0"),
-            published_set(round="1.1", framework="Poplar SDK 9.0", submitter="Beta"),
-            published_set(round="2.1", framework="Poplar SDK 9.0"),
-        ]
-        older = [text for text in texts(root, *sets) if text.startswith("Software: older")]
-        assert older == ([] if item is None else [f"Software: older than in 1.1: {item}"])
+    ],
+)
+def test_software_older_than_in_the_round_before(before: str, item: str | None, root: Path) -> None:
+    sets = [
+        published_set(round="1.1", framework=before),
+        published_set(round="1.0", framework="Poplar SDK 9.0"),
+        published_set(round="1.1", framework="Poplar SDK 9.0", submitter="Beta"),
+        published_set(round="2.1", framework="Poplar SDK 9.0"),
+    ]
+    older = [text for text in texts(root, *sets) if text.startswith("Software: older")]
+    assert older == ([] if item is None else [f"Software: older than in 1.1: {item}"])
 
 
 def test_many_items_are_cut_and_errors_are_kept(

@@ -228,10 +228,12 @@ def test_sets_of_one_submitter_do_not_count_as_many() -> None:
     assert unlike([*entries, entry("B", 8, 0.5), entry("C", 8, 0.4)], {}) == {"B": BOTH}
 
 
-def test_what_follows_from_the_scale_or_from_others_is_not_compared() -> None:
-    for key in ("gradient_accumulation_steps", "model_bn_span", "global_batch_size", RATE):
-        entries = [entry(name, 8, value, key) for name, value in (("A", 1), ("B", 1), ("C", 64))]
-        assert unlike(entries, {} if key == RATE else {8: 1}, key, frozenset({RATE})) == {}
+@pytest.mark.parametrize(
+    "key", ["gradient_accumulation_steps", "model_bn_span", "global_batch_size", RATE]
+)
+def test_what_follows_from_the_scale_or_from_others_is_not_compared(key: str) -> None:
+    entries = [entry(name, 8, value, key) for name, value in (("A", 1), ("B", 1), ("C", 64))]
+    assert unlike(entries, {} if key == RATE else {8: 1}, key, frozenset({RATE})) == {}
 
 
 STEPS: list[tuple[Any, Any, Any, dict[str, str]]] = [
@@ -241,12 +243,14 @@ STEPS: list[tuple[Any, Any, Any, dict[str, str]]] = [
 ]
 
 
-def test_steps_are_compared_with_other_steps_and_not_with_the_reference() -> None:
+@pytest.mark.parametrize(("sizes", "steps", "points", "expected"), STEPS)
+def test_steps_are_compared_with_other_steps_and_not_with_the_reference(
+    sizes: Any, steps: Any, points: Any, expected: dict[str, str]
+) -> None:
     """Where there is no reference, at one batch size only."""
     key = "opt_learning_rate_decay_steps"
-    for sizes, steps, points, expected in STEPS:
-        entries = [entry(*values, key) for values in zip("ABC", sizes, steps, strict=False)]
-        assert unlike(entries, points, key) == expected
+    entries = [entry(*values, key) for values in zip("ABC", sizes, steps, strict=False)]
+    assert unlike(entries, points, key) == expected
 
 
 def test_values_unlike_all_published_ones() -> None:

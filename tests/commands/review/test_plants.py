@@ -1,4 +1,5 @@
-"""What is planted in a round is named: by check or review alone, and by diff with the version before.
+"""What is planted in a round is named: by check or review alone, and by diff with the version
+before.
 
 Of edits of one log there is one; the others are in tests/run, tests/checks and tests/commands/diff.
 """
@@ -177,20 +178,47 @@ def test_two_rounds_with_one_run(old: Path, published: Path, tmp_path: Path) -> 
 PLANTS: list[tuple[str, Plant, str, set[Kind]]] = [  # name, plant, code, rows of diff
     ("nothing", lambda _: None, "", set()),
     ("learning rate", in_log(changed(RATE, 3e-4)), "SET122", {Kind.HYPERPARAMETERS, Kind.EDITED}),
-    ("last evaluation below the target", in_log(changed("eval_accuracy", 0.931)), "LORA109", {Kind.EDITED, Kind.SCORE}),
-    ("scaling.json", lambda t: (entry(t) / "scaling.json").write_text('{"scaling_factor": 1.01}'), "SET120", {Kind.SCALING}),
+    (
+        "last evaluation below the target",
+        in_log(changed("eval_accuracy", 0.931)),
+        "LORA109",
+        {Kind.EDITED, Kind.SCORE},
+    ),
+    (
+        "scaling.json",
+        lambda t: (entry(t) / "scaling.json").write_text('{"scaling_factor": 1.01}'),
+        "SET120",
+        {Kind.SCALING},
+    ),
     ("an old log shifted", published_again, "SET160", {Kind.RUNS, Kind.SCORE}),
     ("a joint copy on half the nodes", joint, "SET150", {Kind.COPIED}),
     ("Preview after Available", with_status("Preview"), "SET164", {Kind.AVAILABILITY}),
     ("logs of two submitters swapped", swapped, "SET115", {Kind.COPIED, Kind.RUNS, Kind.SCORE}),
-    ("withdrawn and added again", withdrawn, "", {Kind.AGAIN, Kind.DESCRIPTION, Kind.RUNS, Kind.SCORE}),
+    (
+        "withdrawn and added again",
+        withdrawn,
+        "",
+        {Kind.AGAIN, Kind.DESCRIPTION, Kind.RUNS, Kind.SCORE},
+    ),
     ("seeds over systems", old_seed, "SEED106", {Kind.EDITED}),
-    ("a run copied with noise", in_log(noisy, of="result_3.txt"), "SET112", {Kind.COPIED, Kind.SCORE}),
-    ("research to available", with_status("Available on-premise"), "SET140", {Kind.AVAILABILITY, Kind.AGAINST_LOGS}),
-]  # fmt: skip
+    (
+        "a run copied with noise",
+        in_log(noisy, of="result_3.txt"),
+        "SET112",
+        {Kind.COPIED, Kind.SCORE},
+    ),
+    (
+        "research to available",
+        with_status("Available on-premise"),
+        "SET140",
+        {Kind.AVAILABILITY, Kind.AGAINST_LOGS},
+    ),
+]
 
 
-@pytest.mark.parametrize(("plant", "code", "kinds"), [row[1:] for row in PLANTS], ids=[row[0] for row in PLANTS])  # fmt: skip
+@pytest.mark.parametrize(
+    ("plant", "code", "kinds"), [row[1:] for row in PLANTS], ids=[row[0] for row in PLANTS]
+)
 def test_plants(
     old: Path, tmp_path: Path, request: Any, plant: Plant, code: str, kinds: set[Kind]
 ) -> None:

@@ -37,7 +37,9 @@ ONE = [
 ]
 
 
-@pytest.mark.parametrize(("minutes", "fields", "outcome"), [c[1:] for c in ONE], ids=[c[0] for c in ONE])  # fmt: skip
+@pytest.mark.parametrize(
+    ("minutes", "fields", "outcome"), [c[1:] for c in ONE], ids=[c[0] for c in ONE]
+)
 def test_one_scale(minutes: Any, fields: Any, outcome: PreviewOutcome) -> None:
     row = succession(preview(), entry("4.1", minutes=minutes or 0, **fields))
     assert (row.outcome, row.role, row.due) == (outcome, Role.ONLY, "4.1")
@@ -51,24 +53,32 @@ ENERGY: list[tuple[float, Any, PreviewOutcome]] = [
 ]
 
 
-def test_energy_if_measured_in_both() -> None:
-    for minutes, fields, outcome in ENERGY:
-        row = succession(preview(energy_joules=1000.0), entry("4.1", minutes=minutes, **fields))
-        assert (row.outcome, row.by) == (outcome, "energy" if fields else "time")
+@pytest.mark.parametrize(("minutes", "fields", "outcome"), ENERGY)
+def test_energy_if_measured_in_both(minutes: float, fields: Any, outcome: PreviewOutcome) -> None:
+    row = succession(preview(energy_joules=1000.0), entry("4.1", minutes=minutes, **fields))
+    assert (row.outcome, row.by) == (outcome, "energy" if fields else "time")
 
 
-def test_scales() -> None:
-    """Of Previews and of results, of 160 minutes x accelerators each."""
-    for previewed, available, outcomes in (
+@pytest.mark.parametrize(
+    ("previewed", "available", "outcomes"),
+    [
         ((8, 32), (8, 32), (MET, MET)),
         ((8, 16, 32), (8, 32), (MET, PreviewOutcome.BETWEEN, MET)),
         ((8, 32), (4, 64), (MET, MET)),
         ((8, 32), (16, 32), (PreviewOutcome.OTHER_SCALE, MET)),
         ((8, 32), (8, 16), (MET, PreviewOutcome.OTHER_SCALE)),
-    ):
-        old = [preview(160 / number, accelerators=number) for number in previewed]
-        new = [entry("4.1", minutes=160 / number, accelerators=number) for number in available]
-        assert tuple(row.outcome for row in successions(side(*old), side(*new))) == outcomes
+    ],
+)
+def test_scales(
+    previewed: tuple[int, int] | tuple[int, int, int],
+    available: tuple[int, int],
+    outcomes: tuple[PreviewOutcome, PreviewOutcome]
+    | tuple[PreviewOutcome, PreviewOutcome, PreviewOutcome],
+) -> None:
+    """Of Previews and of results, of 160 minutes x accelerators each."""
+    old = [preview(160 / number, accelerators=number) for number in previewed]
+    new = [entry("4.1", minutes=160 / number, accelerators=number) for number in available]
+    assert tuple(row.outcome for row in successions(side(*old), side(*new))) == outcomes
 
 
 def test_nodes_without_accelerators() -> None:
@@ -96,35 +106,45 @@ def test_its_own_logs_prove_nothing(logs: tuple[int, ...], fields: Any) -> None:
     assert successor.row is fresh.row
 
 
-def test_rounds() -> None:
-    for old, new, due, outcome in (
+@pytest.mark.parametrize(
+    ("old", "new", "due", "outcome"),
+    [
         ("4.0", ("4.1",), "4.1", MET),
         ("4.0", ("5.0",), "4.1", PreviewOutcome.LATE),
         ("4.0", ("5.0", "4.1"), "4.1", MET),
         ("4.1", ("4.0",), "5.0", PreviewOutcome.NOT_DUE),
-    ):
-        row = succession(preview(round_=old), *(entry(name) for name in new))
-        assert (row.due, row.outcome) == (due, outcome)
-        assert outcome is not MET or (row.successor and row.successor.row.round) == due
+    ],
+)
+def test_rounds(old: str, new: tuple[str, ...], due: str, outcome: PreviewOutcome) -> None:
+    row = succession(preview(round_=old), *(entry(name) for name in new))
+    assert (row.due, row.outcome) == (due, outcome)
+    assert outcome is not MET or (row.successor and row.successor.row.round) == due
 
 
-def test_benchmarks() -> None:
-    for old, first, new, then, outcome, remark in (
+@pytest.mark.parametrize(
+    ("old", "first", "new", "then", "outcome", "remark"),
+    [
         ("gnn", "4.1", "rgat", "5.0", MET, ""),
         ("ssd", "1.1", "ssd", "2.0", PreviewOutcome.CHANGED, "another target in 2.0"),
         ("dlrm", "2.1", "dlrm_dcnv2", "3.0", PreviewOutcome.CHANGED, "not in 3.0"),
         ("bert", "0.7", "bert", "1.0", PreviewOutcome.CHANGED, "another target in 1.0"),
-    ):
-        row = succession(preview(round_=first, benchmark=old), entry(then, benchmark=new))
-        assert (row.outcome, row.remark) == (outcome, remark)
+    ],
+)
+def test_benchmarks(
+    old: str, first: str, new: str, then: str, outcome: PreviewOutcome, remark: str
+) -> None:
+    row = succession(preview(round_=first, benchmark=old), entry(then, benchmark=new))
+    assert (row.outcome, row.remark) == (outcome, remark)
 
 
-def test_normalisation() -> None:
+@pytest.mark.parametrize(
+    ("unscaled", "remark"), [(19.0, "+5.3 % without normalisation"), (21.0, "")]
+)
+def test_normalisation(unscaled: float, remark: str) -> None:
     """Slower by its factor alone, and anyway."""
-    for unscaled, remark in ((19.0, "+5.3 % without normalisation"), (21.0, "")):
-        old = preview(unscaled_minutes=20.0)
-        row = succession(old, entry("4.1", minutes=22.0, unscaled_minutes=unscaled))
-        assert (row.outcome, row.remark) == (NOT_MET, remark)
+    old = preview(unscaled_minutes=20.0)
+    row = succession(old, entry("4.1", minutes=22.0, unscaled_minutes=unscaled))
+    assert (row.outcome, row.remark) == (NOT_MET, remark)
 
 
 WHY_NONE: list[tuple[Any, str]] = [
@@ -135,15 +155,15 @@ WHY_NONE: list[tuple[Any, str]] = [
 ]
 
 
-def test_reasons_for_the_lack_of_a_successor() -> None:
-    for fields, remark in WHY_NONE:
-        row = succession(preview(), entry("4.1", **fields))
-        assert (row.outcome, row.remark) == (NONE, remark)
+@pytest.mark.parametrize(("fields", "remark"), WHY_NONE)
+def test_reasons_for_the_lack_of_a_successor(fields: Any, remark: str) -> None:
+    row = succession(preview(), entry("4.1", **fields))
+    assert (row.outcome, row.remark) == (NONE, remark)
 
 
-def test_a_preview_without_figures() -> None:
-    for field in ("accelerators", "score_minutes"):
-        changes: Any = {field: None}
-        row = succession(preview(**changes), entry("4.1"))
-        assert (row.outcome, row.successor) == (NOT_MET, None)
-        assert row.remark.startswith("the Preview has no ")
+@pytest.mark.parametrize("field", ["accelerators", "score_minutes"])
+def test_a_preview_without_figures(field: str) -> None:
+    changes: Any = {field: None}
+    row = succession(preview(**changes), entry("4.1"))
+    assert (row.outcome, row.successor) == (NOT_MET, None)
+    assert row.remark.startswith("the Preview has no ")

@@ -22,7 +22,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("changes", "problems"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])  # fmt: skip
+@pytest.mark.parametrize(("changes", "problems"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
 def test_problems(changes: Any, problems: tuple[str, ...]) -> None:
     (row,) = resubmissions(side(entry("4.0", 1, 2)), side(entry("4.1", 2, 1, **changes)))
     assert (row.problems, row.identical, row.runs) == (problems, 2, 2)
@@ -46,23 +46,27 @@ def test_another_software_stack() -> None:
         assert row.outcome == outcome
 
 
-def test_the_logs_of_a_preview() -> None:
-    for status, problems in (("", ("runs of a Preview, which prove nothing",)), ("preview", ())):
-        old, new = entry("4.0", 1, status="Preview"), entry("4.1", 1, status=status)
-        (row,) = resubmissions(side(old), side(new))
-        assert row.problems == problems
+@pytest.mark.parametrize(
+    ("status", "problems"), [("", ("runs of a Preview, which prove nothing",)), ("preview", ())]
+)
+def test_the_logs_of_a_preview(status: str, problems: tuple[str] | tuple[()]) -> None:
+    old, new = entry("4.0", 1, status="Preview"), entry("4.1", 1, status=status)
+    (row,) = resubmissions(side(old), side(new))
+    assert row.problems == problems
 
 
 def test_rewritten_logs() -> None:
-    old, new = (entry(name, number, unscaled_minutes=20.5) for number, name in enumerate(("4.0", "4.1")))  # fmt: skip
+    old, new = (
+        entry(name, number, unscaled_minutes=20.5) for number, name in enumerate(("4.0", "4.1"))
+    )
     (row,) = resubmissions(side(old), side(new))
     assert (row.runs, row.identical) == (10, 0)
     assert resubmissions(side(old), side(entry("4.1", 1, unscaled_minutes=20.5, runs=9))) == []
 
 
-def test_only_later_rounds() -> None:
-    for old, new in (("4.0", "4.0"), ("4.1", "4.0")):
-        assert resubmissions(side(entry(old, 1)), side(entry(new, 1))) == []
+@pytest.mark.parametrize(("old", "new"), [("4.0", "4.0"), ("4.1", "4.0")])
+def test_only_later_rounds(old: str, new: str) -> None:
+    assert resubmissions(side(entry(old, 1)), side(entry(new, 1))) == []
 
 
 def test_the_set_of_the_same_name_is_the_origin() -> None:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from mlperf_pkg.commands.watch.forecast import Goal, TrainingCourse, forecast, goal_of
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.simulate import RunPlan, simulate_run
@@ -59,8 +61,9 @@ def test_nothing_counts_before_run_start() -> None:
     assert (course.evaluations(None), course.mark(None)) == ([], None)
 
 
-def test_odd_records_are_left_out() -> None:
-    for record in (
+@pytest.mark.parametrize(
+    "record",
+    [
         b'{"time_ms": 1, "key": "eval_accuracy", "value": "x", "metadata": {"epoch_num": 1}}',
         b'{"time_ms": 1, "key": "eval_accuracy", "value": 0.5, "metadata": {"epoch_num": "x"}}',
         b'{"time_ms": 1, "key": "eval_accuracy", "value": 0.5, "metadata": null}',
@@ -68,8 +71,10 @@ def test_odd_records_are_left_out() -> None:
         b'{"time_ms": 1e400, "key": "eval_accuracy", "value": 1, "metadata": {"epoch_num": 1}}',
         b'{"time_ms": 1, "key": [], "value": 0.5, "metadata": {}}',
         b"[" * 100_000,
-    ):
-        assert course_of(START, b":::MLLOG " + record + b"\n").evaluations(None) == []
+    ],
+)
+def test_odd_records_are_left_out(record: bytes) -> None:
+    assert course_of(START, b":::MLLOG " + record + b"\n").evaluations(None) == []
 
 
 # ---- what a run is to reach ---------------------------------------------------------------
@@ -103,28 +108,28 @@ def simulated(usage: str, round_: str, benchmark: str, **more: Any) -> bytes:
     return simulate_run(RunPlan(round_, benchmark, "closed", "x", "y", usage=usage, **more), 1)
 
 
-def test_half_way_by_the_reference() -> None:
-    for usage, round_, benchmark in REFERENCED:
-        course, run = halfway(simulated(usage, round_, benchmark), usage, round_)
-        expected = forecast_of(course, run)
-        assert expected
-        assert run.minutes
-        assert abs(expected.minutes / run.minutes - 1) < BOUND
-        assert expected.low <= expected.minutes <= (expected.high or 0)
-        if len(course.evaluations(load_benchmark(usage, round_, benchmark))) > 1:
-            assert expected.low <= run.minutes <= (expected.high or 0)
+@pytest.mark.parametrize(("usage", "round_", "benchmark"), REFERENCED)
+def test_half_way_by_the_reference(usage: str, round_: str, benchmark: str) -> None:
+    course, run = halfway(simulated(usage, round_, benchmark), usage, round_)
+    expected = forecast_of(course, run)
+    assert expected
+    assert run.minutes
+    assert abs(expected.minutes / run.minutes - 1) < BOUND
+    assert expected.low <= expected.minutes <= (expected.high or 0)
+    if len(course.evaluations(load_benchmark(usage, round_, benchmark))) > 1:
+        assert expected.low <= run.minutes <= (expected.high or 0)
 
 
-def test_half_way_by_the_curve() -> None:
+@pytest.mark.parametrize("benchmark", ["bert", "dlrm", "minigo", "resnet"])
+def test_half_way_by_the_curve(benchmark: str) -> None:
     """Round 0.7 has no reference points. The simulated curves flatten: it ends later."""
-    for benchmark in ("bert", "dlrm", "minigo", "resnet"):
-        course, run = halfway(simulated("training", "0.7", benchmark), "training", "0.7")
-        expected = forecast_of(course, run)
-        assert expected
-        assert run.minutes
-        assert (expected.method, expected.high) == ("curve", None)
-        assert expected.low <= expected.minutes
-        assert 0.5 < expected.minutes / run.minutes < 1.1
+    course, run = halfway(simulated("training", "0.7", benchmark), "training", "0.7")
+    expected = forecast_of(course, run)
+    assert expected
+    assert run.minutes
+    assert (expected.method, expected.high) == ("curve", None)
+    assert expected.low <= expected.minutes
+    assert 0.5 < expected.minutes / run.minutes < 1.1
 
 
 def test_no_forecast_by_the_reference() -> None:
@@ -135,19 +140,24 @@ def test_no_forecast_by_the_reference() -> None:
         assert expected is None or (log is beyond and expected.method == "curve")
 
 
-def test_the_curve() -> None:
-    for values, minutes in (
+@pytest.mark.parametrize(
+    ("values", "minutes"),
+    [
         ((0.1, 0.2, 0.3), (9.2, 5.0)),  # 0.1 a minute, or as the logarithm: later
         ((0.1, 0.2), None),  # too few
         ((0.3, 0.2, 0.1), None),  # the wrong way
         ((0.1, 0.1, 0.1), None),  # flat
         ((0.1, 0.10001, 0.10002), None),  # for ever
         ((-9e99, 9e99, -8e99), (27.5, 19.0)),  # nothing overflows
-    ):
-        evaluations = (
-            line("eval_accuracy", n, value, epoch_num=n) for n, value in enumerate(values, 1)
-        )
-        goal = Goal({"": {"at_least": 0.5}}, "epochs")
-        expected = forecast(course_of(START, *evaluations), None, goal)
-        figures = expected and (round(expected.minutes, 1), round(expected.low, 1))
-        assert figures == minutes
+    ],
+)
+def test_the_curve(
+    values: tuple[float, float, float] | tuple[float, float], minutes: tuple[float, float] | None
+) -> None:
+    evaluations = (
+        line("eval_accuracy", n, value, epoch_num=n) for n, value in enumerate(values, 1)
+    )
+    goal = Goal({"": {"at_least": 0.5}}, "epochs")
+    expected = forecast(course_of(START, *evaluations), None, goal)
+    figures = expected and (round(expected.minutes, 1), round(expected.low, 1))
+    assert figures == minutes

@@ -71,20 +71,30 @@ WRONG = {
     "a set twice": (entry(sets="{at: [A/x, A/x]}"), 5, "no entry twice"),
     "a point twice": (entry() + "      x: {}\n", 6, "'x' is given twice, first on line 5"),
     "not YAML": ("outlier: ]", 1, "not valid YAML"),
-    "in two groups": (entry() + entry().replace("outlier:\n", ""), 9, "outlier of x is listed twice, first at"),
-    "in the rulebook already": (entry(point="gpt3_ref_3072"), None, "outlier of gpt3_ref_3072 is listed twice, first at"),
-}  # fmt: skip
+    "in two groups": (
+        entry() + entry().replace("outlier:\n", ""),
+        9,
+        "outlier of x is listed twice, first at",
+    ),
+    "in the rulebook already": (
+        entry(point="gpt3_ref_3072"),
+        None,
+        "outlier of gpt3_ref_3072 is listed twice, first at",
+    ),
+}
 
 
-def test_a_wrong_list_is_reported_with_its_line(tmp_path: Path) -> None:
-    for text, line, message in WRONG.values():
-        folder = written(tmp_path, text)
-        with rules_read_from(folder), pytest.raises(RulebookError) as caught:
-            known_points()
-        first = str(caught.value).splitlines()[0]
-        if line:
-            assert first.startswith(f"{folder}/{LEDGER}:{line}: ")
-        assert message in first
+@pytest.mark.parametrize(("text", "line", "message"), WRONG.values(), ids=list(WRONG))
+def test_a_wrong_list_is_reported_with_its_line(
+    text: str, line: int | None, message: str, tmp_path: Path
+) -> None:
+    folder = written(tmp_path, text)
+    with rules_read_from(folder), pytest.raises(RulebookError) as caught:
+        known_points()
+    first = str(caught.value).splitlines()[0]
+    if line:
+        assert first.startswith(f"{folder}/{LEDGER}:{line}: ")
+    assert message in first
 
 
 def test_rules_of_the_user_add_to_the_list(tmp_path: Path) -> None:

@@ -20,23 +20,37 @@ def linted(folder: Path) -> list[PointProblem]:
 
 # the point, and the kinds of mistakes in it with what was found
 POINTS: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
-    "samples in place of epochs": ({"Benchmark": "gpt3", "BS": 64, "samples to converge": RUNS}, {}),
+    "samples in place of epochs": (
+        {"Benchmark": "gpt3", "BS": 64, "samples to converge": RUNS},
+        {},
+    ),
     "three times the median": (point([10, 10, 10, 10, 10, 30]), {}),
-    "more than three times the median": (point([10, 10, 10, 10, 10, 30.1]), {"outlier": "30.1, 3.0 times the median"}),
-    "less than a third of the median": (point([90, 90, 90, 90, 90, 29]), {"outlier": "29, 0.3 times the median"}),
-    "two outliers": (point([1000, 1000, 1000, 1000, 9000, 1]), {"outlier": "9,000, 9.0 times the median; 1, 0.0 times the median"}),
+    "more than three times the median": (
+        point([10, 10, 10, 10, 10, 30.1]),
+        {"outlier": "30.1, 3.0 times the median"},
+    ),
+    "less than a third of the median": (
+        point([90, 90, 90, 90, 90, 29]),
+        {"outlier": "29, 0.3 times the median"},
+    ),
+    "two outliers": (
+        point([1000, 1000, 1000, 1000, 9000, 1]),
+        {"outlier": "9,000, 9.0 times the median; 1, 0.0 times the median"},
+    ),
     "a median of zero": (point([0, 0, 0, 0, 0, 3]), {"outlier": "3"}),
     "2N - 1 runs": (point(RUNS[:5]), {"few_runs": "5 runs"}),
     "equal runs": (point([7] * 6), {"equal_runs": "6 runs, all at 7"}),
     "one run": (point([7]), {"few_runs": "1 runs", "equal_runs": "1 runs, all at 7"}),
     "another benchmark": (point(RUNS, Benchmark="gpt_3"), {"misnamed": "the benchmark gpt_3"}),
-}  # fmt: skip
+}
 
 
-def test_mistakes_of_a_point(tmp_path: Path) -> None:
-    for record, expected in POINTS.values():
-        problems = linted(points_in(tmp_path, {"gpt3_ref_64": record}))
-        assert {str(problem.kind): problem.found for problem in problems} == expected
+@pytest.mark.parametrize(("record", "expected"), POINTS.values(), ids=list(POINTS))
+def test_mistakes_of_a_point(
+    record: dict[str, Any], expected: dict[str, str], tmp_path: Path
+) -> None:
+    problems = linted(points_in(tmp_path, {"gpt3_ref_64": record}))
+    assert {str(problem.kind): problem.found for problem in problems} == expected
 
 
 def test_a_mistake_names_its_place_and_what_is_expected(tmp_path: Path) -> None:
@@ -94,14 +108,14 @@ BROKEN = {
 }
 
 
-def test_a_broken_file_is_named(tmp_path: Path) -> None:
-    for text, reason in BROKEN.values():
-        with pytest.raises(UserError) as caught:
-            linted(folder_with(tmp_path, text))
-        message = str(caught.value)
-        assert message.startswith(f"{tmp_path}/rcp_checker/training_4.1.0/rcps_gpt3.json: not ")
-        assert reason in message
-        assert message.isprintable()
+@pytest.mark.parametrize(("text", "reason"), BROKEN.values(), ids=list(BROKEN))
+def test_a_broken_file_is_named(text: str, reason: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError) as caught:
+        linted(folder_with(tmp_path, text))
+    message = str(caught.value)
+    assert message.startswith(f"{tmp_path}/rcp_checker/training_4.1.0/rcps_gpt3.json: not ")
+    assert reason in message
+    assert message.isprintable()
 
 
 @pytest.mark.parametrize("kind", ["folder", "dangling link"])

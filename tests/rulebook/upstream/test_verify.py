@@ -71,43 +71,174 @@ def test_what_was_accepted_holds_for_both_sides_of_a_key(unaccepted: list[Differ
 
 # file, what is there, what stands there instead; round, key, what only upstream and only we ask
 CHANGES: dict[str, tuple[str, str, str, str, str, tuple[str, ...], tuple[str, ...]]] = {
-    "a bound": ("training_2.0.0/open_rnnt.yaml", "v['value'] < 1.0", "v['value'] <= 1.0", "2.0", "eval_accuracy",
-        ("one record: value <= 1.0",), ("one record: value < 1.0",)),
-    "a target in the state": ("training_6.1.0/closed_dlrmv4.yaml", "'target_accuracy': 0.75", "'target_accuracy': 0.76", "6.1", "eval_accuracy",
-        ("one record: value >= 0.76",), ("one record: value >= 0.75",)),
-    "how often": ("hpc_3.0.0/closed_openfold.yaml", "NAME:  swa_enabled\n    REQ:   EXACTLY_ONE", "NAME:  swa_enabled\n    REQ:   AT_LEAST_ONE", "3.0", "swa_enabled",
-        ("at least once",), ("once",)),
-    "an unknown requirement": ("hpc_3.0.0/closed_openfold.yaml",
-        "NAME:  swa_decay_rate\n    REQ:   EXACTLY_ONE", "NAME:  swa_decay_rate\n    REQ:   AT_MOST_ONE", "3.0", "swa_decay_rate",
-        ("AT_MOST_ONE",), ("once",)),
-    "an option of a list": ("training_0.7.0/closed_transformer.yaml", "['adam', 'lazy_adam']", "['adam', 'lazy_adam', 'sgd']", "0.7", "opt_name",
-        ("value in ['adam', 'lazy_adam', 'sgd']",), ("value in ['adam', 'lazy_adam']",)),
-    "a name in the metadata": ("training_4.0.0/common.yaml", "('first_epoch_num' in v['metadata']) |", "('first_epoch' in v['metadata']) |", "4.0", "block_stop",
-        ("'first_epoch' in metadata or 'samples_count' in metadata",), ("'first_epoch_num' in metadata or 'samples_count' in metadata",)),
-    "an order of records": ("training_3.0.0/common.yaml", "\"not s['init_stopped']\"", "\"not s['run_stopped']\"", "3.0", "init_start",
-        ("not seen('run_stop')",), ("not seen('init_stop')",)),
-    "a limit of time": ("training_1.0.0/common.yaml", "(30*60*1e3)", "(25*60*1e3)", "1.0", "init_stop",
-        ("ll.timestamp - earliest('init_start') < 1500000.0",), ("ll.timestamp - earliest('init_start') < 1800000.0",)),
-    "a formula": ("training_6.1.0/closed_gpt_oss_20b.yaml", "1_200_000 - s[", "1_300_000 - s[", "6.1", "opt_learning_rate_decay_steps",
-        ("value == 1300000.0 - opt_learning_rate_warmup_steps",), ("value == 1200000.0 - opt_learning_rate_warmup_steps",)),
-    "a tensor": ("training_1.1.0/closed_rnnt.yaml", "'pre_rnn', ", "", "1.1", "the whole log",
-        ("sorted(collected(weights_initialization.metadata.tensor)) == sorted(['dec_rnn', 'joint_enc', 'joint_net', 'joint_pred', 'post_rnn', 'pred_embed'])",),
-        ("sorted(collected(weights_initialization.metadata.tensor)) == sorted(['dec_rnn', 'joint_enc', 'joint_net', 'joint_pred', 'post_rnn', 'pre_rnn', 'pred_embed'])",)),
-    "an optimizer's hyperparameter": ("training_2.1.0/closed_resnet_lars.yaml", "v['value'] == 0.0001", "v['value'] == 0.0002", "2.1", "lars_opt_end_learning_rate",
-        ("value == 0.0002",), ("value == 0.0001",)),
-    "a key more": ("training_5.0.0/closed_rgat.yaml",
-        "- KEY:\n    NAME:  opt_name", "- KEY:\n    NAME: fan_out\n    REQ: EXACTLY_ONE\n- KEY:\n    NAME: opt_name", "5.0", "fan_out",
-        ("once",), ()),
-    "a key less": ("training_5.1.0/closed_flux1.yaml", "opt_gradient_clip_norm", "opt_gradient_clip_value", "5.1", "opt_gradient_clip_norm",
-        (), ("once", "value == 1.0")),
-    "code that cannot be followed": ("training_6.1.0/closed_qwen35_397b_grpo.yaml", "] += s['global_batch_size']", "] += 2 * s['global_batch_size']", "6.1", "eval_accuracy",
-        ("does if v['metadata']['samples_count'] == s['next_validation_samples']:\n    s['next_validation_samples'] += 2 * s['global_batch_size']", "metadata.samples_count == s['next_validation_samples']"),
-        ("metadata.samples_count == global_batch_size * (math.ceil(2.5 + 3840.0 / global_batch_size) + nth)",)),
-    "a state that does not begin": ("training_2.1.0/closed_rnnt.yaml", "'initialized_tensors': []", "", "2.1", "weights_initialization",
-        ("does s['initialized_tensors'] += [v['metadata']['tensor']]",), ()),
-    "not an expression": ("training_6.0.0/closed_llama31_8b.yaml", "v['value'] == 0.9", "v['value'] == = 0.9", "6.0", "opt_adamw_beta_1",
-        ("v['value'] == = 0.9",), ("value == 0.9",)),
-}  # fmt: skip
+    "a bound": (
+        "training_2.0.0/open_rnnt.yaml",
+        "v['value'] < 1.0",
+        "v['value'] <= 1.0",
+        "2.0",
+        "eval_accuracy",
+        ("one record: value <= 1.0",),
+        ("one record: value < 1.0",),
+    ),
+    "a target in the state": (
+        "training_6.1.0/closed_dlrmv4.yaml",
+        "'target_accuracy': 0.75",
+        "'target_accuracy': 0.76",
+        "6.1",
+        "eval_accuracy",
+        ("one record: value >= 0.76",),
+        ("one record: value >= 0.75",),
+    ),
+    "how often": (
+        "hpc_3.0.0/closed_openfold.yaml",
+        "NAME:  swa_enabled\n    REQ:   EXACTLY_ONE",
+        "NAME:  swa_enabled\n    REQ:   AT_LEAST_ONE",
+        "3.0",
+        "swa_enabled",
+        ("at least once",),
+        ("once",),
+    ),
+    "an unknown requirement": (
+        "hpc_3.0.0/closed_openfold.yaml",
+        "NAME:  swa_decay_rate\n    REQ:   EXACTLY_ONE",
+        "NAME:  swa_decay_rate\n    REQ:   AT_MOST_ONE",
+        "3.0",
+        "swa_decay_rate",
+        ("AT_MOST_ONE",),
+        ("once",),
+    ),
+    "an option of a list": (
+        "training_0.7.0/closed_transformer.yaml",
+        "['adam', 'lazy_adam']",
+        "['adam', 'lazy_adam', 'sgd']",
+        "0.7",
+        "opt_name",
+        ("value in ['adam', 'lazy_adam', 'sgd']",),
+        ("value in ['adam', 'lazy_adam']",),
+    ),
+    "a name in the metadata": (
+        "training_4.0.0/common.yaml",
+        "('first_epoch_num' in v['metadata']) |",
+        "('first_epoch' in v['metadata']) |",
+        "4.0",
+        "block_stop",
+        ("'first_epoch' in metadata or 'samples_count' in metadata",),
+        ("'first_epoch_num' in metadata or 'samples_count' in metadata",),
+    ),
+    "an order of records": (
+        "training_3.0.0/common.yaml",
+        "\"not s['init_stopped']\"",
+        "\"not s['run_stopped']\"",
+        "3.0",
+        "init_start",
+        ("not seen('run_stop')",),
+        ("not seen('init_stop')",),
+    ),
+    "a limit of time": (
+        "training_1.0.0/common.yaml",
+        "(30*60*1e3)",
+        "(25*60*1e3)",
+        "1.0",
+        "init_stop",
+        ("ll.timestamp - earliest('init_start') < 1500000.0",),
+        ("ll.timestamp - earliest('init_start') < 1800000.0",),
+    ),
+    "a formula": (
+        "training_6.1.0/closed_gpt_oss_20b.yaml",
+        "1_200_000 - s[",
+        "1_300_000 - s[",
+        "6.1",
+        "opt_learning_rate_decay_steps",
+        ("value == 1300000.0 - opt_learning_rate_warmup_steps",),
+        ("value == 1200000.0 - opt_learning_rate_warmup_steps",),
+    ),
+    "a tensor": (
+        "training_1.1.0/closed_rnnt.yaml",
+        "'pre_rnn', ",
+        "",
+        "1.1",
+        "the whole log",
+        (
+            (
+                "sorted(collected(weights_initialization.metadata.tensor)) =="
+                " sorted(['dec_rnn', 'joint_enc', 'joint_net', 'joint_pred', 'post_rnn',"
+                " 'pred_embed'])"
+            ),
+        ),
+        (
+            (
+                "sorted(collected(weights_initialization.metadata.tensor)) =="
+                " sorted(['dec_rnn', 'joint_enc', 'joint_net', 'joint_pred', 'post_rnn',"
+                " 'pre_rnn', 'pred_embed'])"
+            ),
+        ),
+    ),
+    "an optimizer's hyperparameter": (
+        "training_2.1.0/closed_resnet_lars.yaml",
+        "v['value'] == 0.0001",
+        "v['value'] == 0.0002",
+        "2.1",
+        "lars_opt_end_learning_rate",
+        ("value == 0.0002",),
+        ("value == 0.0001",),
+    ),
+    "a key more": (
+        "training_5.0.0/closed_rgat.yaml",
+        "- KEY:\n    NAME:  opt_name",
+        "- KEY:\n    NAME: fan_out\n    REQ: EXACTLY_ONE\n- KEY:\n    NAME: opt_name",
+        "5.0",
+        "fan_out",
+        ("once",),
+        (),
+    ),
+    "a key less": (
+        "training_5.1.0/closed_flux1.yaml",
+        "opt_gradient_clip_norm",
+        "opt_gradient_clip_value",
+        "5.1",
+        "opt_gradient_clip_norm",
+        (),
+        ("once", "value == 1.0"),
+    ),
+    "code that cannot be followed": (
+        "training_6.1.0/closed_qwen35_397b_grpo.yaml",
+        "] += s['global_batch_size']",
+        "] += 2 * s['global_batch_size']",
+        "6.1",
+        "eval_accuracy",
+        (
+            (
+                "does if v['metadata']['samples_count'] == s['next_validation_samples']:\n   "
+                " s['next_validation_samples'] += 2 * s['global_batch_size']"
+            ),
+            "metadata.samples_count == s['next_validation_samples']",
+        ),
+        (
+            (
+                "metadata.samples_count == global_batch_size * (math.ceil(2.5 + 3840.0 /"
+                " global_batch_size) + nth)"
+            ),
+        ),
+    ),
+    "a state that does not begin": (
+        "training_2.1.0/closed_rnnt.yaml",
+        "'initialized_tensors': []",
+        "",
+        "2.1",
+        "weights_initialization",
+        ("does s['initialized_tensors'] += [v['metadata']['tensor']]",),
+        (),
+    ),
+    "not an expression": (
+        "training_6.0.0/closed_llama31_8b.yaml",
+        "v['value'] == 0.9",
+        "v['value'] == = 0.9",
+        "6.0",
+        "opt_adamw_beta_1",
+        ("v['value'] == = 0.9",),
+        ("value == 0.9",),
+    ),
+}
 
 
 def test_changed_rules_are_named_and_nothing_else(tmp_path: Path) -> None:
