@@ -11,8 +11,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checks.descriptions import SystemFile, check_system
 from mlperf_pkg.commands.builder.prepare import Order, Prepared, prepare
-from mlperf_pkg.commands.builder.workspace import BuildWorkspace as Workspace
-from mlperf_pkg.commands.builder.workspace import Folders
+from mlperf_pkg.commands.builder.workspace import BuildWorkspace, Folders
 from mlperf_pkg.config import CONFIG_NAME, Config
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.infra.source import Source
@@ -130,9 +129,9 @@ def system(name: str, division: str | None = "closed", **changes: Any) -> System
 
 def workspace(
     runs: Iterable[Run], systems: Iterable[SystemFile], config: Config | None = None
-) -> Workspace:
+) -> BuildWorkspace:
     """A workspace of values."""
-    return Workspace(
+    return BuildWorkspace(
         folders=Folders.of(Path("ws")),
         config=config or Config(),
         round=load_round("training", "2.0"),

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mlperf_pkg.commands.builder.configuration import config_text, explained
-from mlperf_pkg.commands.builder.plan import BuildPlan as Plan
+from mlperf_pkg.commands.builder.plan import BuildPlan
 from mlperf_pkg.config import CONFIG_NAME, Config, read_config
 from tests.helpers.workspaces import (
     POD16,
@@ -52,7 +52,7 @@ waivers:
 """
 
 
-def outline(plan: Plan) -> list[tuple[str, list[str]]]:
+def outline(plan: BuildPlan) -> list[tuple[str, list[str]]]:
     return [(planned.folder, [run.path for run in planned.runs]) for planned in plan.sets]
 
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from mlperf_pkg.checks.descriptions import SystemFile, check_system
-from mlperf_pkg.commands.builder.plan import BuildPlan as Plan
-from mlperf_pkg.commands.builder.plan import judge, make_plan, reasons, systems_of
+from mlperf_pkg.commands.builder.plan import BuildPlan, judge, make_plan, reasons, systems_of
 from mlperf_pkg.commands.builder.prepare import Prepared
 from mlperf_pkg.config import Config, SystemConfig
 from mlperf_pkg.infra.source import Source
@@ -37,7 +36,7 @@ CODE = Config(code={"resnet": {"": "code"}, "bert": {"": "code"}})
 
 def planned(
     *runs: Run, systems: tuple[SystemFile, ...] = (BOX,), config: Config = CODE, **more: Any
-) -> Plan:
+) -> BuildPlan:
     return make_plan(workspace(runs, systems, config), **more)
 
 

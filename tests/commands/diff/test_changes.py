@@ -7,33 +7,36 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlperf_pkg.commands import diff
-from mlperf_pkg.commands.diff.changes import ComparedSet as ResultSet
-from mlperf_pkg.commands.diff.changes import ComparedSide as Side
-from mlperf_pkg.commands.diff.changes import ComparedSystem as System
-from mlperf_pkg.commands.diff.changes import FieldChange as Change
-from mlperf_pkg.commands.diff.changes import FindingChange, compare
-from mlperf_pkg.commands.diff.runs import ComparedLog as Log
+from mlperf_pkg.commands.diff.changes import (
+    ComparedSet,
+    ComparedSide,
+    ComparedSystem,
+    FieldChange,
+    FindingChange,
+    compare,
+)
+from mlperf_pkg.commands.diff.runs import ComparedLog
 from mlperf_pkg.findings import Severity
 from tests.helpers.reports import FAIL, PASS, finding, rcp, result_set
 
 
 def a_set(
     path: str = "results/dgx/bert", logs: Any = (), findings: Any = (), **row: Any
-) -> ResultSet:
-    return ResultSet(path, result_set(**row), tuple(logs), tuple(findings))
+) -> ComparedSet:
+    return ComparedSet(path, result_set(**row), tuple(logs), tuple(findings))
 
 
-def logs(*settings: Any, key: str = "lr") -> tuple[Log, ...]:
+def logs(*settings: Any, key: str = "lr") -> tuple[ComparedLog, ...]:
     """Runs whose ``lr`` is this; None: not logged."""
     return tuple(
-        Log(f"result_{i}.txt", f"{i}{value}", {} if value is None else {key: value})
+        ComparedLog(f"result_{i}.txt", f"{i}{value}", {} if value is None else {key: value})
         for i, value in enumerate(settings)
     )
 
 
-def a_side(*sets: ResultSet, **changes: Any) -> Side:
+def a_side(*sets: ComparedSet, **changes: Any) -> ComparedSide:
     fields: dict[str, Any] = {"verdict": PASS, "systems": (), "findings": (), "files": {}}
-    return Side(sets=sets, **{**fields, **changes})
+    return ComparedSide(sets=sets, **{**fields, **changes})
 
 
 BERT = {"path": "results/dgx/bert", "system": "dgx", "benchmark": "bert", "division": "closed"}
@@ -83,7 +86,7 @@ def test_pairs(old: Any, new: Any, pairs: list[tuple[int, int]]) -> None:
         (logs("1"), logs(None), ((("1", 1),), ((None, 1),))),
     ],
 )
-def test_settings(old: tuple[Log, ...], new: tuple[Log, ...], changes: Any) -> None:
+def test_settings(old: tuple[ComparedLog, ...], new: tuple[ComparedLog, ...], changes: Any) -> None:
     """``changes`` are the values with their numbers of runs before and after, empty for none."""
     [only] = compare(a_side(a_set(logs=old)), a_side(a_set(logs=new))).sets
     sides = ([diff.changes.SettingValue(*value) for value in side] for side in changes)
@@ -93,15 +96,15 @@ def test_settings(old: tuple[Log, ...], new: tuple[Log, ...], changes: Any) -> N
 @pytest.mark.parametrize(
     ("row", "changes"),
     [
-        ({"score_minutes": 19.0}, [Change("score_minutes", 20.5, 19.0)]),
-        ({"score_minutes": None}, [Change("score_minutes", 20.5, None)]),
-        ({"verdict": FAIL}, [Change("official", "pass", "fail")]),
-        ({"round": "2.1"}, [Change("round", "2.0", "2.1")]),
-        ({"rcp": None}, [Change("rcp", "pass", "not_checked")]),
+        ({"score_minutes": 19.0}, [FieldChange("score_minutes", 20.5, 19.0)]),
+        ({"score_minutes": None}, [FieldChange("score_minutes", 20.5, None)]),
+        ({"verdict": FAIL}, [FieldChange("official", "pass", "fail")]),
+        ({"round": "2.1"}, [FieldChange("round", "2.0", "2.1")]),
+        ({"rcp": None}, [FieldChange("rcp", "pass", "not_checked")]),
         ({"submitter": "Other", "score_note": "x"}, []),
     ],
 )
-def test_results(row: Any, changes: list[Change]) -> None:
+def test_results(row: Any, changes: list[FieldChange]) -> None:
     before: dict[str, Any] = {
         "rcp": rcp(mean=None, margin_percent=None),
         "scaling_factor": float("nan"),
@@ -124,15 +127,15 @@ def test_findings_by_code() -> None:
 
 
 def test_systems() -> None:
-    old = System("systems/a.json", "a", "1", {"x": 1, "y": "b", "gone": [1]})
-    new = System("systems/a.json", "a", "2", {"x": 1.0, "y": "c", "more": None})
+    old = ComparedSystem("systems/a.json", "a", "1", {"x": 1, "y": "b", "gone": [1]})
+    new = ComparedSystem("systems/a.json", "a", "2", {"x": 1.0, "y": "c", "more": None})
     [only] = compare(a_side(systems=(old,)), a_side(systems=(new,))).systems
-    assert only.fields == (Change("y", "b", "c"), Change("gone", [1], None))
+    assert only.fields == (FieldChange("y", "b", "c"), FieldChange("gone", [1], None))
 
 
 def test_runs_are_what_their_bytes_are() -> None:
-    old = [Log(name, digest, {}) for name, digest in zip("abcd", "1123", strict=True)]
-    new = [Log(name, digest, {}) for name, digest in zip("abce", "4135", strict=True)]
+    old = [ComparedLog(name, digest, {}) for name, digest in zip("abcd", "1123", strict=True)]
+    new = [ComparedLog(name, digest, {}) for name, digest in zip("abce", "4135", strict=True)]
     [only] = compare(a_side(a_set(logs=old)), a_side(a_set(logs=new))).sets
     # 1 and 3 are on both sides; the second 1 is gone, 2 is gone, 4 and 5 are new.
     assert only.runs == diff.changes.NameChanges(
@@ -159,12 +162,12 @@ SIDES = st.builds(
 
 
 @given(SIDES)
-def test_nothing_changed_from_itself(side: Side) -> None:
+def test_nothing_changed_from_itself(side: ComparedSide) -> None:
     assert not compare(side, side).any
 
 
 @given(SIDES, SIDES)
-def test_the_reverse_comparison_mirrors_the_changes(old: Side, new: Side) -> None:
+def test_the_reverse_comparison_mirrors_the_changes(old: ComparedSide, new: ComparedSide) -> None:
     there, back = compare(old, new), compare(new, old)
     assert there.any == back.any
     assert len(there.removed_sets) == len(back.added_sets)

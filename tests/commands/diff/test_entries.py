@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.commands.diff.changes import ChangeKind as Kind
+from mlperf_pkg.commands.diff.changes import ChangeKind
 from mlperf_pkg.rulebook.check import problem_of_source
 from tests.helpers.logs import edited, joined, records
 from tests.helpers.program import call
@@ -319,8 +319,8 @@ def test_resubmitted(tmp_path: Path, status: str, cooling: str, verdict: str) ->
     assert len(others) == (status == "preview")  # which became available
 
 
-@pytest.mark.parametrize("kind", Kind)
-def test_rules(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", ChangeKind)
+def test_rules(kind: ChangeKind) -> None:
     assert kind.rule
     assert not problem_of_source(kind.source)
 

@@ -4,16 +4,14 @@ from itertools import product
 
 from msgspec.structs import replace
 
-from mlperf_pkg.commands.diff.changes import ChangeKind as Kind
-from mlperf_pkg.commands.diff.changes import VersionComparison as Comparison
-from mlperf_pkg.commands.diff.changes import compare
+from mlperf_pkg.commands.diff.changes import ChangeKind, VersionComparison, compare
 from mlperf_pkg.commands.diff.formats import text
 from mlperf_pkg.render.findings import View
 from tests.commands.diff.test_changes import a_set, a_side
 from tests.helpers.reports import FAIL, PASS
 
 
-def comparison(number: int) -> Comparison:
+def comparison(number: int) -> VersionComparison:
     """Every kind of change, each in ``number`` entries, which fail now."""
     sides = [
         a_side(*(a_set(f"results/{n}/bert", system="dgx", **row) for n in range(number)))
@@ -21,7 +19,7 @@ def comparison(number: int) -> Comparison:
     ]
     entries = (
         kind.verdict(f"results/{n}/bert", "a sentence " * 20)
-        for kind, n in product(Kind, range(number))
+        for kind, n in product(ChangeKind, range(number))
     )
     return replace(compare(*sides), entries=tuple(entries))
 
@@ -32,10 +30,10 @@ def test_a_whole_round_fits_on_a_screen_unless_all_is_asked_for() -> None:
     assert max(map(len, lines)) <= 100
     assert lines[0].startswith("result sets: 30 changed")
     assert lines[1].startswith("official verdict: pass -> FAIL of 30 result sets: ")
-    assert [kind for kind in Kind if f"{kind} - to be decided (1 of 30)" not in lines] == []
+    assert [kind for kind in ChangeKind if f"{kind} - to be decided (1 of 30)" not in lines] == []
     assert lines[-1].endswith(" lines of details: -v shows them")
     whole = text(comparison(30), View(width=100, verbose=True))
-    assert whole.count("Rule: ") == len(Kind)
-    assert whole.count("results/29/bert: a sentence") == len(Kind)
+    assert whole.count("Rule: ") == len(ChangeKind)
+    assert whole.count("results/29/bert: a sentence") == len(ChangeKind)
     assert "lines of details" not in whole
     assert whole.count("19.000 (-7.32 %)") == 30

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.commands.diff.changes import ChangeKind as Kind
+from mlperf_pkg.commands.diff.changes import ChangeKind
 from mlperf_pkg.commands.diff.reading import compare_paths
 from mlperf_pkg.commands.review import files
 from mlperf_pkg.commands.review.resubmitted import resubmissions
@@ -175,43 +175,53 @@ def test_two_rounds_with_one_run(old: Path, published: Path, tmp_path: Path) -> 
     assert not resubmissions(sides[0], read_side(str(old), Options(jobs=1)))
 
 
-PLANTS: list[tuple[str, Plant, str, set[Kind]]] = [  # name, plant, code, rows of diff
+PLANTS: list[tuple[str, Plant, str, set[ChangeKind]]] = [  # name, plant, code, rows of diff
     ("nothing", lambda _: None, "", set()),
-    ("learning rate", in_log(changed(RATE, 3e-4)), "SET122", {Kind.HYPERPARAMETERS, Kind.EDITED}),
+    (
+        "learning rate",
+        in_log(changed(RATE, 3e-4)),
+        "SET122",
+        {ChangeKind.HYPERPARAMETERS, ChangeKind.EDITED},
+    ),
     (
         "last evaluation below the target",
         in_log(changed("eval_accuracy", 0.931)),
         "LORA109",
-        {Kind.EDITED, Kind.SCORE},
+        {ChangeKind.EDITED, ChangeKind.SCORE},
     ),
     (
         "scaling.json",
         lambda t: (entry(t) / "scaling.json").write_text('{"scaling_factor": 1.01}'),
         "SET120",
-        {Kind.SCALING},
+        {ChangeKind.SCALING},
     ),
-    ("an old log shifted", published_again, "SET160", {Kind.RUNS, Kind.SCORE}),
-    ("a joint copy on half the nodes", joint, "SET150", {Kind.COPIED}),
-    ("Preview after Available", with_status("Preview"), "SET164", {Kind.AVAILABILITY}),
-    ("logs of two submitters swapped", swapped, "SET115", {Kind.COPIED, Kind.RUNS, Kind.SCORE}),
+    ("an old log shifted", published_again, "SET160", {ChangeKind.RUNS, ChangeKind.SCORE}),
+    ("a joint copy on half the nodes", joint, "SET150", {ChangeKind.COPIED}),
+    ("Preview after Available", with_status("Preview"), "SET164", {ChangeKind.AVAILABILITY}),
+    (
+        "logs of two submitters swapped",
+        swapped,
+        "SET115",
+        {ChangeKind.COPIED, ChangeKind.RUNS, ChangeKind.SCORE},
+    ),
     (
         "withdrawn and added again",
         withdrawn,
         "",
-        {Kind.AGAIN, Kind.DESCRIPTION, Kind.RUNS, Kind.SCORE},
+        {ChangeKind.AGAIN, ChangeKind.DESCRIPTION, ChangeKind.RUNS, ChangeKind.SCORE},
     ),
-    ("seeds over systems", old_seed, "SEED106", {Kind.EDITED}),
+    ("seeds over systems", old_seed, "SEED106", {ChangeKind.EDITED}),
     (
         "a run copied with noise",
         in_log(noisy, of="result_3.txt"),
         "SET112",
-        {Kind.COPIED, Kind.SCORE},
+        {ChangeKind.COPIED, ChangeKind.SCORE},
     ),
     (
         "research to available",
         with_status("Available on-premise"),
         "SET140",
-        {Kind.AVAILABILITY, Kind.AGAINST_LOGS},
+        {ChangeKind.AVAILABILITY, ChangeKind.AGAINST_LOGS},
     ),
 ]
 
@@ -220,7 +230,7 @@ PLANTS: list[tuple[str, Plant, str, set[Kind]]] = [  # name, plant, code, rows o
     ("plant", "code", "kinds"), [row[1:] for row in PLANTS], ids=[row[0] for row in PLANTS]
 )
 def test_plants(
-    old: Path, tmp_path: Path, request: Any, plant: Plant, code: str, kinds: set[Kind]
+    old: Path, tmp_path: Path, request: Any, plant: Plant, code: str, kinds: set[ChangeKind]
 ) -> None:
     before, after = tmp_path / "before" / old.name, tmp_path / "after" / old.name
     shutil.copytree(old, before)
