@@ -580,7 +580,7 @@ def _to_fill_in(description: _Description) -> Iterator[Finding]:
 
 
 def _left_to_fill_in(
-    description: _Description, left: Sequence[tuple[tuple[str, ...], str]], message: str, found: Any
+    description: _Description, left: Sequence[tuple[tuple[str, ...], str]], message: str, value: Any
 ) -> Finding:
     """Return the finding that values are ``left`` to fill in, with the lines of their fields."""
     lines: list[int] = []
@@ -589,7 +589,7 @@ def _left_to_fill_in(
         if line:
             lines.append(line)
     first_line = lines[0] if lines else None
-    finding = system_finding("SYS203", description.path, first_line, message, found=found)
+    finding = system_finding("SYS203", description.path, first_line, message, found=value)
     values = values_of(finding.found)
     place = Occurrence(finding.path, tuple(lines[:MAX_LINES]), len(left), values)
     return replace(finding, places=(place,))

@@ -172,7 +172,7 @@ def _officially_accepted(context: SetContext) -> list[Run]:
 
 
 def _forgiven_by_rules(context: SetContext) -> list[Run]:
-    """Return the runs that did not converge in a set that may have so many of them."""
+    """Return the runs that did not converge, none if the set may not have that many of them."""
     unconverged = _unconverged(context)
     return unconverged if len(unconverged) <= _may_fail(context) else []
 

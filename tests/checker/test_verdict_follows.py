@@ -70,7 +70,7 @@ def broken(breaking: Callable[[Path], object], **more: Any) -> Example:
 
 
 def first_lines(text: bytes) -> Example:
-    """A submission with a log that begins with a text."""
+    """A submission whose first log has another first line."""
     return broken(change(SET, lambda log: text + b"\n" + log, 0))
 
 
