@@ -69,11 +69,16 @@ def test_functions_with_many_names(package: Density) -> None:
 
 
 def joined(path: Path) -> Iterator[str]:
-    """The statements that assign two independent values, or assign first in a condition."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    """The statements that assign two independent values, or assign first in a condition.
+
+    An ``elif`` may assign, as no statement can stand before it.
+    """
+    nodes = list(ast.walk(ast.parse(path.read_text("utf-8"))))
+    branches = [node.orelse[0] for node in nodes if isinstance(node, ast.If) and node.orelse]
+    for node in nodes:
         if is_tuple_assignment(node) and not _swaps(node):
             yield f"line {node.lineno}: give each name a statement of its own"
-        if isinstance(node, ast.If) and _assigns_first(node.test):
+        if isinstance(node, ast.If) and node not in branches and _assigns_first(node.test):
             yield f"line {node.lineno}: assign before the condition"
 
 
@@ -111,6 +116,7 @@ def test_one_statement_says_one_thing(path: Path) -> None:
         ("if (a := f()):\n    a()", 1),
         ("if (a := f()) is None:\n    a()", 1),
         ("if b and (a := f()):\n    a()", 0),
+        ("if b:\n    c()\nelif (a := f()):\n    a()", 0),
         ("while (a := f()):\n    a()", 0),
     ],
 )

@@ -36,7 +36,8 @@ from mlperf_pkg.rulebook.rounds import TRAINING, first_name
 MAX_BYTES = 300_000
 
 _TITLE = "MLPerf Training and HPC: all rounds"
-_WIDTH, _HEIGHT = 160, 44  # of a small chart, in pixels
+_WIDTH = 160  # of a small chart, in pixels
+_HEIGHT = 44
 _NO_ACCELERATOR = "processors alone"
 _POWER_LIMIT = re.compile(r" ?\(\d+ ?W\)")
 _FAMILY = re.compile(r"(\S+) .+\((.+)\)")

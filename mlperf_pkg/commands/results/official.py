@@ -52,7 +52,9 @@ _USAGES = ("training", "hpc")
 _ALIASES = {"mask": "maskrcnn"}
 
 _DECIMALS = 10  # that pandas keeps in JSON
-_LARGEST, _SMALLEST = 1e16 - 1, 1e-15  # outside this range pandas writes 10 significant digits
+# Outside this range pandas writes 10 significant digits.
+_LARGEST = 1e16 - 1
+_SMALLEST = 1e-15
 
 _SECTIONS = ("onprem", "cloud", "preview", "research")
 _OTHER = "other"
