@@ -36,19 +36,30 @@ def test_version(option: str) -> None:
     assert (result.exit_code, result.output) == (0, f"mlperf-pkg {__version__}\n")
 
 
-def test_little_is_imported() -> None:
-    version = "from mlperf_pkg.cli.main import cli; cli(['--version'], standalone_mode=False)"
-    of_check = "rich yaml jsonschema multiprocessing csv html shutil signal statistics heapq"
-    for imports, done, slow in (
-        ("sys", version, "rich numpy yaml msgspec jsonschema"),
-        ("sys, click, msgspec", "import mlperf_pkg.cli.check", of_check),
-    ):
-        code = (
-            f"import {imports}; before = set(sys.modules); {done};"
-            f"print(set('{slow}'.split()) & set(sys.modules) - before)"
-        )
-        output = subprocess.check_output([sys.executable, "-c", code], text=True)
-        assert output.splitlines()[-1] == "set()"
+@pytest.mark.parametrize(
+    ("imports", "statement", "slow"),
+    [
+        pytest.param(
+            "sys",
+            "from mlperf_pkg.cli.main import cli; cli(['--version'], standalone_mode=False)",
+            "rich numpy yaml msgspec jsonschema",
+            id="version",
+        ),
+        pytest.param(
+            "sys, click, msgspec",
+            "import mlperf_pkg.cli.check",
+            "rich yaml jsonschema multiprocessing csv html shutil signal statistics heapq",
+            id="check",
+        ),
+    ],
+)
+def test_little_is_imported(imports: str, statement: str, slow: str) -> None:
+    code = (
+        f"import {imports}; before = set(sys.modules); {statement};"
+        f"print(set('{slow}'.split()) & set(sys.modules) - before)"
+    )
+    output = subprocess.check_output([sys.executable, "-c", code], text=True)
+    assert output.splitlines()[-1] == "set()"
 
 
 @pytest.mark.parametrize("path", PATHS, ids=" ".join)
