@@ -104,17 +104,22 @@ def test_bad_usage(path: str, interval: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("logs", "paths"),
+    ("files", "paths"),
     [
-        ([], "folder/run_1.log"),
-        (["a.log", "b.out", "x y/c.log"], "'folder/x y'/*.log folder/*.log folder/*.out"),
+        pytest.param({}, "folder/run_1.log", id="empty"),
+        pytest.param(
+            {"a.log": GOOD, "b.out": GOOD, "x y/c.log": GOOD, "notes.txt": b"-"},
+            "'folder/x y'/*.log folder/*.log folder/*.out",
+            id="with logs",
+        ),
     ],
 )
 def test_a_folder_is_refused_with_the_command_for_its_logs(
-    logs: list[str], paths: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    files: dict[str, bytes], paths: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    lay(tmp_path, {"folder/notes.txt": b"-"}, {f"folder/{name}": GOOD for name in logs})
+    Path("folder").mkdir()
+    lay(Path("folder"), files)
     result = call("watch", "folder")
     assert result.exit_code == 2
     assert f": is a folder; expected log files: mlperf-pkg watch {paths}\n" in result.stderr
