@@ -197,29 +197,41 @@ def known_sets(
             yield row, origin, codes
 
 
-@pytest.mark.parametrize("tree", SOME_ROUNDS)
-def test_layouts_of_raw_logs(tree: str, tmp_path: Path) -> None:
-    names = submissions_of(tree)
-    flat = {name: raw_report(name, tmp_path / "flat" / name, flat=True)[0] for name in names}
-    nested = {name: raw_report(name, tmp_path / "nested" / name, flat=False)[0] for name in names}
+@pytest.fixture(scope="module", params=SOME_ROUNDS)
+def round_name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def nested(
+    round_name: str, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, tuple[Report, dict[str, str]]]:
+    """The reports on the logs of each submission of a round, laid out in folders of jobs."""
+    root = tmp_path_factory.mktemp("nested")
+    return {name: raw_report(name, root / name, flat=False) for name in submissions_of(round_name)}
+
+
+def test_layouts_of_raw_logs(
+    nested: dict[str, tuple[Report, dict[str, str]]], tmp_path: Path
+) -> None:
+    flat = {name: raw_report(name, tmp_path / name, flat=True)[0] for name in nested}
     assert {name: judged_sets(report) for name, report in flat.items()} == {
-        name: judged_sets(report) for name, report in nested.items()
+        name: judged_sets(report) for name, (report, _) in nested.items()
     }
 
 
-@pytest.mark.parametrize("tree", SOME_ROUNDS)
-def test_raw_logs(tree: str, tmp_path: Path) -> None:
-    known = []
+def test_raw_logs(round_name: str, nested: dict[str, tuple[Report, dict[str, str]]]) -> None:
+    identified = []
     in_trees = []
     total = 0
-    for name in submissions_of(tree):
+    for name, (report, sets) in nested.items():
         rows = {row.path: row for row in checked(name).report.result_sets if row.runs_found}
-        for row, origin, codes in known_sets(*raw_report(name, tmp_path / name, flat=False)):
+        for row, origin, codes in known_sets(report, sets):
             of_tree = rows[origin]
             has_own_verdict = bool(codes & (OTHERS | OF_TREES))
             verdict = row.verdict if has_own_verdict else of_tree.verdict
-            known.append((name, *identity(row), row.verdict))
+            identified.append((name, *identity(row), row.verdict))
             in_trees.append((name, *identity(of_tree), verdict))
         total += len(rows)
-    assert known == in_trees
-    assert (len(known), total) == KNOWN[tree]
+    assert identified == in_trees
+    assert (len(identified), total) == KNOWN[round_name]
