@@ -3,31 +3,17 @@
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from unittest.mock import Mock
 
-import click
 import pytest
 
 from mlperf_pkg import __version__
 from mlperf_pkg.cli import main
-from tests.helpers.program import call, start
+from tests.helpers.program import call, command_paths, start
 from tests.helpers.trees import simulated, write_set
 
-
-def paths(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Yield the names of a command and of its subcommands."""
-    yield path
-    if isinstance(command, click.Group):
-        ctx = click.Context(command)
-        for name in command.list_commands(ctx):
-            below = command.get_command(ctx, name)
-            assert below
-            yield from paths(below, (*path, name))
-
-
-PATHS = list(paths(main.cli))
+PATHS = list(command_paths(main.cli))
 
 
 @pytest.mark.parametrize("option", ["-V", "--version"])

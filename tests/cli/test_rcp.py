@@ -259,7 +259,7 @@ def test_check(
     benchmark: str, runs: int | None, points: str | None, status: int, words: str, tmp_path: Path
 ) -> None:
     folder = write_set(tmp_path / "logs", simulated(benchmark, runs=runs))
-    options = ["--custom", custom(tmp_path, POINTS[points])] if points else []
+    options: list[str | Path] = ["--custom", custom(tmp_path, POINTS[points])] if points else []
     actual, text, errors = streams("check", folder, *options)
     assert (actual, errors, words in " ".join(text.split())) == (status, "", True)
     assert max(map(len, text.splitlines()[1:])) <= 80

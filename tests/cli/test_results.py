@@ -7,8 +7,8 @@ from zipfile import ZipFile
 
 import pytest
 
-from tests.cli.test_score import TABLES, names
 from tests.helpers.program import call
+from tests.helpers.tables import TABLES, names
 from tests.helpers.trees import SYSTEM, remove, write_submission, write_system
 
 FILES = [
