@@ -8,8 +8,6 @@ from tests.helpers.logs import joined, records
 from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission, write_system
 
 LORA = "llama2_70b_lora"
-
-
 Change = Callable[[bytes], bytes]
 
 

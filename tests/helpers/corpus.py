@@ -58,8 +58,6 @@ def submissions_of(tree: str) -> list[str]:
 
 
 _LIGHT_BYTES = 1_500_000
-
-
 _HAVE_POWER = {"v4.1/Dell", "v5.0/Lenovo"}
 
 

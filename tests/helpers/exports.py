@@ -9,8 +9,6 @@ from mlperf_pkg.commands.export.rows import in_order
 from mlperf_pkg.commands.export.schema import TABLES
 
 TIME = datetime(2022, 4, 20, 20, 31, 30, 146000, tzinfo=UTC)
-
-
 OF_TYPE: dict[type, Any] = {str: "text", int: 1, float: 1.5, bool: True, datetime: TIME}
 
 

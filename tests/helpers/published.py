@@ -53,8 +53,6 @@ def publish(monkeypatch: pytest.MonkeyPatch, *roots: Path, made: date = date(202
 
 
 KEY = "lars_opt_base_learning_rate"
-
-
 MODEL = "Graphcore Bow IPU"
 
 

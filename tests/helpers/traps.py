@@ -11,8 +11,6 @@ from tests.helpers.power import measure
 from tests.helpers.trees import SYSTEM, simulated, write_set, write_system
 
 FILE = f"systems/{SYSTEM}.json"
-
-
 Change = Callable[[Path], object]
 
 
