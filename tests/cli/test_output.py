@@ -101,18 +101,21 @@ def test_destinations(outputs: list[str], format_: str | None, expected: list[st
     assert [f"{name} {file or '-'}" for name, file in outcome] == expected
 
 
-def test_refused() -> None:
-    unknown = (
-        r"unknown format 'jsn'; did you mean json\? \(for a file of this name, write ./jsn:a\)"
-    )
-    for outputs, message in (
-        (["jsn:a"], unknown),
+@pytest.mark.parametrize(
+    ("outputs", "message"),
+    [
+        (
+            ["jsn:a"],
+            r"unknown format 'jsn'; did you mean json\? \(for a file of this name, write ./jsn:a\)",
+        ),
         (["json:"], "no file name"),
         (["a", "json:./a"], "-o json:./a is given twice"),
         (["-", "json:-"], "-o json:- is given twice"),
-    ):
-        with pytest.raises(click.UsageError, match=message):
-            destinations(outputs, None, tuple(FORMATS))
+    ],
+)
+def test_refused(outputs: list[str], message: str) -> None:
+    with pytest.raises(click.UsageError, match=message):
+        destinations(outputs, None, tuple(FORMATS))
 
 
 # ---- what is there already ----------------------------------------------------------------
