@@ -62,16 +62,16 @@ def test_only_reviews_that_approved_have_a_limit(
 
 
 @pytest.mark.parametrize(
-    ("name", "usage", "round_", "is_reported"),
+    ("name", "usage", "round_", "reported"),
     [
         pytest.param("anvil_n1", "training", "2.0", True, id="one of two nodes"),
         pytest.param("anvil_n1", "hpc", "3.0", False, id="the nodes of one model"),
         pytest.param("anvil_n3", "hpc", "3.0", True, id="not a part of the nodes"),
     ],
 )
-def test_the_number_in_a_name(name: str, usage: str, round_: str, is_reported: bool) -> None:
+def test_the_number_in_a_name(name: str, usage: str, round_: str, reported: bool) -> None:
     system = check_system(f"Acme/systems/{name}.json", written(), usage, round_)
-    assert ("SYS206" in {finding.code for finding in system.findings}) is is_reported
+    assert ("SYS206" in {finding.code for finding in system.findings}) is reported
 
 
 def context(*seeds: int) -> Any:
@@ -84,7 +84,7 @@ def context(*seeds: int) -> Any:
         submitter="Acme",
         files=SimpleNamespace(benchmark="resnet"),
         label="the other set",
-        finding=lambda code, _, **values: (code, values["found"]),
+        finding=lambda code, message, **fields: (code, fields["found"]),
     )
 
 
