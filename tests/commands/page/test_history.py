@@ -2,7 +2,10 @@
 page.
 """
 
+import base64
+import json
 import re
+import zlib
 from typing import Any
 
 import pytest
@@ -166,6 +169,12 @@ def test_the_fastest_resnet_of_each_round(record: ResultHistory) -> None:
 
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\u202e{{ 7 * 7 }}"
+
+
+def unpacked(page: str, element: str) -> Any:
+    match = re.search(f'id="{element}">([^<]*)<', page)
+    assert match
+    return json.loads(zlib.decompress(base64.b64decode(match[1]), 31))
 
 
 def test_the_page_of_the_record(record: ResultHistory) -> None:
