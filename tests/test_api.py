@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -88,15 +87,22 @@ def test_no_other_name_exists() -> None:
     assert Path(mlperf_pkg.__file__).with_name("py.typed").is_file()
 
 
-def test_nothing_is_imported_before_it_is_used() -> None:
-    code = """import sys; old = {*sys.modules}; import mlperf_pkg
-from mlperf_pkg import check, read_log, published_results; print(*{*sys.modules} - old)
-from mlperf_pkg import UserError; print(*{*sys.modules} - old)"""
+@pytest.mark.parametrize(
+    ("names", "modules"),
+    [
+        ("check, read_log, published_results", {"mlperf_pkg"}),
+        ("UserError", {"mlperf_pkg", "mlperf_pkg.errors"}),
+    ],
+)
+def test_nothing_is_imported_before_it_is_used(names: str, modules: set[str]) -> None:
+    code = (
+        "import sys; old = {*sys.modules};"
+        f" import mlperf_pkg; from mlperf_pkg import {names}; print(*{{*sys.modules}} - old)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    for line, modules in zip(done.stdout.splitlines(), (set(), {"mlperf_pkg.errors"}), strict=True):
-        ours = {name for name in line.split() if name.startswith("mlperf_pkg")}
-        assert ours == {"mlperf_pkg", *modules}
-        assert not {"msgspec", "pandas", "typing", "click"} & {*line.split()}
+    imported = {*done.stdout.split()}
+    assert {name for name in imported if name.startswith("mlperf_pkg")} == modules
+    assert not {"msgspec", "pandas", "typing", "click"} & imported
 
 
 def test_a_check_does_not_import_pandas(workspace: Path) -> None:
@@ -299,13 +305,19 @@ def test_a_log(workspace: Path) -> None:
     assert last.position == evaluated[-1].metadata["epoch_num"]
 
 
-def test_tables_of_a_log(workspace: Path) -> None:
+@pytest.mark.parametrize(
+    ("table", "row"),
+    [("evaluations", mlperf_pkg.LogEvaluation), ("records", mlperf_pkg.LogRecord)],
+)
+def test_a_table_of_a_log(table: str, row: Any, workspace: Path) -> None:
     log = read_log("logs/0.log")
-    rows = {"evaluations": mlperf_pkg.LogEvaluation, "records": mlperf_pkg.LogRecord}
-    for table, row in rows.items():
-        frame = log.to_pandas(table)
-        assert list(frame.columns) == list(row.__struct_fields__)
-        assert len(frame) == len(getattr(log, table)) >= 10
+    frame = log.to_pandas(table)
+    assert list(frame.columns) == list(row.__struct_fields__)
+    assert len(frame) == len(getattr(log, table)) >= 10
+
+
+def test_findings_and_evaluations_of_a_log(workspace: Path) -> None:
+    log = read_log("logs/0.log")
     assert list(log.to_pandas("findings").columns) == FINDING
     assert log.to_pandas()["value"].max() == max(row.value for row in log.evaluations)
 
@@ -350,23 +362,42 @@ def test_published_results() -> None:
 REPORT_TABLES = "systems, result_sets, runs, findings"
 
 
+@pytest.mark.parametrize(
+    ("paths", "options", "message"),
+    [
+        ([], {}, "no path: expected a log, a folder of logs or a submission"),
+        (["log"], {}, r"log: no such file or folder; did you mean logs\?"),
+        (["a\0b"], {}, r"'a\\x00b' is not a path"),
+        pytest.param(["\ud800"], {}, r"'\\ud800' is not a path", id="surrogate"),
+        pytest.param(["x" * 5000], {}, "x: cannot be read: File name too long", id="long"),
+        (["logs"], {"usage": "x"}, "usage is 'x'; expected 'training' or 'hpc'"),
+        (["logs"], {"jobs": 0}, "jobs is 0; expected 1 or more"),
+        (["logs"], {"config": "no.yaml"}, "no.yaml: no such file"),
+    ],
+)
 @pytest.mark.usefixtures("workspace")
-def test_errors() -> None:
+def test_what_cannot_be_checked(paths: list[str], options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        check(*paths, **options)
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("logs", "logs: 5 logs; expected one"),
+        ("cut.log.gz", r"cut\.log\.gz: the log cannot be read: the gzip data is"),
+    ],
+)
+@pytest.mark.usefixtures("workspace")
+def test_what_is_not_a_log(path: str, message: str) -> None:
     Path("cut.log.gz").write_bytes(gzip.compress(RESNET[0])[:1000])
-    calls: list[tuple[Callable[[], object], str]] = [
-        (check, "no path: expected a log, a folder of logs or a submission"),
-        (lambda: check("log"), r"log: no such file or folder; did you mean logs\?"),
-        (lambda: check("a\0b"), r"'a\\x00b' is not a path"),
-        (lambda: check("\ud800"), r"'\\ud800' is not a path"),
-        (lambda: check("x" * 5000), "x: cannot be read: File name too long"),
-        (lambda: check("logs", usage="x"), "usage is 'x'; expected 'training' or 'hpc'"),
-        (lambda: check("logs", jobs=0), "jobs is 0; expected 1 or more"),
-        (lambda: check("logs", config="no.yaml"), "no.yaml: no such file"),
-        (lambda: check("logs").to_pandas("x"), f"the table is 'x'; expected {REPORT_TABLES}"),
-        (lambda: read_log("logs"), "logs: 5 logs; expected one"),
-        (lambda: read_log("cut.log.gz"), r"cut\.log\.gz: the log cannot be read: the gzip data is"),
-        (lambda: read_log("logs/0.log").to_pandas("runs"), "the table is 'runs'; expected evalu"),
-    ]
-    for function, message in calls:
-        with pytest.raises(UserError, match=message):
-            function()
+    with pytest.raises(UserError, match=message):
+        read_log(path)
+
+
+@pytest.mark.usefixtures("workspace")
+def test_tables_that_a_report_or_a_log_does_not_have() -> None:
+    with pytest.raises(UserError, match=f"the table is 'x'; expected {REPORT_TABLES}"):
+        check("logs").to_pandas("x")
+    with pytest.raises(UserError, match="the table is 'runs'; expected evalu"):
+        read_log("logs/0.log").to_pandas("runs")

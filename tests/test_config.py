@@ -127,15 +127,29 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
         read_config(tmp_path)
 
 
-def test_limits(tmp_path: Path) -> None:
-    for text, message in [
-        ("round: 2.0\nleave_out:\n  - &a [*a]\n", ":3: the alias *a; expected its value"),
-        ("notes:\n  " + "[" * 5000, ":2: nested deeper than 20 levels"),
-        ("\n".join(f"{' ' * level}a:" for level in range(100)), ":20: nested deeper than 20"),
-        ("#" * (256 << 10) + "\n", ": larger than 256 KiB, the limit of a YAML file"),
-    ]:
-        with pytest.raises(UserError, match=re.escape(f"{tmp_path / CONFIG_NAME}{message}")):
-            read_config(write(tmp_path, text))
+DEEP_MAPPINGS = "\n".join(f"{' ' * level}a:" for level in range(100))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param(
+            "round: 2.0\nleave_out:\n  - &a [*a]\n",
+            ":3: the alias *a; expected its value",
+            id="alias",
+        ),
+        pytest.param(
+            "notes:\n  " + "[" * 5000, ":2: nested deeper than 20 levels", id="deep lists"
+        ),
+        pytest.param(DEEP_MAPPINGS, ":20: nested deeper than 20", id="deep mappings"),
+        pytest.param(
+            "#" * (256 << 10) + "\n", ": larger than 256 KiB, the limit of a YAML file", id="large"
+        ),
+    ],
+)
+def test_limits(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=re.escape(f"{tmp_path / CONFIG_NAME}{message}")):
+        read_config(write(tmp_path, text))
 
 
 def test_many_mistakes_are_named_in_a_message_of_bounded_size(tmp_path: Path) -> None:

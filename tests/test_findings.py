@@ -72,8 +72,9 @@ def test_the_words_of_one_finding(message: str, value: Any, expected: Any, text:
     assert finding(message=message, found=value, expected=expected).text == text
 
 
-def test_the_words_of_a_folded_finding() -> None:
-    rows: list[tuple[str, list[Any], str]] = [
+@pytest.mark.parametrize(
+    ("message", "values", "text"),
+    [
         ("x is {found}", [7, 7], "x is 7"),
         ("x is {found}", [7, 9, 8], "x is 7 to 9"),
         ("x is {found:.1f}", [30.25, 31], "x is 30.2 to 31.0"),
@@ -88,12 +89,13 @@ def test_the_words_of_a_folded_finding() -> None:
             [f"v{n}" for n in range(99)],
             "x is v0, v1, v2, v3, v4, v5 and at least 14 more",
         ),
-    ]
-    for message, values, text in rows:
-        made = with_values(*values, message=message)
-        assert only(made).text == text
-        of_runs = [replace(one, path=f"{SET}/{index}.txt") for index, one in enumerate(made)]
-        assert only(of_runs).text == text
+    ],
+)
+def test_the_words_of_a_folded_finding(message: str, values: list[Any], text: str) -> None:
+    made = with_values(*values, message=message)
+    assert only(made).text == text
+    of_runs = [replace(one, path=f"{SET}/{index}.txt") for index, one in enumerate(made)]
+    assert only(of_runs).text == text
 
 
 HOSTILE = [
@@ -147,13 +149,24 @@ def test_places(made: list[Finding], places: list[Occurrence], runs: int | None)
 # ---- what is folded -----------------------------------------------------------------------
 
 
-def test_what_differs_is_apart() -> None:
-    apart = {"code": "X2", "message": "other", "severity": Severity.WARNING, "basis": Basis.RULES}
-    alike = {"found": 7, "expected": 7, "hint": "x", "source": "x", "line": 9}
-    changes: dict[str, Any] = {**apart, "waiver": WAIVER, **alike}
-    for name, value in changes.items():
-        made = [finding(RUNS[0]), finding(RUNS[1], **{name: value})]
-        assert [one.count for one in folded(made)] == ([2] if name in alike else [1, 1])
+@pytest.mark.parametrize(
+    ("name", "value", "counts"),
+    [
+        ("code", "X2", [1, 1]),
+        ("message", "other", [1, 1]),
+        ("severity", Severity.WARNING, [1, 1]),
+        ("basis", Basis.RULES, [1, 1]),
+        ("waiver", WAIVER, [1, 1]),
+        ("found", 7, [2]),
+        ("expected", 7, [2]),
+        ("hint", "x", [2]),
+        ("source", "x", [2]),
+        ("line", 9, [2]),
+    ],
+)
+def test_what_differs_is_apart(name: str, value: Any, counts: list[int]) -> None:
+    made = [finding(RUNS[0]), finding(RUNS[1], **{name: value})]
+    assert [one.count for one in folded(made)] == counts
 
 
 def test_the_first_lines_are_kept_and_all_are_counted() -> None:
@@ -247,10 +260,10 @@ def test_folding_changes_no_verdict_and_loses_no_finding(made: list[Finding]) ->
 
 @given(ANY)
 def test_the_parts_of_any_finding_are_the_whole(made: list[Finding]) -> None:
-    for one in folded(made, SET, RUNS):
-        parts = [one.at(place) for place in one.places]
-        assert all(
-            part.occurrences == (place,) for part, place in zip(parts, one.places, strict=True)
-        )
-        assert alike(folded(parts, SET, RUNS)) == alike([one])
-        assert verdicts_of(parts) == verdicts_of([one])
+    whole = folded(made, SET, RUNS)
+    parts = [[one.at(place) for place in one.places] for one in whole]
+    assert [[part.occurrences for part in of_one] for of_one in parts] == [
+        [(place,) for place in one.places] for one in whole
+    ]
+    assert [alike(folded(of_one, SET, RUNS)) for of_one in parts] == [alike([one]) for one in whole]
+    assert [verdicts_of(of_one) for of_one in parts] == [verdicts_of([one]) for one in whole]

@@ -6,9 +6,7 @@ from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
-import mlperf_pkg
-
-PACKAGE = Path(mlperf_pkg.__file__).parent
+from tests.helpers.layers import MODULES, name_of, nodes, room
 
 # A room may import from itself and from the rooms of the lines above, not from its neighbours.
 LAYERS = [
@@ -38,23 +36,6 @@ ARROWS_BETWEEN_COMMANDS = {
     # The page of a review has the head and style of the page of a report.
     ("review", "page"),
 }
-MODULES = sorted(
-    path
-    for path in PACKAGE.rglob("*.py")
-    if path not in {PACKAGE / "__init__.py", PACKAGE / "__main__.py"}
-)
-
-
-def name_of(path: Path) -> str:
-    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
-    return ".".join(parts).removesuffix(".__init__")
-
-
-@cache
-def nodes(path: Path) -> list[ast.AST]:
-    """The imports and calls of a module."""
-    tree = ast.walk(ast.parse(path.read_text("utf-8")))
-    return [node for node in tree if isinstance(node, ast.Import | ast.ImportFrom | ast.Call)]
 
 
 def imported(path: Path) -> Iterator[str]:
@@ -74,10 +55,6 @@ NAMES = {name_of(path) for path in MODULES}
 def imports() -> dict[str, set[str]]:
     """The modules of the package that each one imports."""
     return {name_of(path): {*imported(path)} & NAMES for path in MODULES}
-
-
-def room(name: str) -> str:
-    return name.split(".")[1]
 
 
 def test_every_room_has_a_layer() -> None:

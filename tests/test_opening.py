@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.test_layers import MODULES, name_of, nodes, room
+from tests.helpers.layers import MODULES, name_of, nodes, room
 
 LIBRARIES = {"csv", "sqlite3", "pyarrow", "tarfile", "zipfile", "gzip", "lzma"}
 READERS = {"read_text", "read_bytes", "connect", "ParquetFile", "read_table", "read_csv"}

@@ -11,8 +11,8 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.checks.descriptions import logged_statuses, statuses
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.run.readers import InstanceScale
-from tests.checks.test_result_sets import models
 from tests.helpers.logs import edited, joined, records
+from tests.helpers.models import models
 from tests.helpers.stored import compared
 from tests.helpers.trees import SYSTEM, simulated, write_set, write_system
 

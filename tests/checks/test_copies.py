@@ -5,7 +5,6 @@ results.
 import gzip
 import json
 import tarfile
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,16 +18,15 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.checks.copies import MAX_TOGETHER, is_same_submitter
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.results.report import Report
-from tests.checks.test_result_sets import models
-from tests.checks.test_traps import shifted
-from tests.helpers.logs import edited, joined, records
+from tests.helpers.copies import LORA, Change, submission, system, two_rounds, two_systems
+from tests.helpers.logs import edited
+from tests.helpers.models import models
 from tests.helpers.program import call
 from tests.helpers.stored import compared
+from tests.helpers.traps import shifted
 from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission, write_system
 
 CODES = ("SET150", "SET151")
-LORA = "llama2_70b_lora"
-Change = Callable[[bytes], bytes]
 
 
 def report_of(*trees: Path, **options: Any) -> Report:
@@ -42,20 +40,6 @@ def copied(report: Report) -> list[Finding]:
 def facts(report: Report) -> list[tuple[str, str, str, str, int | None, int | None]]:
     """Return code, severity, basis, path, number of copies and number of runs of the findings."""
     return [(f.code, f.severity, f.basis, f.about, f.runs, f.of_runs) for f in copied(report)]
-
-
-def system(tree: Path, name: str, logs: tuple[bytes, ...], **changes: Any) -> None:
-    """Add a system with logs for resnet."""
-    write_system(tree / "systems", name, system_name=name, **changes)
-    write_set(tree / "results" / name / "resnet", logs)
-
-
-def two_systems(root: Path, change: Change = bytes, count: int = 5) -> Path:
-    """A submission whose second system has the logs of the first, changed, and others."""
-    tree = write_submission(root / "Graphcore")
-    own, other = simulated(), simulated(seed=8)
-    system(tree, "pod64", (*map(change, own[:count]), *other[count:]))
-    return tree
 
 
 # ---- one submission: two systems -----------------------------------------------------------
@@ -238,15 +222,6 @@ def test_strong_and_weak_scaling(same_name: bool, severity: str, tmp_path: Path)
     assert [fact[:2] for fact in facts(report_of(tree))] == [("SET150", severity)]
 
 
-def two_rounds(root: Path, submitter: str = "Graphcore", **changes: Any) -> list[Path]:
-    """A submission to 5.0, and its logs again in 5.1, where the description has changes."""
-    rounds = [root / "training_results_v5.0", root / "training_results_v5.1"]
-    for tree in (rounds[0] / "Graphcore", rounds[1] / submitter):
-        write_system(tree / "systems", **({} if "v5.0" in str(tree) else changes))
-        write_set(tree / "results" / SYSTEM / LORA, simulated(LORA, round_="5.0"))
-    return rounds
-
-
 RESUBMITTED = [
     ("the same description", {}, "note", "advice", ", with the same system description"),
     (
@@ -378,24 +353,6 @@ def test_a_submission_in_an_archive(tmp_path: Path) -> None:
     assert (finding.code, finding.severity) == ("SET150", "error")
     assert "Acme" in finding.about
     assert "(identical files)" in finding.text
-
-
-def slower(log: bytes, factor: float) -> bytes:
-    """The log of another run, with another duration, or the same log."""
-    fields = records(log)
-    for record in fields:
-        if record["key"] == "eval_accuracy" and factor != 1:
-            record["value"] *= 1.001
-    start: float = fields[0]["time_ms"]
-    return joined([{**r, "time_ms": start + factor * (r["time_ms"] - start)} for r in fields])
-
-
-def submission(root: Path, round_: str, factor: float, seed: int, **system: Any) -> Path:
-    tree = root / f"training_results_v{round_}"
-    write_system(tree / "Graphcore/systems", **system)
-    logs = tuple(slower(log, factor) for log in simulated(seed=seed))
-    write_set(tree / f"Graphcore/results/{SYSTEM}/resnet", logs)
-    return tree
 
 
 def rounds(root: Path, factor: float = 1.0, seed: int = 8, **changes: Any) -> list[Finding]:

@@ -10,7 +10,7 @@ from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.checks import copies
 from mlperf_pkg.checks.descriptions import check_system
-from tests.checks.test_descriptions import written
+from tests.helpers.descriptions import written
 from tests.helpers.logs import edited, good_log, joined, records
 from tests.helpers.trees import SYSTEM, simulated, write_set, write_system
 

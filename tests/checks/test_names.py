@@ -36,28 +36,33 @@ def test_words(name: str, words: str) -> None:
     assert words_of(name) == frozenset(words.split())
 
 
-NAMES = [
-    ("NVIDIA H100-SXM5-80GB", "NVIDIA H100-SXM5-80GB", Likeness.SAME),
-    ("NVIDIA H100-SXM5-80GB", "h100 sxm (80 gb)", Likeness.SPELLING),
-    ("NVIDIA H100-SXM5-80GB", "NVIDIA H100", Likeness.NAME),
-    ("TPU", "TPU-v4", Likeness.NAME),
-    ("NVIDIA H100-SXM5-80GB", "NVIDIA H100-PCIe-80GB", None),
-    ("NVIDIA H100-SXM5-80GB", "NVIDIA H200-SXM5-141GB", None),
-    ("Habana Gaudi", "Habana Gaudi2", None),
-    ("N/A", "TPU", None),
-]
+@pytest.mark.parametrize(
+    ("name", "other_name", "expected"),
+    [
+        ("NVIDIA H100-SXM5-80GB", "NVIDIA H100-SXM5-80GB", Likeness.SAME),
+        ("NVIDIA H100-SXM5-80GB", "h100 sxm (80 gb)", Likeness.SPELLING),
+        ("NVIDIA H100-SXM5-80GB", "NVIDIA H100", Likeness.NAME),
+        ("TPU", "TPU-v4", Likeness.NAME),
+        ("NVIDIA H100-SXM5-80GB", "NVIDIA H100-PCIe-80GB", None),
+        ("NVIDIA H100-SXM5-80GB", "NVIDIA H200-SXM5-141GB", None),
+        ("Habana Gaudi", "Habana Gaudi2", None),
+        ("N/A", "TPU", None),
+    ],
+)
+def test_likeness(name: str, other_name: str, expected: Likeness | None) -> None:
+    result_set = published_set(accelerator_model=name)
+    other_set = published_set(accelerator_model=other_name)
+    assert likeness(result_set, other_set) is likeness(other_set, result_set) is expected
 
 
-def test_likeness() -> None:
-    for one, other, expected in NAMES:
-        first, second = (published_set(accelerator_model=name) for name in (one, other))
-        assert likeness(first, second) is likeness(second, first) is expected
-    xeon, same, epyc = (
-        published_set(accelerator_model="N/A", host_processor=name)
-        for name in ("Xeon 8480+", "xeon 8480+", "EPYC")
-    )
-    assert likeness(xeon, same) is Likeness.SAME
-    assert likeness(xeon, epyc) is Likeness.PROCESSOR
+@pytest.mark.parametrize(
+    ("processor", "expected"),
+    [("xeon 8480+", Likeness.SAME), ("EPYC", Likeness.PROCESSOR)],
+)
+def test_likeness_without_accelerators(processor: str, expected: Likeness) -> None:
+    xeon = published_set(accelerator_model="N/A", host_processor="Xeon 8480+")
+    other_set = published_set(accelerator_model="N/A", host_processor=processor)
+    assert likeness(xeon, other_set) is expected
 
 
 def test_the_names_are_those_of_the_published_results() -> None:

@@ -18,7 +18,16 @@ from mlperf_pkg.infra.source import Source
 from mlperf_pkg.published import results
 from mlperf_pkg.published.model import PublishedSet, Setting, digests_of
 from tests.helpers.logs import edited, joined, records
-from tests.helpers.published import published_set, results_of
+from tests.helpers.published import (
+    KEY,
+    MODEL,
+    PEERS,
+    peer,
+    publish,
+    results_of,
+    scores,
+    settings,
+)
 from tests.helpers.stored import compared
 from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission, write_system
 from tests.tools.export import encoded, of_rounds
@@ -39,13 +48,6 @@ def findings(*paths: Path) -> list[Finding]:
 
 def texts(*paths: Path) -> list[str]:
     return [f"{f.severity} {f.basis} {f.runs}/{f.of_runs} {f.text}" for f in findings(*paths)]
-
-
-def publish(monkeypatch: pytest.MonkeyPatch, *roots: Path, made: date = date(2026, 11, 22)) -> None:
-    """Replace the published results by those of round folders."""
-    path = roots[0].parent / f"{made}-{len(roots)}.msgpack"
-    path.write_bytes(encoded(of_rounds(list(map(str, roots)), made)))
-    monkeypatch.setattr(results, "PATH", path)
 
 
 @pytest.fixture
@@ -263,29 +265,6 @@ def test_without_published_results(
     assert (finding.code, finding.text[: len(text)]) == ("CHECK103", text)
 
 
-KEY = "lars_opt_base_learning_rate"
-MODEL = "Graphcore Bow IPU"
-
-
-def peer(number: int, **fields: Any) -> PublishedSet:
-    """A published set of resnet: 16 accelerators, 20 minutes."""
-    defaults = {
-        "round": "1.1",
-        "submitter": f"S{number % 5}",
-        "path": f"S{number % 5}/results/box{number}/resnet",
-        "benchmark": "resnet",
-        "accelerators": 16,
-        "accelerator_model": MODEL,
-        "score_minutes": 20.0,
-    }
-    return published_set(**{**defaults, **fields})
-
-
-def settings(sets: Sequence[PublishedSet], *values: object, key: str = KEY) -> list[Setting]:
-    """The same values in turn."""
-    return [Setting(i, key, str(values[i % len(values)]), 5) for i in range(len(sets))]
-
-
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     return write_submission(tmp_path / "v2.0/Graphcore").parent
@@ -304,7 +283,6 @@ def notes(
     return [f"{f.code} {f.severity} {f.basis} {f.subject} {f.text}" for f in own]
 
 
-PEERS = [peer(number) for number in range(20)]
 HEAD = f"note advice Graphcore/results/{SYSTEM}/resnet"
 
 
@@ -360,10 +338,6 @@ NOT_COMPARED = {
 def test_what_is_not_compared(root: Path, monkeypatch: pytest.MonkeyPatch, key: str) -> None:
     of_peers = settings(PEERS, NOT_COMPARED[key], key=key)
     assert notes(root, monkeypatch, PEERS, of_peers) == []
-
-
-def scores(minutes: Sequence[float], **fields: Any) -> list[PublishedSet]:
-    return [peer(i, score_minutes=score, **fields) for i, score in enumerate(minutes)]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Result sets: scores, bypasses, scaling, weak scaling; what breaks a set is in ``test_traps``."""
 
-from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,14 +14,14 @@ from mlperf_pkg.log.record import Record
 from mlperf_pkg.results.report import Report, ResultSetRow
 from mlperf_pkg.results.scoring import Score, weak_score
 from mlperf_pkg.run.readers import InstanceScale
-from mlperf_pkg.simulate import RunPlan, simulate_set
 from mlperf_pkg.submission.model import KEEP_SCALING
-from tests.checks.test_traps import SET, change, code, diverged, field, killed, log, rewrite
-from tests.helpers.broken_runs import every_log, slightly_fast
+from tests.helpers.broken_runs import SET, every_log, slightly_fast
 from tests.helpers.logs import edited, halved, joined, records
+from tests.helpers.models import models, of_models
 from tests.helpers.official import official_verdict
 from tests.helpers.places import unfolded
 from tests.helpers.stored import compared
+from tests.helpers.traps import change, code, diverged, field, killed, log, rewrite
 from tests.helpers.trees import (
     SYSTEM,
     remove,
@@ -241,21 +239,6 @@ def official_scale(records: list[tuple[str, Any]]) -> int | None:
 
 
 # ---- in a submission ----------------------------------------------------------------------
-
-
-@cache
-def models(runs: int = 5) -> tuple[bytes, ...]:
-    plan = RunPlan("2.0", "deepcam", "closed", SYSTEM, "Graphcore", accelerators=16, usage="hpc")
-    return tuple(simulate_set(plan, seed=7, runs=runs))
-
-
-def of_models(folder: Path, logs: Mapping[str, tuple[bytes, ...]]) -> Path:
-    """A submission with sets of these scalings."""
-    root = folder / "Graphcore"
-    write_system(root / "systems", number_of_nodes="2", accelerators_per_node="8")
-    for scaling, of_set in logs.items():
-        write_set(root / "results" / SYSTEM / scaling / "deepcam", of_set)
-    return root
 
 
 def aborted(log: bytes) -> bytes:

@@ -9,25 +9,9 @@ from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.config import CONFIG_NAME, Config, SystemConfig, fields_of, read_config_file
 from mlperf_pkg.results.report import Report
-from tests.helpers.logs import edited
+from tests.helpers.raw_logs import LOGS, OTHER, OWN, RAW, a_system, saying
 from tests.helpers.stored import compared
-from tests.helpers.workspaces import described, lay, logs_of, numbered
-
-LOGS = logs_of("bow-pod16")
-
-
-def a_system(name: str, **changes: object) -> dict[str, bytes]:
-    return {f"systems/{name}.json": described("bow-pod16", **{"system_name": name, **changes})}
-
-
-OWN, OTHER = a_system("bow-pod16"), a_system("bow-pod64", number_of_nodes="4")
-
-
-def saying(key: str, value: str) -> dict[str, bytes]:
-    return numbered((edited(log, key, value=value) for log in LOGS), "logs/{}.log")
-
-
-RAW = numbered(LOGS, "logs/{}.log")
+from tests.helpers.workspaces import lay, numbered
 
 
 def report(root: Path, *files: dict[str, bytes], argument: str = "logs") -> Report:

@@ -27,8 +27,8 @@ def runner(repository: Path, tmp_path: Path) -> Runner:
 def spoil(runner: Runner, *edits: tuple[bytes, bytes], number: int = 1, more: bytes = b"") -> None:
     log = runner.workspace / "logs" / f"result_{number}.txt"
     content = log.read_bytes()
+    assert [old for old, _ in edits if old not in content] == []
     for old, new in edits:
-        assert old in content
         content = content.replace(old, new)
     log.write_bytes(content + more)
 

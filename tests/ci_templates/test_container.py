@@ -37,11 +37,12 @@ def test_the_container_installs(tmp_path: Path, repository: Path, wheel: Path, w
     """The commands of the recipe, with its folders elsewhere; then the tool needs no network."""
     source = copied(tmp_path / "source")
     (default,) = re.findall(r"SOURCE=(\S+)", " ".join(instructions("ARG")))
-    for line in instructions("RUN"):
-        moved = re.sub(r"(?<!\w)/(wheels|opt)", rf"{tmp_path}/\1", line)
-        more = {"SOURCE": default if what == "checkout" else str(wheel), "PIP_COMPILE": "0"}
-        done = run("sh", "-c", moved, cwd=source, **more)
-        assert done.returncode == 0, done.stdout
+    more = {"SOURCE": default if what == "checkout" else str(wheel), "PIP_COMPILE": "0"}
+    lines = [
+        re.sub(r"(?<!\w)/(wheels|opt)", rf"{tmp_path}/\1", line) for line in instructions("RUN")
+    ]
+    outcomes = [run("sh", "-c", line, cwd=source, **more) for line in lines]
+    assert [done.stdout for done in outcomes if done.returncode != 0] == []
     installed = tmp_path / "opt" / "mlperf-pkg"
     assert not list(installed.glob("lib/*/site-packages/pip"))
     done = run(*WITHOUT_NETWORK, installed / "bin" / "mlperf-pkg", "check", cwd=repository)

@@ -5,6 +5,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.helpers.ci import DOCS, KIT, run, spoil
 
 GITHUB = json.loads((KIT / "problem-matcher.json").read_text("utf-8"))["problemMatcher"]
@@ -28,7 +30,8 @@ def problem(patterns: list[dict[str, Any]], line: str) -> dict[str, str | None]:
     raise AssertionError(line)
 
 
-def test_every_finding_is_a_problem(repository: Path) -> None:
+@pytest.mark.parametrize(("program", "note"), [("GitHub", "notice"), ("VS Code", "note")])
+def test_every_finding_is_a_problem(program: str, note: str, repository: Path) -> None:
     spoil(repository)
     log = repository / "logs" / "result_2.txt"
     log.write_bytes(log.read_bytes() + b":::MLLOG {\n")
@@ -39,13 +42,10 @@ def test_every_finding_is_a_problem(repository: Path) -> None:
     report = run("mlperf-pkg", "check", "--format", "json", "logs", cwd=repository)
     findings = json.loads(report.stdout)["findings"]
     assert {bool(finding["line"]) for finding in findings} == {True, False}
-    for program, note in (("GitHub", "notice"), ("VS Code", "note")):
-        problems = [problem(PATTERNS[program], line) for line in done.stdout.splitlines()]
-        shown = [(p["severity"], p["code"], int(p["line"] or 0) or None) for p in problems]
-        severities = [note if finding["waiver"] else finding["severity"] for finding in findings]
-        assert shown == [
-            (s, f["code"], f["line"]) for s, f in zip(severities, findings, strict=True)
-        ]
-        assert {*severities} == {"error", "warning", note}
-        assert [p["file"] for p in problems if not (repository / str(p["file"])).exists()] == []
-        assert all(p["message"] for p in problems)
+    problems = [problem(PATTERNS[program], line) for line in done.stdout.splitlines()]
+    shown = [(p["severity"], p["code"], int(p["line"] or 0) or None) for p in problems]
+    severities = [note if finding["waiver"] else finding["severity"] for finding in findings]
+    assert shown == [(s, f["code"], f["line"]) for s, f in zip(severities, findings, strict=True)]
+    assert {*severities} == {"error", "warning", note}
+    assert [p["file"] for p in problems if not (repository / str(p["file"])).exists()] == []
+    assert all(p["message"] for p in problems)

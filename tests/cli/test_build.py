@@ -28,18 +28,25 @@ from tests.helpers.workspaces import (
 # ---- logs as they come --------------------------------------------------------------------
 
 
-def test_layouts_of_logs(tmp_path: Path) -> None:
-    ready_made = "logs/tree/results/bow-pod16/resnet/result_{}.txt"
-    nested = "logs/2022/may/run-{}/slurm.out"
-    for layout in ("logs/{}.log", nested, "logs/bow-pod16/{}", "{}.log", ready_made):
-        root = lay(tmp_path / layout[:-5].replace("/", "-"), POD16, numbered(RESNET, layout))
-        before = bytes_below(root)
-        assert call("build", root, "--division", "closed").exit_code == 0
-        tree = bytes_below(root / "submissions" / "Graphcore")
-        assert [tree[path] for path in RESULTS] == list(RESNET)
-        assert tree["systems/bow-pod16.json"] == POD16["systems/bow-pod16.json"]
-        assert {*tree} == {MANIFEST, *TABLES, *RESULTS, "systems/bow-pod16.json"}
-        assert {name: bytes_below(root)[name] for name in before} == before
+@pytest.mark.parametrize(
+    "layout",
+    [
+        "logs/{}.log",
+        "logs/2022/may/run-{}/slurm.out",
+        "logs/bow-pod16/{}",
+        "{}.log",
+        "logs/tree/results/bow-pod16/resnet/result_{}.txt",
+    ],
+)
+def test_layouts_of_logs(layout: str, tmp_path: Path) -> None:
+    root = lay(tmp_path, POD16, numbered(RESNET, layout))
+    before = bytes_below(root)
+    assert call("build", root, "--division", "closed").exit_code == 0
+    tree = bytes_below(root / "submissions" / "Graphcore")
+    assert [tree[path] for path in RESULTS] == list(RESNET)
+    assert tree["systems/bow-pod16.json"] == POD16["systems/bow-pod16.json"]
+    assert {*tree} == {MANIFEST, *TABLES, *RESULTS, "systems/bow-pod16.json"}
+    assert {name: bytes_below(root)[name] for name in before} == before
 
 
 def test_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,7 +73,7 @@ def test_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 # ---- what is there already ----------------------------------------------------------------
 
 
-def test_force_replaces_own_trees_only_and_never_deletes_what_was_not_built(tmp_path: Path) -> None:
+def test_force_replaces_own_trees_only(tmp_path: Path) -> None:
     root = resnet_workspace(tmp_path)
     tree = root / "submissions/Graphcore"
     readme = f"extra_files: {{README.md: {tree.relative_to(root)}/README.md, legal: legal}}"
@@ -77,39 +84,63 @@ def test_force_replaces_own_trees_only_and_never_deletes_what_was_not_built(tmp_
     assert call("build", root, "--force").exit_code == 0
     assert [bytes_below(tree)[name] for name in ("README.md", "legal/a/b")] == [b"ours", b"c"]
     assert call("pack", tree).exit_code == 0
-    (tree / "link").symlink_to("/etc")
-    for change, message in (
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
         ({}, "link: added or changed since the tree was built"),
         ({"benchmarks/resnet/run.sh": b"train"}, "benchmarks/resnet/run.sh, link: added"),
         ({MANIFEST: b'{"format": "mlperf-pkg/manifest/1"}'}, f"{MANIFEST}: not a manifest"),
         ({MANIFEST: b"{}"}, "was not built by mlperf-pkg"),
-    ):
-        before = bytes_below(lay(tree, change))
-        result = call("build", root, "--force")
-        assert (result.exit_code, message in result.stderr) == (2, True)
-        assert bytes_below(tree) == before
+    ],
+)
+def test_force_never_deletes_what_was_not_built(
+    change: dict[str, bytes], message: str, tmp_path: Path
+) -> None:
+    root = resnet_workspace(tmp_path)
+    tree = root / "submissions/Graphcore"
+    assert call("build", root).exit_code == 0
+    (tree / "link").symlink_to("/etc")
+    before = bytes_below(lay(tree, change))
+    result = call("build", root, "--force")
+    assert (result.exit_code, message in result.stderr) == (2, True)
+    assert bytes_below(tree) == before
 
 
-def test_extra_files_and_code_that_are_refused(tmp_path: Path) -> None:
-    """What is outside the workspace, also through a link, needs an option."""
+@pytest.fixture
+def linked(tmp_path: Path) -> Path:
+    """A workspace with links to a file and to code outside it."""
     root = lay(resnet_workspace(tmp_path / "ws"), {"x": b"1"})
     lay(tmp_path, {"outside": b"secret", "code/run_and_time.sh": b""})
     (root / "link").symlink_to("../outside")
     (root / "code").symlink_to("../code")
-    for setting, message in (
+    return root
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
         ("extra_files: {Results.md: x}", "Results.md: not copied: the same name as results.md"),
         ("extra_files: {a/../../b: x}", "a/../../b: not copied: a path that leads elsewhere"),
         ("extra_files: {README: nowhere}", "nowhere is not a file or a folder"),
         ("extra_files: {README: link}", ": link; --allow-outside copies from there"),
         ("code: {resnet: code}", ": code; --allow-outside copies from there"),
-        (f"code: {{resnet: {tmp_path}/code}}", f": {tmp_path}/code; --allow-outside copies from"),
-    ):
-        lay(root, {CONFIG_NAME: setting.encode()})
-        result = call("build", root)
-        assert (result.exit_code, (root / "submissions").exists()) == (2, False)
-        assert message in result.stderr
-    assert call("build", root, "--allow-outside").exit_code == 0
-    tree = bytes_below(root / "submissions/Graphcore")
+        ("code: {resnet: OUTSIDE/code}", ": OUTSIDE/code; --allow-outside copies from"),
+    ],
+)
+def test_extra_files_and_code_that_are_refused(setting: str, message: str, linked: Path) -> None:
+    outside = str(linked.parent)
+    lay(linked, {CONFIG_NAME: setting.replace("OUTSIDE", outside).encode()})
+    result = call("build", linked)
+    assert (result.exit_code, (linked / "submissions").exists()) == (2, False)
+    assert message.replace("OUTSIDE", outside) in result.stderr
+
+
+def test_an_option_copies_what_is_outside_the_workspace(linked: Path) -> None:
+    lay(linked, {CONFIG_NAME: f"code: {{resnet: {linked.parent}/code}}".encode()})
+    assert call("build", linked, "--allow-outside").exit_code == 0
+    tree = bytes_below(linked / "submissions/Graphcore")
     assert "benchmarks/resnet/implementations/code/run_and_time.sh" in tree
 
 
@@ -172,25 +203,38 @@ def test_every_reason_is_reported(tmp_path: Path) -> None:
 # ---- what cannot be done ------------------------------------------------------------------
 
 
-def test_nothing_to_read_and_nothing_to_write_to(tmp_path: Path) -> None:
-    root = resnet_workspace(tmp_path / "ws")
+def test_no_output_inside_the_logs(tmp_path: Path) -> None:
+    root = resnet_workspace(tmp_path)
     before = bytes_below(root)
     result = call("build", root, "--output", root / "logs")
     overlaps = f"{root}/logs/Graphcore: overlaps with the input folder {root}/logs"
     assert (result.exit_code, overlaps in result.stderr) == (2, True)
     assert bytes_below(root) == before
-    assert call("build", root).exit_code == 0
-    for output in ((), ("--output", root / "submissions")):
-        result = call("build", root / "submissions/Graphcore", *output, "--force")
-        assert (result.exit_code, ": choose another --output" in result.stderr) == (2, True)
-    root = resnet_workspace(tmp_path / "other")
-    for folder, message in (
-        ("systems", f"{root}/systems: no system descriptions: No such file or directory; put"),
-        ("logs", f"put the logs into {root}/logs or name their folder with --logs"),
-    ):
+
+
+@pytest.mark.parametrize("options", [[], ["--output", "submissions"]])
+def test_no_output_over_the_input(
+    options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(resnet_workspace(tmp_path))
+    assert call("build").exit_code == 0
+    result = call("build", "submissions/Graphcore", *options, "--force")
+    assert (result.exit_code, ": choose another --output" in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("folders", "message"),
+    [
+        (["systems"], "{root}/systems: no system descriptions: No such file or directory; put"),
+        (["systems", "logs"], "put the logs into {root}/logs or name their folder with --logs"),
+    ],
+)
+def test_nothing_to_read(folders: list[str], message: str, tmp_path: Path) -> None:
+    root = resnet_workspace(tmp_path)
+    for folder in folders:
         shutil.rmtree(root / folder)
-        result = call("build", root)
-        assert (result.exit_code, message in result.stderr) == (2, True)
+    result = call("build", root)
+    assert (result.exit_code, message.format(root=root) in result.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -203,17 +247,28 @@ def test_logs_of_another_organisation(config: str, status: int, tmp_path: Path) 
     assert (result.exit_code, "- ACME\n" in result.stderr) == (status, bool(status))
 
 
-def test_closed_logs_of_a_system_that_is_described_as_open(tmp_path: Path) -> None:
+@pytest.fixture
+def described_as_open(tmp_path: Path) -> Path:
+    """A workspace of closed logs, whose system is described as open."""
     open_ = {"systems/bow-pod16.json": described("bow-pod16", division="open")}
-    root = lay(tmp_path, open_, numbered(RESNET, "logs/{}.log"))
-    result = call("build", root)
+    return lay(tmp_path, open_, numbered(RESNET, "logs/{}.log"))
+
+
+def test_closed_logs_of_a_system_that_is_described_as_open(described_as_open: Path) -> None:
+    result = call("build", described_as_open)
     assert result.exit_code == 1
     assert "'mlperf-pkg build --as-open' submits closed runs as open" in result.stderr
-    for division in ((), ("--division", "open", "--force")):
-        result = call("build", root, "--as-open", *division)
-        assert result.exit_code == 0
-        assert "bow-pod16/resnet: submitted as Open, as you asked" in result.stderr
-    assert [bytes_below(root)[f"submissions/Graphcore/{path}"] for path in RESULTS] == list(RESNET)
+
+
+@pytest.mark.parametrize("options", [[], ["--division", "open"]])
+def test_closed_runs_are_submitted_as_open_on_demand(
+    options: list[str], described_as_open: Path
+) -> None:
+    result = call("build", described_as_open, "--as-open", *options)
+    assert result.exit_code == 0
+    assert "bow-pod16/resnet: submitted as Open, as you asked" in result.stderr
+    tree = bytes_below(described_as_open / "submissions/Graphcore")
+    assert [tree[path] for path in RESULTS] == list(RESNET)
 
 
 # ---- one division is built into the tree of the other one ---------------------------------
@@ -264,12 +319,18 @@ def test_one_after_the_other_is_both_at_once(tmp_path: Path) -> None:
     assert before.items() - in_turn.items() == {(n, before[n]) for n in (MANIFEST, *TABLES)}
     assert call("build", root, "--force").exit_code == 0
     assert bytes_below(root / TREE) == in_turn
-    for division in DIVISIONS:
-        refused = call("build", root, "--division", division)
-        message = f"Graphcore: has results of the {division} division already; --force repl"
-        assert (refused.exit_code, message in refused.stderr) == (2, True)
-        assert call("build", root, "--division", division, "--force").exit_code == 0
-        assert bytes_below(root / TREE) == in_turn
+
+
+@pytest.mark.parametrize("division", DIVISIONS)
+def test_a_division_that_is_there_is_replaced_by_force(division: str, tmp_path: Path) -> None:
+    root = both_divisions(tmp_path)
+    assert call("build", root).exit_code == 0
+    before = bytes_below(root / TREE)
+    refused = call("build", root, "--division", division)
+    message = f"Graphcore: has results of the {division} division already; --force repl"
+    assert (refused.exit_code, message in refused.stderr) == (2, True)
+    assert call("build", root, "--division", division, "--force").exit_code == 0
+    assert bytes_below(root / TREE) == before
 
 
 # ---- what would be lost -------------------------------------------------------------------

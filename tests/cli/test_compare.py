@@ -58,17 +58,24 @@ def test_a_submission_against_published_rounds(tree: Path) -> None:
     assert all(row["hyperparameters"]["global_batch_size"] for row in rows)
 
 
-def test_exit_status(tree: Path) -> None:
-    path, no_match = "v2.0/ACME", "no result matches --benchmark, --system, --division and --accel"
-    for arguments, status, message in (
-        ([], 2, "nothing to compare: name a PATH, or a round with --published"),
-        ([path, "--baseline", "bow-pod"], 2, "did you mean bow-pod16?"),
-        ([path, "--benchmark", "x"], 2, no_match),
-        ([path], 1, "Time to train"),
-        ([path, "--chart", "speed.svg"], 2, "no ratio to draw"),
-    ):
-        result = call("compare", *arguments)
-        assert (result.exit_code, message in result.output) == (status, True), result.output
+@pytest.mark.parametrize(
+    ("line", "status", "message"),
+    [
+        ("", 2, "nothing to compare: name a PATH, or a round with --published"),
+        ("v2.0/ACME --baseline bow-pod", 2, "did you mean bow-pod16?"),
+        (
+            "v2.0/ACME --benchmark x",
+            2,
+            "no result matches --benchmark, --system, --division and --accel",
+        ),
+        ("v2.0/ACME", 1, "Time to train"),
+        ("v2.0/ACME --chart speed.svg", 2, "no ratio to draw"),
+    ],
+)
+@pytest.mark.usefixtures("tree")
+def test_exit_status(line: str, status: int, message: str) -> None:
+    result = call("compare", *line.split())
+    assert (result.exit_code, message in result.output) == (status, True), result.output
 
 
 @pytest.mark.parametrize("format_", COMPARE_FORMATS)

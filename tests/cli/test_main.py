@@ -3,31 +3,17 @@
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from unittest.mock import Mock
 
-import click
 import pytest
 
 from mlperf_pkg import __version__
 from mlperf_pkg.cli import main
-from tests.helpers.program import call, start
+from tests.helpers.program import call, command_paths, start
 from tests.helpers.trees import simulated, write_set
 
-
-def paths(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Yield the names of a command and of its subcommands."""
-    yield path
-    if isinstance(command, click.Group):
-        ctx = click.Context(command)
-        for name in command.list_commands(ctx):
-            below = command.get_command(ctx, name)
-            assert below
-            yield from paths(below, (*path, name))
-
-
-PATHS = list(paths(main.cli))
+PATHS = list(command_paths(main.cli))
 
 
 @pytest.mark.parametrize("option", ["-V", "--version"])
@@ -36,19 +22,30 @@ def test_version(option: str) -> None:
     assert (result.exit_code, result.output) == (0, f"mlperf-pkg {__version__}\n")
 
 
-def test_little_is_imported() -> None:
-    version = "from mlperf_pkg.cli.main import cli; cli(['--version'], standalone_mode=False)"
-    of_check = "rich yaml jsonschema multiprocessing csv html shutil signal statistics heapq"
-    for imports, done, slow in (
-        ("sys", version, "rich numpy yaml msgspec jsonschema"),
-        ("sys, click, msgspec", "import mlperf_pkg.cli.check", of_check),
-    ):
-        code = (
-            f"import {imports}; before = set(sys.modules); {done};"
-            f"print(set('{slow}'.split()) & set(sys.modules) - before)"
-        )
-        output = subprocess.check_output([sys.executable, "-c", code], text=True)
-        assert output.splitlines()[-1] == "set()"
+@pytest.mark.parametrize(
+    ("imports", "statement", "slow"),
+    [
+        pytest.param(
+            "sys",
+            "from mlperf_pkg.cli.main import cli; cli(['--version'], standalone_mode=False)",
+            "rich numpy yaml msgspec jsonschema",
+            id="version",
+        ),
+        pytest.param(
+            "sys, click, msgspec",
+            "import mlperf_pkg.cli.check",
+            "rich yaml jsonschema multiprocessing csv html shutil signal statistics heapq",
+            id="check",
+        ),
+    ],
+)
+def test_little_is_imported(imports: str, statement: str, slow: str) -> None:
+    code = (
+        f"import {imports}; before = set(sys.modules); {statement};"
+        f"print(set('{slow}'.split()) & set(sys.modules) - before)"
+    )
+    output = subprocess.check_output([sys.executable, "-c", code], text=True)
+    assert output.splitlines()[-1] == "set()"
 
 
 @pytest.mark.parametrize("path", PATHS, ids=" ".join)

@@ -8,13 +8,13 @@ import pytest
 from man_page import pages
 
 from mlperf_pkg.cli.main import cli
-from tests.cli.test_main import PATHS
 from tests.helpers.ci import needs
-from tests.helpers.program import call
+from tests.helpers.program import call, command_paths
 from tests.helpers.wheels import run
 
 ROOT = click.Context(cli, info_name="mlperf-pkg", **cli.context_settings)
 PAGES = dict(pages(ROOT, "1.2.3"))
+PATHS = list(command_paths(cli))
 NAMES = ["-".join(("mlperf-pkg", *path)) for path in PATHS]
 
 

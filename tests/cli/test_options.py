@@ -111,19 +111,35 @@ def test_commands(tree: Path, command: tuple[str, ...], path: Callable[[Path], P
 # ---- what was not checked -----------------------------------------------------------------
 
 
-def test_what_was_not_checked_never_passes(tree: Path) -> None:
-    """No benchmark of the round, then no run, then nothing."""
+@pytest.mark.parametrize(
+    ("removed", "options", "reason"),
+    [
+        pytest.param(
+            [],
+            "--round 2.0",
+            r"mlperf-logging \S+ skips what is not a benchmark of round 2\.0",
+            id="no benchmark of the round",
+        ),
+        pytest.param(
+            [f"results/{SYSTEM}"], "--round 2.0", "there is no result set", id="no result set"
+        ),
+        pytest.param(
+            [f"results/{SYSTEM}", f"systems/{SYSTEM}.json"],
+            "",
+            "no log and no folder name gives the round",
+            id="nothing",
+        ),
+    ],
+)
+def test_what_was_not_checked_never_passes(
+    removed: list[str], options: str, reason: str, tree: Path
+) -> None:
     of_system = tree / "results" / SYSTEM
     (of_system / "resnet").rename(of_system / "chess")
-    for removed, options, reason in (
-        (None, "--round 2.0", r"mlperf-logging \S+ skips what is not a benchmark of round 2\.0"),
-        (of_system, "--round 2.0", "there is no result set"),
-        (tree / "systems" / f"{SYSTEM}.json", "", "no log and no folder name gives the round"),
-    ):
-        if removed:
-            remove(removed)
-        words = " ".join(call("check", tree, *options.split(), "-q").stdout.split())
-        assert re.match(f"official: not checked, {reason} rules: FAIL, ", words)
+    for path in removed:
+        remove(tree / path)
+    words = " ".join(call("check", tree, *options.split(), "-q").stdout.split())
+    assert re.match(f"official: not checked, {reason} rules: FAIL, ", words)
 
 
 # ---- logs that cannot be read -------------------------------------------------------------

@@ -59,21 +59,24 @@ def test_unencodable_characters_are_escaped(
     assert stream.read() == written
 
 
-def test_paths_start_from_the_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("inputs", "path"),
+    [(["logs"], "logs/a"), (["../sub/logs/"], "logs/a"), ([".", "logs"], "a")],
+)
+@pytest.mark.parametrize(("folder", "top"), [("unused", ""), (".git", "sub/")])
+def test_paths_start_from_the_repository(
+    folder: str,
+    top: str,
+    inputs: list[str],
+    path: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     logs = tmp_path / "sub" / "logs"
     logs.mkdir(parents=True)
+    (tmp_path / folder).mkdir()
     monkeypatch.chdir(logs.parent)
-    for folder, top in ((tmp_path / "unused", ""), (tmp_path / ".git", "sub/")):
-        folder.mkdir()
-        assert [
-            (inputs, path)
-            for inputs, path in (
-                (["logs"], "logs/a"),
-                (["../sub/logs/"], "logs/a"),
-                ([".", "logs"], "a"),
-            )
-            if checkout(inputs).path("a") != f"{top}{path}"
-        ] == []
+    assert checkout(inputs).path("a") == f"{top}{path}"
 
 
 TABLE = [
@@ -98,18 +101,21 @@ def test_destinations(outputs: list[str], format_: str | None, expected: list[st
     assert [f"{name} {file or '-'}" for name, file in outcome] == expected
 
 
-def test_refused() -> None:
-    unknown = (
-        r"unknown format 'jsn'; did you mean json\? \(for a file of this name, write ./jsn:a\)"
-    )
-    for outputs, message in (
-        (["jsn:a"], unknown),
+@pytest.mark.parametrize(
+    ("outputs", "message"),
+    [
+        (
+            ["jsn:a"],
+            r"unknown format 'jsn'; did you mean json\? \(for a file of this name, write ./jsn:a\)",
+        ),
         (["json:"], "no file name"),
         (["a", "json:./a"], "-o json:./a is given twice"),
         (["-", "json:-"], "-o json:- is given twice"),
-    ):
-        with pytest.raises(click.UsageError, match=message):
-            destinations(outputs, None, tuple(FORMATS))
+    ],
+)
+def test_refused(outputs: list[str], message: str) -> None:
+    with pytest.raises(click.UsageError, match=message):
+        destinations(outputs, None, tuple(FORMATS))
 
 
 # ---- what is there already ----------------------------------------------------------------

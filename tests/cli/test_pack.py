@@ -63,9 +63,9 @@ def test_an_invalid_tree_is_packed_only_on_demand(tree: Path) -> None:
     assert call("pack", tree, "--invalid", "keep").exit_code == 0
 
 
-def test_refusals(tree: Path) -> None:
-    (tree / "not-utf-8").write_bytes(b"\xff\n")
-    for options, message in (
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
         ("-o {tree}/x.tar.gz", "refusing to write inside an input folder"),
         ("-o {tree}/../a\x7fb", "the name cannot be in a checksum file"),
         ("-o {tree}/../a.zip", "the format is .tar.gz, not .zip"),
@@ -76,10 +76,16 @@ def test_refusals(tree: Path) -> None:
         ("--encrypt age --recipient age1x --passphrase-file /dev/null", "cannot be used together"),
         ("--encrypt age", "no passphrase and no terminal to ask on"),
         ("--passphrase-file /dev/null", "--passphrase-file applies only to --encrypt"),
-    ):
-        result = call("pack", tree, *options.format(tree=tree).split())
-        assert (result.exit_code, message in result.stderr) == (2, True), options
-        assert beside(tree) == ["ACME"]
+    ],
+)
+def test_refusals(options: str, message: str, tree: Path) -> None:
+    (tree / "not-utf-8").write_bytes(b"\xff\n")
+    result = call("pack", tree, *options.format(tree=tree).split())
+    assert (result.exit_code, message in result.stderr) == (2, True)
+    assert beside(tree) == ["ACME"]
+
+
+def test_a_folder_without_results_is_refused(tree: Path) -> None:
     assert "not a submission (no folder results/)" in call("pack", tree / "systems").stderr
 
 

@@ -245,16 +245,21 @@ def test_custom_points_as_the_official_checker(name: str, merge: bool, tmp_path:
     assert row["before"]["official_pass"] is theirs(logs, None)[0]
 
 
-def test_check(tmp_path: Path) -> None:
-    slower = ("--custom", custom(tmp_path, POINTS["slower"]))
-    for logs, options, status, words in (
-        (simulated(), (), 0, "1 result set: 1 pass"),
-        (simulated(runs=4), (), 0, "4 of 5 runs"),
-        (simulated("minigo"), (), 2, "the official checker crashes: it does not cover minigo"),
-        (simulated(), slower, 1, "1 result set: 1 FAIL"),
-        (simulated(), slower, 1, "with the points of mlperf-logging: pass (RCP"),
-    ):
-        folder = write_set(tmp_path / f"{status}{len(logs)}", logs)
-        actual, text, errors = streams("check", folder, *options)
-        assert (actual, errors, words in " ".join(text.split())) == (status, "", True)
-        assert max(map(len, text.splitlines()[1:])) <= 80
+@pytest.mark.parametrize(
+    ("benchmark", "runs", "points", "status", "words"),
+    [
+        ("resnet", 5, None, 0, "1 result set: 1 pass"),
+        ("resnet", 4, None, 0, "4 of 5 runs"),
+        ("minigo", None, None, 2, "the official checker crashes: it does not cover minigo"),
+        ("resnet", 5, "slower", 1, "1 result set: 1 FAIL"),
+        ("resnet", 5, "slower", 1, "with the points of mlperf-logging: pass (RCP"),
+    ],
+)
+def test_check(
+    benchmark: str, runs: int | None, points: str | None, status: int, words: str, tmp_path: Path
+) -> None:
+    folder = write_set(tmp_path / "logs", simulated(benchmark, runs=runs))
+    options: list[str | Path] = ["--custom", custom(tmp_path, POINTS[points])] if points else []
+    actual, text, errors = streams("check", folder, *options)
+    assert (actual, errors, words in " ".join(text.split())) == (status, "", True)
+    assert max(map(len, text.splitlines()[1:])) <= 80

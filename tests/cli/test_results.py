@@ -7,8 +7,8 @@ from zipfile import ZipFile
 
 import pytest
 
-from tests.cli.test_score import TABLES, names
 from tests.helpers.program import call
+from tests.helpers.tables import TABLES, names
 from tests.helpers.trees import SYSTEM, remove, write_submission, write_system
 
 FILES = [
@@ -27,33 +27,50 @@ def root(tmp_path: Path) -> Path:
     return root
 
 
-def test_a_round(root: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("verdict", ["official", "rules"])
+def test_a_round(verdict: str, root: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    result = call("results", root, "-o", out)
+    result = call("results", root, "-o", out, "--verdict", verdict)
     assert (result.exit_code, result.stderr) == (0, "")
     assert names(out) == FILES
     assert names(out / "official") == TABLES
-    by_rules = call("results", root, "-o", tmp_path / "by-rules", "--verdict", "rules")
-    for words in (" ".join(text.split()) for text in (result.stdout, by_rules.stdout)):
-        counts = "2 submitters, 2 systems, 2 result sets, 2 with a score"
-        assert words.startswith(f"MLPerf Training 2.0 results: {counts}")
-        assert ("Missing" in words, "(2 new)" in words) == (False, True)
+    words = " ".join(result.stdout.split())
+    counts = "2 submitters, 2 systems, 2 result sets, 2 with a score"
+    assert words.startswith(f"MLPerf Training 2.0 results: {counts}")
+    assert ("Missing" in words, "(2 new)" in words) == (False, True)
 
 
-def test_refusals(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(root.parent)
-    Path("bad.json").write_text("[]", "utf-8")
-    inside = "refusing to write inside an input folder"
-    for arguments, message in (
-        (["-o", "training_results_v2.0/out"], inside),
-        (["--private-ids", "training_results_v2.0/ids"], inside),
+INSIDE = "refusing to write inside an input folder"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["-o", "training_results_v2.0/out"], INSIDE),
+        (["--private-ids", "training_results_v2.0/ids"], INSIDE),
         (["-o", "a", "--private-ids", "a/results.json"], "a/results.json: a file of the summary"),
         (["--private-ids", "bad.json"], "bad.json:1: expected private ids by row"),
-    ):
-        result = call("results", root.name, *arguments)
-        assert result.exit_code == 2
-        assert message in result.stderr
-        assert names(root.parent) == ["bad.json", root.name]
+    ],
+)
+def test_refusals(
+    options: list[str], message: str, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(root.parent)
+    Path("bad.json").write_text("[]", "utf-8")
+    result = call("results", root.name, *options)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert names(root.parent) == ["bad.json", root.name]
+
+
+def words_in(path: Path, words: list[str]) -> list[str]:
+    """Those of some words that are in a file of text or in a spreadsheet."""
+    data = path.read_bytes()
+    if path.suffix == ".xlsx":
+        with ZipFile(path) as book:
+            data = b"".join(map(book.read, book.namelist()))
+    text = re.sub(r"http://(schemas|purl|www\.w3)", "", data.decode("utf-8"))
+    return [word for word in words if word in text]
 
 
 def test_an_anonymous_summary(root: Path, tmp_path: Path) -> None:
@@ -74,13 +91,9 @@ def test_an_anonymous_summary(root: Path, tmp_path: Path) -> None:
     named = ["ACME", "Other", SYSTEM, root.name, "result_", "://", "github"]
     named += [description[f"{key}_model_name"] for key in ("accelerator", "host_processor")]
     named += [description["framework"], description["system_name"]]
-    for path in out.iterdir():
-        data = path.read_bytes()
-        if path.suffix == ".xlsx":
-            with ZipFile(path) as book:
-                data = b"".join(map(book.read, book.namelist()))
-        text = re.sub(r"http://(schemas|purl|www\.w3)", "", data.decode("utf-8"))
-        assert [name for name in named if name in text] == [], path
+    assert {path.name: words_in(path, named) for path in out.iterdir()} == {
+        name: [] for name in names(out)
+    }
     assert "ACME" not in result.stdout
 
 

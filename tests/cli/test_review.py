@@ -44,10 +44,10 @@ def test_the_folder(a_round: Path, tmp_path: Path) -> None:
     assert all(len(row) == len(table["columns"]) for table in tables for row in table["rows"])
 
 
-@pytest.fixture
-def poor(a_round: Path, tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def poor(a_round: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A round with many problems."""
-    root = shutil.copytree(a_round, tmp_path / a_round.name)
+    root = shutil.copytree(a_round, tmp_path_factory.mktemp("poor") / a_round.name)
     shutil.copytree(a_round / "Beta", root / "be_ta")
     shutil.copytree(a_round / "Beta", root / "Delta+Epsilon")
     shutil.rmtree(root / "Gamma/systems")
@@ -84,47 +84,68 @@ def test_several_rounds(a_round: Path, tmp_path: Path) -> None:
     assert "Empty: no result set" in result.output
 
 
-def test_refusals(a_round: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    write_set(Path("logs"), simulated())
-    for arguments, message in (
-        ((a_round, "--joint", "ACME+Btea"), "'Btea' is not a submitter of the round; did you mean"),
-        ((a_round, "--exclude", "ACNE"), "--exclude: 'ACNE' is not a submitter of the round; did"),
-        (("logs",), "no submission; expected the folder of one round"),
-        (("compare", "previews", "4.1"), "expected OLD and NEW, or neither for all published"),
-        (("compare", "previews", "5.0", "4.1"), "not later than 5.0 (published); expected OLD"),
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{round} --joint ACME+Btea", "'Btea' is not a submitter of the round; did you mean"),
+        ("{round} --exclude ACNE", "--exclude: 'ACNE' is not a submitter of the round; did"),
+        ("logs", "no submission; expected the folder of one round"),
+        ("compare previews 4.1", "expected OLD and NEW, or neither for all published"),
+        ("compare previews 5.0 4.1", "not later than 5.0 (published); expected OLD"),
+        ("compare previews 1.5 2.0", "1.5: not a folder, and no such round was published"),
         (
-            ("compare", "previews", "1.5", "2.0"),
-            "1.5: not a folder, and no such round was published",
-        ),
-        (
-            ("compare", "previews", "5.1", "6.0"),
+            "compare previews 5.1 6.0",
             "6.0: not a folder, and newer than the published results of this",
         ),
-        (("compare", "previews", "4.1", "./5.0"), "./5.0: no such file or folder"),
-    ):
-        result = call("review", *arguments)
-        assert (result.exit_code, result.stdout, message in result.stderr) == (2, "", True), message
-        assert not Path("review").exists()
+        ("compare previews 4.1 ./5.0", "./5.0: no such file or folder"),
+    ],
+)
+def test_refusals(
+    line: str, message: str, a_round: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_set(Path("logs"), simulated())
+    result = call("review", *line.format(round=a_round).split())
+    assert (result.exit_code, result.stdout, message in result.stderr) == (2, "", True)
+    assert not Path("review").exists()
 
 
-def test_only_force_replaces_a_review(a_round: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "review"
-    assert call("review", a_round, "-o", folder, "-j", "1").exit_code == 0
-    first = bytes_below(folder)
+@pytest.fixture(scope="module")
+def reviewed(a_round: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a review of the round."""
+    folder = tmp_path_factory.mktemp("reviewed")
+    assert call("review", a_round, "-o", folder / "review", "-j", "1").exit_code == 0
+    return folder
+
+
+def test_force_replaces_a_review(a_round: Path, reviewed: Path) -> None:
+    first = bytes_below(reviewed)
+    folder = reviewed / "review"
     assert call("review", a_round, "-o", folder, "-j", "2", "--force").exit_code == 0
-    assert bytes_below(folder) == first
-    (folder / "notes.md").write_text("mine")
+    assert bytes_below(reviewed) == first
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("-o {out}/review", "{out}/review: exists already; --force replaces it"),
+        ("-o {out}/review --force", "notes.md is not part of the review"),
+        ("-o {out}/notes --force", "exists, but is not a review"),
+        ("-o {round}/review --force", "refusing to write inside an input folder"),
+    ],
+)
+def test_nothing_else_is_replaced(
+    options: str, message: str, a_round: Path, reviewed: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(reviewed / "review", tmp_path / "review")
+    (tmp_path / "review/notes.md").write_text("mine")
     (tmp_path / "notes").mkdir()
-    for target, force, message in (
-        (folder, (), f"{folder}: exists already; --force replaces it"),
-        (folder, ("--force",), "notes.md is not part of the review"),
-        (tmp_path / "notes", ("--force",), "exists, but is not a review"),
-        (a_round / "review", ("--force",), "refusing to write inside an input folder"),
-    ):
-        result = call("review", a_round, "-o", target, *force)
-        assert (result.exit_code, result.stdout, message in result.stderr) == (2, "", True), message
-    assert bytes_below(folder) == {**first, "notes.md": b"mine"}
+    before = bytes_below(tmp_path)
+    places = {"round": a_round, "out": tmp_path}
+    result = call("review", a_round, *options.format(**places).split())
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message.format(**places) in result.stderr
+    assert bytes_below(tmp_path) == before
 
 
 def rows_of(document: Any, name: str) -> list[Any]:
@@ -133,25 +154,43 @@ def rows_of(document: Any, name: str) -> list[Any]:
     return list(tables[0]["rows"])
 
 
-def test_packages(poor: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="module")
+def with_packages(poor: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the review of a round, and its packages."""
+    folder = tmp_path_factory.mktemp("packages")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        call("review", poor, "-j", "1")
+        result = call("review", "packages", "review")
+    assert result.stdout == "written: packages/, a folder for each of 5 submitters\n"
+    return folder
+
+
+@pytest.mark.parametrize("name", ["ACME", "Beta", "Gamma", "Delta", "Epsilon"])
+def test_packages(name: str, with_packages: Path) -> None:
     """Each submitter, also of a joint submission, has what concerns it, and nothing else."""
+    files = (with_packages / "packages" / name).iterdir()
+    texts = {file.name: file.read_text("utf-8") for file in files}
+    document = json.loads(texts["review.json"])
+    assert document["submitters"][0]["name"] == name
+    pairs = rows_of(document, "assignments")
+    assert pairs
+    assert all(name in (*row[:2], *row[2].split("+")) for row in pairs)
+    partners = {cell for row in pairs for cell in row[:2]}
+    strangers = {"ACME", "Beta", "Gamma"} - partners - {name}
+    lines = "\n".join(texts.values()).split("\n")
+    foreign = [line for line in lines if strangers & {*re.findall(r"(?:ACME|Beta|Gamma)\b", line)}]
+    assert [line for line in foreign if "copies of the runs of" not in line] == []
+
+
+def test_packages_are_never_replaced(with_packages: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(with_packages)
+    assert "exists" in call("review", "packages", "review").stderr
+
+
+def test_packages_need_a_review(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert call("review", "packages", "review").exit_code == 2
-    call("review", poor, "-j", "1")
-    result = call("review", "packages", "review")
-    assert result.stdout == "written: packages/, a folder for each of 5 submitters\n"
-    for name in ("ACME", "Beta", "Gamma", "Delta", "Epsilon"):
-        texts = {file.name: file.read_text("utf-8") for file in Path("packages", name).iterdir()}
-        document = json.loads(texts["review.json"])
-        assert document["submitters"][0]["name"] == name
-        pairs = rows_of(document, "assignments")
-        assert pairs
-        assert all(name in (*row[:2], *row[2].split("+")) for row in pairs)
-        partners = {cell for row in pairs for cell in row[:2]}
-        for stranger in {"ACME", "Beta", "Gamma"} - partners - {name}:
-            lines = re.findall(rf".*{stranger}\b.*", "\n".join(texts.values()))
-            assert [line for line in lines if "copies of the runs of" not in line] == []
-    assert "exists" in call("review", "packages", "review").stderr
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from mlperf_pkg.commands.results.official import OFFICIAL_FILES
 from tests.helpers.program import call
+from tests.helpers.tables import TABLES, names
 from tests.helpers.trees import simulated, write_set, write_submission
 
 
@@ -16,13 +16,6 @@ def test_exit_statuses(runs: int, status: int, text: str, tmp_path: Path) -> Non
     result = call("score", write_set(tmp_path / str(runs), simulated(runs=runs)))
     assert (result.exit_code, result.stderr) == (status, "")
     assert text in result.stdout
-
-
-TABLES = [name for name in sorted(OFFICIAL_FILES) if "weak" not in name]
-
-
-def names(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
 
 
 def test_official_tables(tmp_path: Path) -> None:

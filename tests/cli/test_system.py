@@ -78,19 +78,22 @@ def test_a_node_that_differs(nodes: Path) -> None:
     assert fields["other_software_stack"]["new"] == "13"
 
 
-def test_nodes_that_are_refused(nodes: Path, tmp_path: Path) -> None:
-    for arguments, message in (
-        (("--status", "onprm"), "'onprm'; did you mean onprem? (known: Available on-premise;"),
-        (("-o", "no/such/folder/x.json"), "the folder no/such/folder does not exist"),
-        ((nodes, nodes / "n0.json"), "n0.json: named twice; expected a file for each node"),
-        ((nodes, "--nodes", "4"), "--nodes is 4; expected 3, one for each file"),
-        ((nodes, "-o", nodes / "x.json"), "refusing to write inside an input folder"),
-        ((tmp_path,), "no system description in this folder"),
-        ((tmp_path / "no.json",), "no.json: no such file or folder"),
-    ):
-        result = call("system", "init", *arguments)
-        assert (result.exit_code, result.stdout) == (2, "")
-        assert message in result.stderr
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("--status onprm", "'onprm'; did you mean onprem? (known: Available on-premise;"),
+        ("-o no/such/folder/x.json", "the folder no/such/folder does not exist"),
+        ("{nodes} {nodes}/n0.json", "n0.json: named twice; expected a file for each node"),
+        ("{nodes} --nodes 4", "--nodes is 4; expected 3, one for each file"),
+        ("{nodes} -o {nodes}/x.json", "refusing to write inside an input folder"),
+        ("{nodes}/..", "no system description in this folder"),
+        ("{nodes}/no.json", "no.json: no such file or folder"),
+    ],
+)
+def test_nodes_that_are_refused(line: str, message: str, nodes: Path) -> None:
+    result = call("system", "init", *line.format(nodes=nodes).split())
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
 
 
 INFERRED = "inferred: first round after the resnet run of 2022-05-06"

@@ -36,17 +36,31 @@ def test_a_damaged_archive(archive: Path, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["cut.tar.gz"]
 
 
-def test_extract_and_refusals(archive: Path, tmp_path: Path) -> None:
+def test_extract(archive: Path, tmp_path: Path) -> None:
     assert call("verify", archive, "--extract", tmp_path / "out").exit_code == 0
     assert call("verify", tmp_path / "out/ACME").exit_code == 0
-    (tmp_path / "x").write_bytes(b"Salted__" + bytes(24))
-    for arguments, message in (
-        ((archive, "--extract", tmp_path / "out"), "exists already"),
-        ((__file__,), "not a .tar.gz archive"),
-        ((tmp_path, "--extract", "x"), "--extract applies only to an archive"),
-        ((tmp_path / "x",), "--passphrase-file FILE or $MLPERF_PKG_PASSPHRASE"),
-    ):
-        result = call("verify", *arguments)
-        assert (result.exit_code, message in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{archive} --extract out", "exists already"),
+        ("not-an-archive", "not a .tar.gz archive"),
+        ("out --extract x", "--extract applies only to an archive"),
+        ("encrypted", "--passphrase-file FILE or $MLPERF_PKG_PASSPHRASE"),
+    ],
+)
+def test_refusals(
+    line: str, message: str, archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("out").mkdir()
+    Path("not-an-archive").write_text("text")
+    Path("encrypted").write_bytes(b"Salted__" + bytes(24))
+    result = call("verify", *line.format(archive=archive).split())
+    assert (result.exit_code, message in result.stderr) == (2, True)
+
+
+def test_a_folder_without_logs() -> None:
     without_logs = call("verify", Path(__file__).parent)
     assert (without_logs.exit_code, "PACK201" in without_logs.stdout) == (1, True)

@@ -26,17 +26,24 @@ def watch(*arguments: str | Path) -> tuple[int, str]:
     return result.exit_code, result.stdout
 
 
-def test_a_whole_log(tmp_path: Path) -> None:
+ABORTED = edited(GOOD, "run_stop", metadata={"status": "aborted"})
+
+
+@pytest.mark.parametrize(
+    ("log", "status", "text"),
+    [
+        pytest.param(GOOD, 0, "ended with success: ", id="good"),
+        pytest.param(ABORTED, 1, "LOST: run_stop says aborted", id="aborted"),
+        pytest.param(
+            without(GOOD, "cache_clear"), 1, "cache_clear is not logged", id="no cache_clear"
+        ),
+    ],
+)
+def test_a_whole_log(log: bytes, status: int, text: str, tmp_path: Path) -> None:
     path = tmp_path / "run.log"
-    aborted = edited(GOOD, "run_stop", metadata={"status": "aborted"})
-    for log, status, text in (
-        (GOOD, 0, "ended with success: "),
-        (aborted, 1, "LOST: run_stop says aborted"),
-        (without(GOOD, "cache_clear"), 1, "cache_clear is not logged"),
-    ):
-        path.write_bytes(log)
-        exit_code, output = watch(path)
-        assert (exit_code, text in output, "\x1b" in output) == (status, True, False)
+    path.write_bytes(log)
+    exit_code, output = watch(path)
+    assert (exit_code, text in output, "\x1b" in output) == (status, True, False)
 
 
 def test_several_logs_are_followed_until_each_has_stopped(tmp_path: Path) -> None:
@@ -96,20 +103,26 @@ def test_bad_usage(path: str, interval: str, text: str) -> None:
     assert (result.exit_code, text in result.stderr) == (2, True)
 
 
+@pytest.mark.parametrize(
+    ("files", "paths"),
+    [
+        pytest.param({}, "folder/run_1.log", id="empty"),
+        pytest.param(
+            {"a.log": GOOD, "b.out": GOOD, "x y/c.log": GOOD, "notes.txt": b"-"},
+            "'folder/x y'/*.log folder/*.log folder/*.out",
+            id="with logs",
+        ),
+    ],
+)
 def test_a_folder_is_refused_with_the_command_for_its_logs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    files: dict[str, bytes], paths: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("folder").mkdir()
-    logs = {f"folder/{name}": GOOD for name in ("a.log", "b.out", "x y/c.log")}
-    for files, paths in (
-        ({}, "folder/run_1.log"),
-        ({**logs, "folder/notes.txt": b"-"}, "'folder/x y'/*.log folder/*.log folder/*.out"),
-    ):
-        lay(tmp_path, files)
-        result = call("watch", "folder")
-        assert result.exit_code == 2
-        assert f": is a folder; expected log files: mlperf-pkg watch {paths}\n" in result.stderr
+    lay(Path("folder"), files)
+    result = call("watch", "folder")
+    assert result.exit_code == 2
+    assert f": is a folder; expected log files: mlperf-pkg watch {paths}\n" in result.stderr
 
 
 @pytest.fixture

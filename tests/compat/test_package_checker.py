@@ -15,7 +15,7 @@ from mlperf_logging.result_summarizer import result_summarizer as official_summa
 
 from mlperf_pkg.compat import compliance_checker, package_checker, rcp_checker, result_summarizer
 from mlperf_pkg.errors import UserError
-from tests.checks.test_traps import ALL, Trap, submission
+from tests.checks.traps import ALL
 from tests.compat import sequences
 from tests.compat.sequences import STATES, written
 from tests.helpers import trees
@@ -23,6 +23,7 @@ from tests.helpers.broken_runs import SET, every_log, fast, same_seed, slightly_
 from tests.helpers.examples import SHARE
 from tests.helpers.logs import edited, without
 from tests.helpers.official import run_package_checker
+from tests.helpers.traps import Trap, submission
 from tests.helpers.trees import SYSTEM, remove, simulated, write_set, write_submission, write_system
 
 Change = Callable[[bytes], bytes]

@@ -30,9 +30,9 @@ from mlperf_pkg.rulebook.load import finding_of, load_benchmark
 from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.run.model import LogFile, Run
 from mlperf_pkg.run.reading import read_run
-from tests.corpus.test_copies import contexts, opinions, paths, rows
 from tests.helpers.corpus import ROUNDS, checked, needs_corpus
 from tests.helpers.logs import joined
+from tests.helpers.record import contexts, opinions, paths, rows
 
 pytestmark = needs_corpus
 

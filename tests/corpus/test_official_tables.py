@@ -10,28 +10,14 @@ import pytest
 
 from mlperf_pkg.commands.results.official import OfficialTable, Summary, summarize
 from mlperf_pkg.submission.model import KEEP_SCALING
-from tests.helpers.corpus import CORPUS, FULL, checked, needs_corpus
+from tests.helpers.corpus import CORPUS, checked, light_submissions, needs_corpus
 from tests.helpers.official import Rows, official_files, rows, tables
 
-LIGHT_BYTES = 1_500_000
 DIED = {"v0.7/SIAT"}  # of a missing field
-HAVE_POWER = {"v4.1/Dell", "v5.0/Lenovo"}
-
 pytestmark = needs_corpus
 
 
-def submissions() -> Iterator[str]:
-    for tree in sorted(CORPUS.glob("*v[0-9]*/*")):
-        name = f"{tree.parent.name}/{tree.name}"
-        if FULL or name in HAVE_POWER or _size(tree) < LIGHT_BYTES:
-            yield name
-
-
-def _size(tree: Path) -> int:
-    return sum(path.stat().st_size for path in tree.rglob("*.txt"))
-
-
-@pytest.mark.parametrize("name", list(submissions()))
+@pytest.mark.parametrize("name", list(light_submissions()))
 def test_every_cell(name: str, tmp_path: Path) -> None:
     summary = summarize(checked(name, KEEP_SCALING))
     official = official_files(CORPUS / name, summary.usage, f"{summary.round}.0", tmp_path)

@@ -5,6 +5,7 @@ Three rounds are in every run, all with ``MLPERF_PKG_FULL=1``."""
 import random
 import shutil
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.checks.result_sets import SetResult
 from mlperf_pkg.config import CONFIG_NAME
 from mlperf_pkg.findings import Basis, Severity, Verdicts
-from mlperf_pkg.results.report import ResultSetRow
+from mlperf_pkg.results.report import Report, ResultSetRow
 from tests.helpers.corpus import (
     CORPUS,
     FULL,
@@ -56,24 +57,46 @@ def judgement(result: SetResult) -> tuple[Verdicts, set[tuple[str, Severity, Bas
     return result.row.verdict, codes
 
 
-@pytest.mark.parametrize("tree", ROUNDS if FULL else ["v0.7", "v2.1", "hpc_v2.0"])
-def test_alone(tree: str, tmp_path: Path) -> None:
-    """A folder, and the logs of a complete set without it: 262 of the 265 are complete."""
+JUDGED_ROUNDS = ROUNDS if FULL else ["v0.7", "v2.1", "hpc_v2.0"]
+
+
+@pytest.mark.parametrize("tree", JUDGED_ROUNDS)
+def test_a_folder_alone(tree: str) -> None:
+    sets = {}
+    for submission in submissions_of(tree):
+        for result in checked(submission).sets:
+            if result.runs:
+                sets[f"{submission}/{result.row.path}"] = result
+    judgements = {path: judged(CORPUS / path) for path in sets}
+    assert {path: j for path, j in judgements.items() if path not in OF_BOTH_DIVISIONS} == {
+        path: judgement(result) for path, result in sets.items() if path not in OF_BOTH_DIVISIONS
+    }
+
+
+@pytest.mark.parametrize("tree", JUDGED_ROUNDS)
+def test_logs_alone(tree: str, tmp_path: Path) -> None:
+    """Those of a complete set: 262 of the 265 are complete."""
+    judgements = {}
+    in_trees = {}
     for submission in submissions_of(tree):
         whole = checked(submission)
         for result in whole.sets:
             path = f"{submission}/{result.row.path}"
-            if result.runs:
-                assert judged(CORPUS / path) == judgement(result) or path in OF_BOTH_DIVISIONS
             if result.runs and is_complete(whole, result):
-                logs = tmp_path / path
-                logs.mkdir(parents=True)
-                for run in result.runs:
-                    shutil.copy(CORPUS / submission / run, logs)
+                judgements[path] = judged_logs(submission, result, tmp_path / path)
                 verdict, codes = judgement(result)
-                in_logs = {code for code in codes if code[0] not in OTHER_FILES}
-                options = Options(kind_of(tree)[0], result.row.round, jobs=1)
-                assert judged(logs, options) == (verdict, in_logs) or path in AT_THE_TOP
+                in_trees[path] = verdict, {code for code in codes if code[0] not in OTHER_FILES}
+    assert {path: j for path, j in judgements.items() if path not in AT_THE_TOP} == {
+        path: j for path, j in in_trees.items() if path not in AT_THE_TOP
+    }
+
+
+def judged_logs(submission: str, result: SetResult, folder: Path) -> object:
+    """The judgement of the logs of a set that are copied into a folder of their own."""
+    folder.mkdir(parents=True)
+    for run in result.runs:
+        shutil.copy(CORPUS / submission / run, folder)
+    return judged(folder, Options(kind_of(submission)[0], result.row.round, jobs=1))
 
 
 def judged(path: Path, options: Options | None = None) -> object:
@@ -145,33 +168,70 @@ def identity(row: ResultSetRow) -> tuple[str, int, float | None]:
     return row.id, row.runs_found, row.unscaled_minutes
 
 
-@pytest.mark.parametrize("tree", SOME_ROUNDS)
-def test_raw_logs(tree: str, tmp_path: Path) -> None:
-    identified = total = 0
-    for name in submissions_of(tree):
-        whole = checked(name).report
-        rows = {row.path: row for row in whole.result_sets if row.runs_found}
-        assert whole.round
-        options = Options(round=whole.round, jobs=1)
-        identities = []
-        for flat in (True, False):
-            root = tmp_path / str(flat) / name
-            sets = lay(CORPUS / name, root, flat=flat)
-            raw = check([str(root / "logs")], options)
-            identities.append({(*identity(row), row.verdict) for row in raw.report.result_sets})
-        assert identities[0] == identities[1]
-        by_id: dict[str | None, set[str]] = defaultdict(set)  # the sets that the runs are from
-        for run in raw.report.runs:
-            by_id[run.set].add(sets[Path(run.path).stem])
-        errors = {(f.set, f.code) for f in raw.report.findings if f.is_error}
-        for row in raw.report.result_sets:
-            codes = {code for id_, code in errors if id_ == row.id}
-            if codes & OPEN or by_id[row.id] == TWICE:
-                continue
+def raw_report(name: str, root: Path, *, flat: bool) -> tuple[Report, dict[str, str]]:
+    """The report on the raw logs of a submission, and the set of each."""
+    round_ = checked(name).report.round
+    assert round_
+    sets = lay(CORPUS / name, root, flat=flat)
+    return check([str(root / "logs")], Options(round=round_, jobs=1)).report, sets
+
+
+def judged_sets(report: Report) -> set[object]:
+    return {(*identity(row), row.verdict) for row in report.result_sets}
+
+
+def known_sets(
+    report: Report, sets: dict[str, str]
+) -> Iterator[tuple[ResultSetRow, str, set[str]]]:
+    """The sets whose system is known: with the path of the set that the runs are from, and the
+    codes of errors.
+    """
+    by_id: dict[str | None, set[str]] = defaultdict(set)  # the sets that the runs are from
+    for run in report.runs:
+        by_id[run.set].add(sets[Path(run.path).stem])
+    errors = {(f.set, f.code) for f in report.findings if f.is_error}
+    for row in report.result_sets:
+        codes = {code for id_, code in errors if id_ == row.id}
+        if not codes & OPEN and by_id[row.id] != TWICE:
             (origin,) = by_id[row.id]
+            yield row, origin, codes
+
+
+@pytest.fixture(scope="module", params=SOME_ROUNDS)
+def round_name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def nested(
+    round_name: str, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, tuple[Report, dict[str, str]]]:
+    """The reports on the logs of each submission of a round, laid out in folders of jobs."""
+    root = tmp_path_factory.mktemp("nested")
+    return {name: raw_report(name, root / name, flat=False) for name in submissions_of(round_name)}
+
+
+def test_layouts_of_raw_logs(
+    nested: dict[str, tuple[Report, dict[str, str]]], tmp_path: Path
+) -> None:
+    flat = {name: raw_report(name, tmp_path / name, flat=True)[0] for name in nested}
+    assert {name: judged_sets(report) for name, report in flat.items()} == {
+        name: judged_sets(report) for name, (report, _) in nested.items()
+    }
+
+
+def test_raw_logs(round_name: str, nested: dict[str, tuple[Report, dict[str, str]]]) -> None:
+    identified = []
+    in_trees = []
+    total = 0
+    for name, (report, sets) in nested.items():
+        rows = {row.path: row for row in checked(name).report.result_sets if row.runs_found}
+        for row, origin, codes in known_sets(report, sets):
             of_tree = rows[origin]
-            assert identity(row) == identity(of_tree)
-            assert row.verdict == of_tree.verdict or codes & (OTHERS | OF_TREES)
-            identified += 1
+            has_own_verdict = bool(codes & (OTHERS | OF_TREES))
+            verdict = row.verdict if has_own_verdict else of_tree.verdict
+            identified.append((name, *identity(row), row.verdict))
+            in_trees.append((name, *identity(of_tree), verdict))
         total += len(rows)
-    assert (identified, total) == KNOWN[tree]
+    assert identified == in_trees
+    assert (len(identified), total) == KNOWN[round_name]

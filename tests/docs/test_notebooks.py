@@ -35,6 +35,9 @@ def test_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (command,) = re.findall(r"^mlperf-pkg (.*)$", PAGE, re.MULTILINE)
     assert call(*shlex.split(command)).exit_code == 0
     names: dict[str, Any] = {}
-    for cell, expected in CELLS:
-        output = output_of(cell, names)
-        assert prints(output, expected), f"{cell}\n{output}\n--- not ---\n{expected}"
+    outputs = [(cell, output_of(cell, names), expected) for cell, expected in CELLS]
+    assert [
+        f"{cell}\n{output}\n--- not ---\n{expected}"
+        for cell, output, expected in outputs
+        if not prints(output, expected)
+    ] == []

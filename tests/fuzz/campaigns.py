@@ -41,9 +41,9 @@ from mlperf_pkg.rulebook.documents import rounds
 from mlperf_pkg.run.model import LogFile
 from mlperf_pkg.run.reading import read_run
 from tests.helpers.archives import tree_tar, tree_zip
+from tests.helpers.exports import written as export_written
 from tests.helpers.trees import SYSTEM, simulated, write_submission
 from tests.hostile.cases import nested
-from tests.hostile.test_exports import written as export_written
 from tests.parity.mutations import ODD, mutate
 
 Campaign = Callable[[Random], None]

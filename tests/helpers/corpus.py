@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,22 @@ def kind_of(path: str) -> tuple[str, str]:
 def submissions_of(tree: str) -> list[str]:
     """The paths of the submissions of a round that have a result set."""
     return sorted({f"{tree}/{path.split('/')[0]}" for path in expected(tree)["result_sets"]})
+
+
+_LIGHT_BYTES = 1_500_000
+_HAVE_POWER = {"v4.1/Dell", "v5.0/Lenovo"}
+
+
+def light_submissions() -> Iterator[str]:
+    """The submissions with few logs or with power, or all with ``MLPERF_PKG_FULL=1``."""
+    for tree in sorted(CORPUS.glob("*v[0-9]*/*")):
+        name = f"{tree.parent.name}/{tree.name}"
+        if FULL or name in _HAVE_POWER or _size(tree) < _LIGHT_BYTES:
+            yield name
+
+
+def _size(tree: Path) -> int:
+    return sum(path.stat().st_size for path in tree.rglob("*.txt"))
 
 
 @cache

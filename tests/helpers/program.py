@@ -5,14 +5,28 @@ import logging
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 from click.testing import CliRunner, Result
 
 from mlperf_pkg.cli.main import cli
 
 COMMAND = [sys.executable, "-c", "from mlperf_pkg.cli.main import main; main()"]
+
+
+def command_paths(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield the names that lead to a command, and to each of its subcommands."""
+    yield path
+    if isinstance(command, click.Group):
+        ctx = click.Context(command)
+        subcommands = {name: command.get_command(ctx, name) for name in command.list_commands(ctx)}
+        assert None not in subcommands.values()
+        for name, subcommand in subcommands.items():
+            if subcommand:
+                yield from command_paths(subcommand, (*path, name))
 
 
 class Terminal(io.StringIO):

@@ -140,3 +140,9 @@ def workspace(
         runs=tuple(runs),
         sources={},
     )
+
+
+def everything_below(folder: Path) -> dict[str, object]:
+    """Everything below a folder, with the contents of files."""
+    paths = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*")}
+    return {name: path.is_file() and path.read_bytes() for name, path in paths.items()}

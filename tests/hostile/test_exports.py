@@ -8,7 +8,6 @@ import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,21 +21,9 @@ from mlperf_pkg.commands.export.rows import exported_sets, in_order
 from mlperf_pkg.commands.export.schema import LONGEST, TABLES
 from mlperf_pkg.commands.page.history import history, history_html
 from mlperf_pkg.errors import UserError
+from tests.helpers.exports import row, written
 
-TIME = datetime(2022, 4, 20, 20, 31, 30, 146000, tzinfo=UTC)
-OF_TYPE: dict[type, Any] = {str: "text", int: 1, float: 1.5, bool: True, datetime: TIME}
 MANY = 3_000_000_000
-
-
-def row(name: str, **others: Any) -> tuple[Any, ...]:
-    values = {column.name: OF_TYPE[column.type] for column in TABLES[name].columns}
-    return tuple((values | {"usage": "training", "round": "5.1"} | others).values())
-
-
-def written(folder: Path, ending: str) -> Path:
-    path = folder / f"results{ending}"
-    Destination(path).write(in_order({name: [row(name)] for name in TABLES}), replace=False)
-    return path
 
 
 @pytest.fixture(scope="module")

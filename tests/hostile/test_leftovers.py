@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from mlperf_pkg.infra.files import new_folder, write_whole
+from tests.helpers.workspaces import everything_below
 
 Plant = Callable[[Path], None]
 MARKER = ".mlperf-pkg"
@@ -54,19 +55,17 @@ PLANTS: list[Plant] = [
 ]
 
 
-def seen(folder: Path) -> dict[str, object]:
-    """Everything below a folder, with the contents of files."""
-    paths = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*")}
-    return {name: path.is_file() and path.read_bytes() for name, path in paths.items()}
-
-
 @pytest.mark.parametrize("plant", PLANTS)
 @pytest.mark.parametrize("name", [".mlperf-pkg-0123456789abcdef.new", ".mlperf-pkg-x\n.new"])
 def test_planted(plant: Plant, name: str, tmp_path: Path) -> None:
     (tmp_path / "result.txt").write_text("minutes: 27")
     plant(tmp_path / name)
-    before = seen(tmp_path)
+    before = everything_below(tmp_path)
     write_whole(tmp_path / "new.txt", b"new", replace=False)
     with new_folder(tmp_path / "tree", lambda _: False) as folder:
         (folder / "file").touch()
-    assert seen(tmp_path) == before | {"new.txt": b"new", "tree": False, "tree/file": b""}
+    assert everything_below(tmp_path) == before | {
+        "new.txt": b"new",
+        "tree": False,
+        "tree/file": b"",
+    }

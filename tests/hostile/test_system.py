@@ -14,7 +14,7 @@ import pytest
 
 from tests.helpers.program import call, start
 from tests.helpers.trees import write_submission
-from tests.hostile.test_leftovers import seen
+from tests.helpers.workspaces import everything_below
 
 ROUND = "training_results_v2.0"
 
@@ -61,10 +61,10 @@ def test_no_space(line: str, top: Path, tmp_path: Path, monkeypatch: pytest.Monk
     shutil.copytree(top / "old", tmp_path / "old")
     shutil.copy(top / "old.sqlite", tmp_path)
     monkeypatch.chdir(tmp_path)
-    before = seen(tmp_path)
+    before = everything_below(tmp_path)
     with files_of(500):
         result = call(*line.format(round=top / ROUND).split())
-    assert (result.exit_code, seen(tmp_path)) == (2, before), result.output
+    assert (result.exit_code, everything_below(tmp_path)) == (2, before), result.output
     assert "cannot be written" in result.stderr
     assert "bug" not in result.stderr
 

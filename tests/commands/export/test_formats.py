@@ -20,7 +20,7 @@ from mlperf_pkg.commands.export.rows import Rows, in_order, merged
 from mlperf_pkg.commands.export.schema import TABLES, ExportColumn
 from mlperf_pkg.errors import UserError
 from tests.helpers.examples import examples
-from tests.hostile.test_exports import TIME, row
+from tests.helpers.exports import TIME, row
 
 VALUES: Mapping[type, st.SearchStrategy[Any]] = {
     str: st.text(max_size=8)

@@ -12,7 +12,7 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis
 from mlperf_pkg.rulebook.explain import known_code
 from mlperf_pkg.rulebook.load import FindingCode, codes
-from tests.checks.test_traps import INVENTED, PASSED, REJECTED
+from tests.checks.traps import INVENTED, PASSED, REJECTED
 
 PACKAGE = Path(mlperf_pkg.__file__).parent
 CODE = re.compile(r"\b[A-Z]{2,6}\d{3}\b")
