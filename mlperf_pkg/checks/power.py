@@ -106,16 +106,17 @@ def _unequal_counts(
     if not counts:
         raise _CrashError("no run has a folder in power/")
     usual = Counter(count for _, count in counts).most_common(1)[0][0]
-    for run, (name, count) in zip(context.runs, counts, strict=False):
+    # A count is that of the run ``name``; the run beside it is the one that is blamed.
+    for blamed_run, (name, count) in zip(context.runs, counts, strict=False):
         if count != usual:
             message = f"the number of files {kind}_<number>.txt is {{found}}; expected {{expected}}"
             basis = Basis.BOTH
-            blamed = _result_name(run)
+            blamed = _result_name(blamed_run)
             if blamed != name:
                 basis = Basis.OFFICIAL
                 message = f"{message}; the official checker blames {blamed}"
             fields = {"basis": basis, "found": count, "expected": usual}
-            yield run, _finding(context, "POW103", message, name, **fields)
+            yield blamed_run, _finding(context, "POW103", message, name, **fields)
 
 
 def _finding(

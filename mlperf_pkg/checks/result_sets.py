@@ -100,14 +100,14 @@ class _Shown(Struct, frozen=True):
 def check_set(context: SetContext) -> SetResult:
     """Judge and score one result set.
 
-    The stages have one order: the verdict is made of all findings that are shown, and no stage
-    after it has a finding.
+    The order of the stages is fixed: the verdict is made of all findings that are shown, so a
+    finding must be collected, and softened, before it.
     """
     measured = _measure(context)
     collected = _collect(context, measured)
     shown = _soften(context, collected)
     verdict = _judge(context, shown)
-    return _score(context, measured, shown, verdict)
+    return _result(context, measured, shown, verdict)
 
 
 def _measure(context: SetContext) -> _Measured:
@@ -185,7 +185,9 @@ def _judge(context: SetContext, shown: _Shown) -> Verdicts:
     return known_verdicts(verdict, context.round.usage, context.round.name)
 
 
-def _score(context: SetContext, measured: _Measured, shown: _Shown, verdict: Verdicts) -> SetResult:
+def _result(
+    context: SetContext, measured: _Measured, shown: _Shown, verdict: Verdicts
+) -> SetResult:
     """Return the judged set with its scores."""
     rcp_result = measured.rcp_result
     factors = measured.factors

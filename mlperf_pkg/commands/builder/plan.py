@@ -215,7 +215,7 @@ def _problems(draft: _Draft) -> list[str]:
     problems = [
         *_unidentified(workspace),
         *_bad_systems(workspace),
-        *_complaints(draft.contexts, whose=not of_submitter),
+        *_complaints(draft.contexts, with_foreign=not of_submitter),
         *of_submitter,
         *_bad_names(draft.sets),
         *_unknown(draft.leave_out, draft.candidates),
@@ -261,13 +261,13 @@ def _unread_line(run: Run) -> str | None:
     return text
 
 
-def _complaints(contexts: Iterable[SetContext], *, whose: bool) -> Iterator[str]:
-    """Yield why runs are not of one known system or, with ``whose``, not of the submitter."""
+def _complaints(contexts: Iterable[SetContext], *, with_foreign: bool) -> Iterator[str]:
+    """Yield why runs are not of one known system or, ``with_foreign``, not of the submitter."""
     for context in contexts:
         name = context.identity
         paths = [run.path for run in context.runs]
         for finding in folded(check_membership(context), name, paths):
-            if finding.code == FOREIGN and not whose:
+            if finding.code == FOREIGN and not with_foreign:
                 continue
             complaint = f"{name}: {finding.code}: {sentence(finding)}"
             if finding.hint:
