@@ -260,7 +260,7 @@ def test_closed_logs_of_a_system_that_is_described_as_open(described_as_open: Pa
     assert "'mlperf-pkg build --as-open' submits closed runs as open" in result.stderr
 
 
-@pytest.mark.parametrize("options", [[], ["--division", "open"]])
+@pytest.mark.parametrize("options", [[], ["--division", "open", "--force"]])
 def test_closed_runs_are_submitted_as_open_on_demand(
     options: list[str], described_as_open: Path
 ) -> None:

@@ -27,10 +27,10 @@ def root(tmp_path: Path) -> Path:
     return root
 
 
-@pytest.mark.parametrize("verdict", ["official", "rules"])
-def test_a_round(verdict: str, root: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [[], ["--verdict", "rules"]])
+def test_a_round(options: list[str], root: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    result = call("results", root, "-o", out, "--verdict", verdict)
+    result = call("results", root, "-o", out, *options)
     assert (result.exit_code, result.stderr) == (0, "")
     assert names(out) == FILES
     assert names(out / "official") == TABLES
