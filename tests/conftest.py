@@ -24,6 +24,7 @@ from tests.helpers.examples import SHARE
 MEMORY = Path("/dev/shm")
 ENOUGH = 4 << 30  # bytes; all tests take less than a tenth of it at any time
 ID_WIDTH = 40  # characters of the name of a case
+LONGEST = 400  # characters of a value that are looked at for it, as some are megabytes
 # How long an example takes says nothing on a machine that does other things too.
 settings.register_profile(
     "tests",
@@ -64,7 +65,7 @@ def pytest_make_parametrize_id(val: object) -> str | None:
     text = str(value)
     if " at 0x" in text:  # another one in each process
         return None
-    return textwrap.shorten(text, ID_WIDTH, placeholder="...")
+    return textwrap.shorten(text[:LONGEST], ID_WIDTH, placeholder="...")
 
 
 def _has_room(folder: Path) -> bool:
