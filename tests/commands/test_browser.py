@@ -77,13 +77,20 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         number_of_nodes="2",
         accelerators_per_node="4",
     )
-    for name, arguments in (("good", [tree]), ("round", [whole_round]), ("history", ["--history"])):
-        done = call("report", *arguments, "-o", root / f"{name}.html")
-        assert done.exit_code == (1 if name == "good" else 0), done.output
-    for name, results in (("good", tree), ("round", whole_round)):
-        assert call("results", results, "-o", root / f"{name}_summary").exit_code in {0, 1}
+    done = [
+        call("report", tree, "-o", root / "good.html"),
+        call("report", whole_round, "-o", root / "round.html"),
+        call("report", "--history", "-o", root / "history.html"),
+        call("report", "--site", root / "site", whole_round),
+    ]
+    assert [result.exit_code for result in done] == [1, 0, 0, 0], done
+    summaries = [
+        call("results", tree, "-o", root / "good_summary"),
+        call("results", whole_round, "-o", root / "round_summary"),
+    ]
+    assert {result.exit_code for result in summaries} <= {0, 1}, summaries
+    for name in ("good", "round"):
         shutil.copy(root / f"{name}_summary/results.html", root / f"{name}_summary.html")
-    assert call("report", "--site", root / "site", whole_round).exit_code == 0
     shutil.copy(root / "site/index.html", root / "site.html")
     return {path.stem: path for path in root.glob("*.html")}
 
@@ -201,9 +208,10 @@ def test_it_sorts_by_a_click_on_a_head_or_the_keyboard(good: Opened) -> None:
     assert head.get_attribute("aria-sort") == "descending"
     assert page.locator("[aria-sort]").count() == 1
     page.get_by_role("button", name="Benchmark").focus()
-    for order in (["bert", "resnet", "ssd"], ["ssd", "resnet", "bert"]):
-        page.keyboard.press("Space")
-        assert column(page, "Benchmark") == order
+    page.keyboard.press("Space")
+    assert column(page, "Benchmark") == ["bert", "resnet", "ssd"]
+    page.keyboard.press("Space")
+    assert column(page, "Benchmark") == ["ssd", "resnet", "bert"]
 
 
 @pytest.mark.parametrize(

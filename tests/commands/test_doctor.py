@@ -287,11 +287,11 @@ def required_modules() -> set[tuple[str, str]]:
 distributions = cache(metadata.packages_distributions)
 
 
-def test_the_extra_of_a_message_brings_the_package() -> None:
+@pytest.mark.parametrize(("module", "extra"), sorted(required_modules()))
+def test_the_extra_of_a_message_brings_the_package(module: str, extra: str) -> None:
     """So the command that a message names repairs what is missing."""
-    for module, extra in sorted(required_modules()):
-        packages = distributions().get(module)
-        if packages is None:  # it is not installed
-            continue
-        names = {name.split()[0].lower() for name in PROJECT["optional-dependencies"][extra]}
-        assert names & {package.lower() for package in packages}
+    packages = distributions().get(module)
+    if packages is None:
+        pytest.skip(f"{module} is not installed")
+    names = {name.split()[0].lower() for name in PROJECT["optional-dependencies"][extra]}
+    assert names & {package.lower() for package in packages}

@@ -97,19 +97,23 @@ def test_options(
     assert outcomes(ours[1]) == outcomes(theirs[1])
 
 
-def test_which_flags_are_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for number, (where, line) in enumerate(
-        (
-            (".", "FOUND ERRORS"),  # the verify scripts turn them into options
-            (SET, "passed using rcp_bypass"),
-            (f"results/{SYSTEM}", "passed using rcp_bypass"),
-        )
-    ):
-        root = every_log(fast, write_submission(tmp_path / str(number) / "ACME"))
-        (root / where / "package_checker_params").write_text("rcp-bypass")
-        ours, theirs = both(root, root.parent, capsys, "training", "2.0.0")
-        assert outcomes(ours[1]) == outcomes(theirs[1])
-        assert any(line in one for one in ours[1])
+@pytest.mark.parametrize(
+    ("folder", "line"),
+    [
+        (".", "FOUND ERRORS"),  # the verify scripts turn them into options
+        (SET, "passed using rcp_bypass"),
+        (f"results/{SYSTEM}", "passed using rcp_bypass"),
+    ],
+    ids=["submission", "result set", "system"],
+)
+def test_which_flags_are_read(
+    folder: str, line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = every_log(fast, write_submission(tmp_path / "ACME"))
+    (root / folder / "package_checker_params").write_text("rcp-bypass")
+    ours, theirs = both(root, tmp_path, capsys, "training", "2.0.0")
+    assert outcomes(ours[1]) == outcomes(theirs[1])
+    assert any(line in one for one in ours[1])
 
 
 # ---- what differs on purpose --------------------------------------------------------------
@@ -343,28 +347,32 @@ def test_both_kinds_of_scaling(state: str, steps: tuple[str, ...], tmp_path: Pat
     assert {name.rpartition("_")[2] for name in ours[1][-1]} > {"power.csv", "power.json"}
 
 
-def test_where_their_summarizer_crashes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def no_file(root: Path) -> None:
-        (root / SET / "result_9.txt").mkdir()
+def folder_for_log(root: Path) -> None:
+    (root / SET / "result_9.txt").mkdir()
 
-    for number, (change, words) in enumerate(
-        (
-            (a_set(f"{SYSTEM}/chess"), "/chess: not a benchmark of round 2.0"),
-            (
-                system(number_of_nodes="many"),
-                f"{SYSTEM}.json: number_of_nodes is not a whole number",
-            ),
-            (written("{"), f"results/{SYSTEM}/resnet: scaling.json without a factor"),
-            (no_file, f"results/{SYSTEM}/resnet/result_9.txt"),
-        )
-    ):
-        change(write_submission(tmp_path / str(number) / "ACME"))
-        monkeypatch.chdir(tmp_path / str(number))
-        assert result_summarizer.main(ACME) == 1
-        assert words in capsys.readouterr().err
-        assert not Path("summary.json").exists()
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (a_set(f"{SYSTEM}/chess"), "/chess: not a benchmark of round 2.0"),
+        (system(number_of_nodes="many"), f"{SYSTEM}.json: number_of_nodes is not a whole number"),
+        (written("{"), f"results/{SYSTEM}/resnet: scaling.json without a factor"),
+        (folder_for_log, f"results/{SYSTEM}/resnet/result_9.txt"),
+    ],
+    ids=["unknown benchmark", "not a number", "not JSON", "a folder for a log"],
+)
+def test_where_their_summarizer_crashes(
+    change: Edit,
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    change(write_submission(tmp_path / "ACME"))
+    monkeypatch.chdir(tmp_path)
+    assert result_summarizer.main(ACME) == 1
+    assert message in capsys.readouterr().err
+    assert not Path("summary.json").exists()
 
 
 def test_in_the_folder_of_the_submission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

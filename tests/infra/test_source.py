@@ -25,10 +25,18 @@ def bytes_of(source: Source) -> bytes:
 
 def test_every_kind_has_the_same_bytes(log: Path) -> None:
     file, data = source_of(log, "log"), Source("log", log.read_bytes())
-    for made in (file, file.shared(), file.fetched(), data, data.shared()):
-        source = pickle.loads(pickle.dumps(made))
-        assert (source.label, source.size, bytes_of(source)) == ("log", 5, b"12345")
-        assert not source.stored
+    kinds = {
+        "file": file,
+        "shared file": file.shared(),
+        "fetched file": file.fetched(),
+        "data": data,
+        "shared data": data.shared(),
+    }
+    copies = {name: pickle.loads(pickle.dumps(source)) for name, source in kinds.items()}
+    assert {
+        name: (source.label, source.size, bytes_of(source), bool(source.stored))
+        for name, source in copies.items()
+    } == dict.fromkeys(kinds, ("log", 5, b"12345", False))
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

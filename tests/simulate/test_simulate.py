@@ -43,18 +43,26 @@ def test_failures_stop_late_or_early_at_the_same_pace() -> None:
     assert run_ms(aborted) == round(0.5 / converged * 36 * 60_000)
 
 
-def test_other_batch_sizes_pass_too(tmp_path: Path) -> None:
-    """Those above all reference points have no reference."""
-    slower = "RCP not found but slower convergence on smaller batch size"
-    missing = "Missing RCP, please submit RCP with BS = 100000"
-    for benchmark, batch_size, expected in (
-        ("resnet", 408, (True, slower, 1.0)),
-        ("resnet", 100_000, (False, missing)),
+@pytest.mark.parametrize(
+    ("benchmark", "batch_size", "expected"),
+    [
+        (
+            "resnet",
+            408,
+            (True, "RCP not found but slower convergence on smaller batch size", 1.0),
+        ),
+        ("resnet", 100_000, (False, "Missing RCP, please submit RCP with BS = 100000")),
         ("bert", 2500, (True, "RCP Interpolation", 1.0)),
-    ):
-        logs = simulate_set(replace(PLAN, benchmark=benchmark, batch_size=batch_size), 5)
-        verdict = official_rcp(logs, tmp_path, "training", "2.0.0")
-        assert verdict[: len(expected)] == expected
+    ],
+    ids=["below all points", "above all points", "between points"],
+)
+def test_other_batch_sizes_pass_too(
+    benchmark: str, batch_size: int, expected: tuple[bool | str | float, ...], tmp_path: Path
+) -> None:
+    """Those above all reference points have no reference."""
+    logs = simulate_set(replace(PLAN, benchmark=benchmark, batch_size=batch_size), 5)
+    verdict = official_rcp(logs, tmp_path, "training", "2.0.0")
+    assert verdict[: len(expected)] == expected
 
 
 @pytest.mark.parametrize(("accelerators", "batch_size"), [(1, 1632), (16, 3264), (10_000, 67840)])
@@ -117,18 +125,25 @@ def test_more_accelerators_train_faster() -> None:
     assert times[0] == 200 * 60_000
 
 
-def test_failures_that_lose_or_change_something() -> None:
-    whole = simulate_run(PLAN, 1)
-    for failure, gone in [
+@pytest.mark.parametrize(
+    ("failure", "lost"),
+    [
         ("missing_key", b'"lars_opt_weight_decay"'),
         ("no_run_stop", b'"run_stop"'),
         ("truncated", b'"run_stop"'),
-    ]:
-        log = simulate_run(replace(PLAN, failure=failure), 1)
-        assert (gone in whole, gone in log) == (True, False)
-        assert log.splitlines()[0] == whole.splitlines()[0]
-        assert log.endswith(b"\n") is (failure != "truncated")
-    right, wrong = values(whole), values(simulate_run(replace(PLAN, failure="wrong_value"), 1))
+    ],
+)
+def test_failures_that_lose_something(failure: str, lost: bytes) -> None:
+    whole = simulate_run(PLAN, 1)
+    log = simulate_run(replace(PLAN, failure=failure), 1)
+    assert (lost in whole, lost in log) == (True, False)
+    assert log.splitlines()[0] == whole.splitlines()[0]
+    assert log.endswith(b"\n") is (failure != "truncated")
+
+
+def test_a_failure_that_changes_a_value() -> None:
+    right = values(simulate_run(PLAN, 1))
+    wrong = values(simulate_run(replace(PLAN, failure="wrong_value"), 1))
     assert {key for key in right if right[key] != wrong[key]} == {"lars_opt_weight_decay"}
 
 

@@ -180,13 +180,14 @@ def test_in_an_earlier_round(
     assert remarks(own, *sets, monkeypatch=monkeypatch) == expected
 
 
-def test_a_folder_of_a_submission_has_its_description(
-    tree: Path, own: Checked, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("as_logs", [False, True], ids=["a folder", "its logs"])
+def test_a_part_of_a_submission_has_its_description(
+    as_logs: bool, tree: Path, own: Checked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tree / "results" / SYSTEM / "resnet"
-    for arguments in ([folder], sorted(folder.glob("*.txt"))):
-        part = check([*map(str, arguments)], Options(round="2.0"))
-        assert remarks(part, row(own, 0.5), monkeypatch=monkeypatch) == ["2nd of 2 in 2.0"]
+    paths = sorted(folder.glob("*.txt")) if as_logs else [folder]
+    part = check([*map(str, paths)], Options(round="2.0"))
+    assert remarks(part, row(own, 0.5), monkeypatch=monkeypatch) == ["2nd of 2 in 2.0"]
 
 
 def test_loose_logs_have_no_standing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

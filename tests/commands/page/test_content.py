@@ -72,12 +72,19 @@ CARDS = [
 ]
 
 
-def test_a_card() -> None:
+@pytest.mark.parametrize(
+    ("sections", "about", "best"), CARDS, ids=["several submitters", "open", "closed and open"]
+)
+def test_a_card(
+    sections: tuple[ResultSection, ...], about: str, best: dict[str, tuple[str, str, str]]
+) -> None:
     """Of another submitter or none; Open results count only where there are no others."""
-    for sections, about, best in CARDS:
-        (card,) = of(*sections)
-        assert (card.title, card.about) == ("resnet", about)
-        assert {b.title: (b.figure, b.point.element, b.change) for b in card.best} == best
+    (card,) = of(*sections)
+    assert (card.title, card.about) == ("resnet", about)
+    assert {b.title: (b.figure, b.point.element, b.change) for b in card.best} == best
+
+
+def test_a_set_without_a_score_has_no_card() -> None:
     assert of(section(None, 8)) == []
 
 

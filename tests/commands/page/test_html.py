@@ -66,15 +66,26 @@ def test_the_policy_allows_the_scripts_of_the_page_and_nothing_else() -> None:
     assert_policy(head, "p {}")
 
 
-def test_a_finding_is_shown_with_its_raw_line() -> None:
-    finding = Finding(code="X101", message="<i>odd</i>", path="a/b.txt", line=7)
-    for findings, texts in [
-        ((finding,), ("&lt;i&gt;odd&lt;", "<code>&lt;b&gt;raw&lt;/b&gt;</code>", "a/b.txt:7")),
-        ((), ("No result set.", "No findings.", "<strong>pass</strong></dd>")),
-    ]:
-        page = module.html(page_of(findings=findings), RUNTIME)
-        assert all(text in page for text in texts)
-        assert 'id="benchmarks"' not in page
+FINDING = Finding(code="X101", message="<i>odd</i>", path="a/b.txt", line=7)
+
+
+@pytest.mark.parametrize(
+    ("findings", "texts"),
+    [
+        pytest.param(
+            (FINDING,),
+            ("&lt;i&gt;odd&lt;", "<code>&lt;b&gt;raw&lt;/b&gt;</code>", "a/b.txt:7"),
+            id="with its raw line",
+        ),
+        pytest.param(
+            (), ("No result set.", "No findings.", "<strong>pass</strong></dd>"), id="none"
+        ),
+    ],
+)
+def test_findings_are_shown(findings: tuple[Finding, ...], texts: tuple[str, ...]) -> None:
+    page = module.html(page_of(findings=findings), RUNTIME)
+    assert [text for text in texts if text not in page] == []
+    assert 'id="benchmarks"' not in page
 
 
 def test_long_texts_are_cut() -> None:
