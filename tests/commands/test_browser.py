@@ -20,9 +20,6 @@ from mlperf_pkg.commands.page.history import history_html
 from mlperf_pkg.commands.review.files import files_of, review_of, sections
 from mlperf_pkg.commands.review.round import ReviewSection
 from mlperf_pkg.render.table import Column, table_of
-from tests.commands.page.test_content import section as section_of
-from tests.commands.page.test_history import entry, of
-from tests.commands.page.test_html import many
 from tests.helpers.browser import (
     Opened,
     assert_accessible,
@@ -31,7 +28,10 @@ from tests.helpers.browser import (
     needs_chromium,
     opened,
 )
+from tests.helpers.histories import entry, history_of
 from tests.helpers.logs import edited
+from tests.helpers.pages import many
+from tests.helpers.pages import section as section_of
 from tests.helpers.program import call
 from tests.helpers.reports import rcp, report
 from tests.helpers.reviews import a_round, a_set, a_system
@@ -520,7 +520,7 @@ def test_a_point_and_a_number_lead_to_their_result(history: Opened) -> None:
 def test_the_history_is_saved_as_csv(browser: Browser, tmp_path: Path) -> None:
     file = tmp_path / "page.html"
     sets = [entry("5.0", 20.0), entry("5.0", 9.8065, submitter=FORMULA, path=f"{FORMULA}/resnet")]
-    file.write_text(history_html(of(*sets)), "utf-8")
+    file.write_text(history_html(history_of(*sets)), "utf-8")
     with opened(browser, file, "#sort=minutes") as shown:
         page = shown.page
         assert scores(page) == ["9.807", "20.000"]

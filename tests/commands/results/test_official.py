@@ -1,15 +1,12 @@
 """The official tables of small simulated trees."""
 
-import io
 import json
 import math
 import random
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
@@ -28,7 +25,15 @@ from mlperf_pkg.submission.model import KEEP_SCALING
 from tests.helpers import trees
 from tests.helpers.logs import edited
 from tests.helpers.official import official_files, rows
-from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission, write_system
+from tests.helpers.trees import (
+    SYSTEM,
+    described,
+    simulated,
+    write_set,
+    write_submission,
+    write_system,
+)
+from tests.helpers.workbooks import read
 
 DESCRIPTION = {
     **dict.fromkeys(REQUIRED, ""),
@@ -55,11 +60,6 @@ def logs_with(old: bytes, new: bytes, name: str = "result_*.txt") -> Callable[[P
             log.write_bytes(log.read_bytes().replace(old, new))
 
     return change
-
-
-def described(**changes: Any) -> Callable[[Path], object]:
-    """A change of the description of its system."""
-    return lambda root: write_system(root / "systems", **changes)
 
 
 def with_file(path: str, text: str) -> Callable[[Path], object]:
@@ -228,26 +228,6 @@ SHEET = ("division", "availability", "resnet")
 def tables_of(*rows: tuple[Any, ...], weak: OfficialTable | None = None) -> Any:
     usage = "hpc" if weak else "training"
     return SimpleNamespace(usage=usage, round="2.0", plain=OfficialTable(SHEET, rows), weak=weak)
-
-
-def read(data: bytes) -> dict[str, list[list[str]]]:
-    """The texts of the cells of each sheet."""
-    archive = zipfile.ZipFile(io.BytesIO(data))
-
-    def elements(name: str, tag: str) -> list[ElementTree.Element]:
-        return ElementTree.fromstring(archive.read(f"xl/{name}.xml")).findall(f".//{{*}}{tag}")
-
-    def text(cell: ElementTree.Element) -> str:
-        value = cell.findtext("{*}v", "")
-        return strings[int(value)] if cell.get("t") == "s" else value
-
-    strings = [element.text or "" for element in elements("sharedStrings", "t")]
-    return {
-        sheet.attrib["name"]: [
-            list(map(text, row)) for row in elements(f"worksheets/sheet{number}", "row")
-        ]
-        for number, sheet in enumerate(elements("workbook", "sheet"), 1)
-    }
 
 
 def test_sheets_sections_and_numbers() -> None:

@@ -22,8 +22,16 @@ from mlperf_pkg.config import Config, WaiverConfig
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Verdict, Verdicts, Waiver, verdicts_of
 from mlperf_pkg.render.table import records
-from tests.commands.results.test_official import described, read
-from tests.helpers.trees import SYSTEM, remove, simulated, write_set, write_submission, write_system
+from tests.helpers.trees import (
+    SYSTEM,
+    described,
+    remove,
+    simulated,
+    write_set,
+    write_submission,
+    write_system,
+)
+from tests.helpers.workbooks import read
 
 ROUND = "training_results_v2.0"
 
