@@ -249,21 +249,50 @@ def test_tables(tmp_path: Path) -> None:
     assert files(root) == files(copy)
 
 
-def test_what_raises(tmp_path: Path) -> None:
+CHECKER = compliance_checker.make_checker("training", "2.0.0", False, False)
+
+
+@pytest.mark.parametrize(
+    ("call", "arguments"),
+    [
+        pytest.param(
+            package_checker.check_training_package,
+            (*ACME, *[False] * 5, "a.log"),
+            id="the package checker",
+        ),
+        pytest.param(
+            result_summarizer.summarize_results,
+            ("ACME", "training", "9.9.0"),
+            id="the summarizer, of an unknown round",
+        ),
+        pytest.param(
+            CHECKER.check_file,
+            (f"ACME/{SET}/result_9.txt",),
+            id="the compliance checker, without a log",
+        ),
+        pytest.param(
+            rcp_checker.RCP_Checker,
+            ("training", "2.0.0", "chess"),
+            id="the RCP checker, of an unknown benchmark",
+        ),
+        pytest.param(
+            rcp_checker.check_directory,
+            (*ACME, False, False),
+            id="the RCP checker, of a submission",
+        ),
+    ],
+)
+def test_what_raises(
+    call: Callable[..., object],
+    arguments: tuple[Any, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     root = write_submission(tmp_path / "ACME")
     remove(root / "systems")
-    checker = compliance_checker.make_checker("training", "2.0.0", False, False)
-    of_submission = (str(root), "training", "2.0.0")
-    calls: list[tuple[Callable[..., object], tuple[Any, ...]]] = [
-        (package_checker.check_training_package, (*of_submission, *[False] * 5, "a.log")),
-        (result_summarizer.summarize_results, (str(root), "training", "9.9.0")),
-        (checker.check_file, (str(root / SET / "result_9.txt"),)),
-        (rcp_checker.RCP_Checker, ("training", "2.0.0", "chess")),
-        (rcp_checker.check_directory, (*of_submission, False, False)),
-    ]
-    for call, arguments in calls:
-        with pytest.raises(UserError):
-            call(*arguments)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError):
+        call(*arguments)
 
 
 # ---- sequences of tools: status, tables, and ``scaling.json`` -----------------------------

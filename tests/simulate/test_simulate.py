@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
@@ -147,16 +148,21 @@ def test_a_failure_that_changes_a_value() -> None:
     assert {key for key in right if right[key] != wrong[key]} == {"lars_opt_weight_decay"}
 
 
-def test_batch_sizes_that_the_rules_forbid_are_refused() -> None:
-    for round_name, benchmark, batch_size, refused in [
+@pytest.mark.parametrize(
+    ("round_", "benchmark", "batch_size", "message"),
+    [
         ("6.1", "deepseekv3_671b", 64, r"global_batch_size 64 \(rule DSV101\)"),
         ("6.1", "qwen35_397b_grpo", 250, r"num_generations_per_prompt 16 \(rule QWEN120\)"),
         # No double times 1152 equals this batch size times 8e-5, as the official checker asks.
         ("5.0", "llama31_405b", 1984, r"opt_base_learning_rate 0\.00013778 "),
-    ]:
-        plan = replace(PLAN, round=round_name, benchmark=benchmark, batch_size=batch_size)
-        with pytest.raises(UserError, match=f"the rules do not allow {refused}"):
-            simulate_run(plan, 1)
+    ],
+)
+def test_batch_sizes_that_the_rules_forbid_are_refused(
+    round_: str, benchmark: str, batch_size: int, message: str
+) -> None:
+    plan = replace(PLAN, round=round_, benchmark=benchmark, batch_size=batch_size)
+    with pytest.raises(UserError, match=f"the rules do not allow {message}"):
+        simulate_run(plan, 1)
 
 
 @examples(60)
@@ -192,18 +198,24 @@ def test_same_bytes_from_another_place_and_process(tmp_path: Path) -> None:
     assert records(output)[0]["metadata"]["file"] == "simulate/writer.py"
 
 
-def test_impossible_plans_are_refused() -> None:
-    for field, value, message in [
+@pytest.mark.parametrize("simulate", [simulate_run, simulate_set])
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
         ("round", "0.5", r"unknown round: '0\.5' \(known: 0\.7, 1\.0, 1\.1, 2\.0"),
         ("benchmark", "gpt3", r"benchmark of round 2\.0: 'gpt3' .*\); gpt3 begins in 3\.0"),
         ("optimizer", "adam", r"unknown optimizer of resnet: 'adam' \(known: lars, sgd\)"),
         ("minutes", float("nan"), r"minutes is nan; expected a positive number"),
         ("minutes", 1e13, r"minutes is 10000000000000\.0; expected at most 1e\+12"),
-    ]:
-        plan = replace(PLAN, **{field: value})
-        for simulate in (simulate_run, simulate_set):
-            with pytest.raises(UserError, match=message):
-                simulate(plan, 1)
+    ],
+    ids=["round", "benchmark", "optimizer", "minutes not a number", "too many minutes"],
+)
+def test_impossible_plans_are_refused(
+    field: str, value: str | float, message: str, simulate: Callable[[RunPlan, int], object]
+) -> None:
+    plan = replace(PLAN, **{field: value})
+    with pytest.raises(UserError, match=message):
+        simulate(plan, 1)
 
 
 # ---- power: the energy that it should be by the official summarizer -----------------------

@@ -146,16 +146,28 @@ def identity(folder: Path, name: str = "key") -> tuple[str, Path]:
     return str(made.to_public()), write(folder / name, f"# a key\n{made}\n".encode())
 
 
-def test_age_by_recipient(plain: Path, tmp_path: Path) -> None:
+@pytest.fixture
+def by_recipients(plain: Path, tmp_path: Path) -> dict[str, Path]:
+    """Identities by name; ``plain`` is encrypted to the first two, as ``x``."""
     public, key = identity(tmp_path)
     second, other = identity(tmp_path, "other")
     encrypt(plain, tmp_path / "x", Encryption(Form.AGE, recipients=(public, second)))
-    assert [
-        file for file in (key, other) if decrypted(tmp_path / "x", file) != plain.read_bytes()
-    ] == []
-    for wrong in (identity(tmp_path, "third")[1], None):
-        with pytest.raises(UserError, match="it needs an --identity"):
-            decrypted(tmp_path / "x", wrong)
+    return {"first": key, "second": other, "third": identity(tmp_path, "third")[1]}
+
+
+@pytest.mark.parametrize("name", ["first", "second"])
+def test_age_by_recipient(
+    by_recipients: dict[str, Path], plain: Path, tmp_path: Path, name: str
+) -> None:
+    assert decrypted(tmp_path / "x", by_recipients[name]) == plain.read_bytes()
+
+
+@pytest.mark.parametrize("name", ["third", "none"])
+def test_age_by_another_recipient(
+    by_recipients: dict[str, Path], tmp_path: Path, name: str
+) -> None:
+    with pytest.raises(UserError, match="it needs an --identity"):
+        decrypted(tmp_path / "x", by_recipients.get(name))
 
 
 @pytest.mark.parametrize(

@@ -630,10 +630,12 @@ def test_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert "PACK103" in codes(verified(write(tmp_path / "x.tar.gz", zipped(data))))
 
 
-def test_what_is_no_archive(tmp_path: Path) -> None:
-    for data in (b"", b"\x1f", b"PK\3\4", b"text", b"Salted__", b"Salted__12345678"):
-        with pytest.raises(UserError, match=r"x\.tar\.gz: "):
-            verified(write(tmp_path / "x.tar.gz", data), "secret")
+@pytest.mark.parametrize(
+    "data", [b"", b"\x1f", b"PK\3\4", b"text", b"Salted__", b"Salted__12345678"]
+)
+def test_what_is_no_archive(tmp_path: Path, data: bytes) -> None:
+    with pytest.raises(UserError, match=r"x\.tar\.gz: "):
+        verified(write(tmp_path / "x.tar.gz", data), "secret")
 
 
 @examples(300)

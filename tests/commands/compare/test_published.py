@@ -74,22 +74,34 @@ def test_chosen_results(names: list[str], more: Any, systems: list[str]) -> None
     assert read(*names, **more) == systems
 
 
-def test_refused() -> None:
-    for names, more, message in (
-        (["4.2"], {}, r"--published 4\.2: no such round; did you mean 4\.1\? \(of 4\.1, "),
-        (["5.2"], {}, r"--published 5\.2: newer than the published results of this package \("),
-        (["al"], {}, r"did you mean all\? \(of 4\.1, 5\.0, 3\.0, all\)$"),
-        (["5.0"], {"benchmarks": ("brt",)}, r"did you mean bert\? \(they have bert\)$"),
-        (["5.0"], {"benchmarks": ("gnn",)}, r"rounds; published in 4\.1 \(they have bert\)$"),
-        (["5.0"], {"systems": ("slwo",)}, r"and --accelerators; did you mean slow\?$"),
+@pytest.mark.parametrize(
+    ("names", "more", "message"),
+    [
+        ("4.2", {}, r"--published 4\.2: no such round; did you mean 4\.1\? \(of 4\.1, "),
+        ("5.2", {}, r"--published 5\.2: newer than the published results of this package \("),
+        ("al", {}, r"did you mean all\? \(of 4\.1, 5\.0, 3\.0, all\)$"),
+        ("5.0", {"benchmarks": ("brt",)}, r"did you mean bert\? \(they have bert\)$"),
+        ("5.0", {"benchmarks": ("gnn",)}, r"rounds; published in 4\.1 \(they have bert\)$"),
+        ("5.0", {"systems": ("slwo",)}, r"and --accelerators; did you mean slow\?$"),
         (
-            ["3.0"],
+            "3.0",
             {"own": (OWN,)},
             r"^--published: no result of bert \(closed\) in these rounds; published in 4\.1, 5\.0$",
         ),
-    ):
-        with pytest.raises(UserError, match=message):
-            read(*names, **more)
+    ],
+    ids=[
+        "no such round",
+        "a newer round",
+        "a typo of all",
+        "a typo of a benchmark",
+        "a benchmark of other rounds",
+        "a typo of a system",
+        "no result of the own benchmark",
+    ],
+)
+def test_refused(names: str, more: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        read(names, **more)
 
 
 def test_text_shows_those_on_as_many_accelerators() -> None:

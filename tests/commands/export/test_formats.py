@@ -197,16 +197,19 @@ def test_an_error_leaves_nothing(ending: str, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == [destination.path.name]
 
 
-def test_early_refusals(tmp_path: Path) -> None:
-    (tmp_path / "r.sqlite").mkdir()
-    (tmp_path / "r.csv").touch()
-    (tmp_path / "notes.csv").mkdir()
-    (tmp_path / "notes.csv" / "notes.txt").touch()
-    for name, message in (
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
         ("missing/r.csv", "the folder .* does not exist"),
         ("r.sqlite", "is not a regular file"),
         ("r.csv", "is not a folder that contains only tables"),
         ("notes.csv", "is not a folder that contains only tables"),
-    ):
-        with pytest.raises(UserError, match=message):
-            Destination(tmp_path / name).refuse_early((), replace=True)
+    ],
+)
+def test_early_refusals(tmp_path: Path, name: str, message: str) -> None:
+    (tmp_path / "r.sqlite").mkdir()
+    (tmp_path / "r.csv").touch()
+    (tmp_path / "notes.csv").mkdir()
+    (tmp_path / "notes.csv" / "notes.txt").touch()
+    with pytest.raises(UserError, match=message):
+        Destination(tmp_path / name).refuse_early((), replace=True)
