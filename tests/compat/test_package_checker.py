@@ -170,7 +170,11 @@ def files(tree: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in tree.rglob("scaling.json")}
 
 
-@pytest.mark.parametrize("change", [bytes, twice, partial(without, key="opt_name"), lambda _: b""])
+@pytest.mark.parametrize(
+    "change",
+    [bytes, twice, partial(without, key="opt_name"), lambda _: b""],
+    ids=["valid", "twice", "no opt_name", "empty"],
+)
 @pytest.mark.parametrize("werror", [False, True])
 def test_logs(change: Change, werror: bool, tmp_path: Path) -> None:
     log = str(every_log(change, write_submission(tmp_path / "ACME")) / SET / "result_0.txt")
@@ -224,6 +228,15 @@ def test_reference_points(kind: tuple[str, str, str]) -> None:
         *((change, {"set_scaling": True}) for change in (bytes, slightly_fast, fast)),
         (lambda text: edited(text, "global_batch_size", value=3000), {"set_scaling": True}),
         (lambda text: edited(text, "global_batch_size", value=99999), {}),
+    ],
+    ids=[
+        "slightly fast",
+        "fast, bypassed",
+        "valid, scaled",
+        "slightly fast, scaled",
+        "fast, scaled",
+        "between points, scaled",
+        "beyond all points",
     ],
 )
 def test_convergence(change: Change, options: dict[str, Any], tmp_path: Path) -> None:

@@ -327,6 +327,7 @@ def test_an_archive_that_cannot_be_read(tmp_path: Path, head: bytes, reason: str
         ("package_checker_params", lambda tree: tree.params),
         (f"results/{SYSTEM}/resnet/power", lambda tree: tree.result_sets[0].power),
     ],
+    ids=["results", "systems", "scaling", "private id", "flags of a set", "flags", "power"],
 )
 @pytest.mark.parametrize("alone", [True, False], ids=["alone", "in a round"])
 def test_a_link_out_of_the_tree_is_named_and_not_opened(

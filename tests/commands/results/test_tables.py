@@ -122,7 +122,22 @@ BAD: list[tuple[Callable[[Path], object], int, list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("change", "number", "missing"), BAD)
+@pytest.mark.parametrize(
+    ("change", "number", "missing"),
+    BAD,
+    ids=[
+        "nothing",
+        "no division or status",
+        "unusable counts",
+        "no description",
+        "not a description",
+        "one broken log",
+        "two broken logs",
+        "too few runs",
+        "a system without results",
+        "a set without logs",
+    ],
+)
 def test_bad_input(
     root: Path, change: Callable[[Path], object], number: int, missing: list[str]
 ) -> None:

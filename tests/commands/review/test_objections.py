@@ -155,7 +155,9 @@ def test_the_folder(a_round: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "indent"), [(STATES.replace("\n  ", "\n").rstrip(), ""), (STATES.rstrip(), "  ")]
+    ("text", "indent"),
+    [(STATES.replace("\n  ", "\n").rstrip(), ""), (STATES.rstrip(), "  ")],
+    ids=["without indent", "with indent"],
 )
 def test_a_file_that_was_written_by_hand(
     text: str, indent: str, a_round: Path, tmp_path: Path
@@ -314,7 +316,11 @@ STAGES: list[tuple[Callable[[Path], object], str, str, bool, list[str]]] = [  # 
 ]
 
 
-@pytest.mark.parametrize(("correct", "state", "standing", "settled", "new"), STAGES)
+@pytest.mark.parametrize(
+    ("correct", "state", "standing", "settled", "new"),
+    STAGES,
+    ids=["unchanged", "withdrawn", "corrected", "another finding", "removed"],
+)
 def test_a_corrected_tree(
     correct: Any,
     state: str,
