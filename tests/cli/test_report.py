@@ -11,9 +11,9 @@ import pytest
 
 from mlperf_pkg.commands.charts import drawing
 from mlperf_pkg.commands.page import html
-from tests.commands.page.test_history import unpacked
 from tests.helpers.charts import DEFECT, fail
 from tests.helpers.logs import without
+from tests.helpers.pages import unpacked
 from tests.helpers.program import call
 from tests.helpers.trees import simulated, write_set, write_submission
 

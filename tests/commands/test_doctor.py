@@ -98,7 +98,7 @@ def test_as_json() -> None:
 
 
 @pytest.mark.parametrize(
-    "row",
+    ("change", "name", "state", "text", "repair"),
     [
         (without(), "packages", "ok", "all required ones are installed", ""),
         (
@@ -234,12 +234,40 @@ def test_as_json() -> None:
             "",
         ),
     ],
+    ids=[
+        "nothing",
+        "required packages",
+        "the package of an extra",
+        "the packages of an extra",
+        "an installation",
+        "the part in C",
+        "libyaml",
+        "mlperf-logging",
+        "a ruleset",
+        "a valid rulebook",
+        "nothing of the compiled rulebook",
+        "the compiled rulebook",
+        "a rulebook as compiled",
+        "a readable compiled rulebook",
+        "the folder of rules",
+        "the published results",
+        "a cache of one's own",
+        "a cache to write to",
+        "temporary files",
+        "the current folder",
+        "a current folder to write to",
+    ],
 )
 def test_what_is_missing(
-    row: tuple[Change, str, str, str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    change: Change,
+    name: str,
+    state: str,
+    text: str,
+    repair: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
-    """A change, the name of what is diagnosed then, its state, and parts of text and repair."""
-    change, name, state, text, repair = row
+    """After a change: the name of what is diagnosed, its state, and parts of text and repair."""
     change(monkeypatch, tmp_path)
     results = {diagnosis.name: diagnosis for diagnosis in diagnoses()}
     assert results[name].state == state
@@ -287,11 +315,11 @@ def required_modules() -> set[tuple[str, str]]:
 distributions = cache(metadata.packages_distributions)
 
 
-def test_the_extra_of_a_message_brings_the_package() -> None:
+@pytest.mark.parametrize(("module", "extra"), sorted(required_modules()))
+def test_the_extra_of_a_message_brings_the_package(module: str, extra: str) -> None:
     """So the command that a message names repairs what is missing."""
-    for module, extra in sorted(required_modules()):
-        packages = distributions().get(module)
-        if packages is None:  # it is not installed
-            continue
-        names = {name.split()[0].lower() for name in PROJECT["optional-dependencies"][extra]}
-        assert names & {package.lower() for package in packages}
+    packages = distributions().get(module)
+    if packages is None:
+        pytest.skip(f"{module} is not installed")
+    names = {name.split()[0].lower() for name in PROJECT["optional-dependencies"][extra]}
+    assert names & {package.lower() for package in packages}

@@ -98,19 +98,23 @@ def test_options(
     assert outcomes(ours[1]) == outcomes(theirs[1])
 
 
-def test_which_flags_are_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for number, (where, line) in enumerate(
-        (
-            (".", "FOUND ERRORS"),  # the verify scripts turn them into options
-            (SET, "passed using rcp_bypass"),
-            (f"results/{SYSTEM}", "passed using rcp_bypass"),
-        )
-    ):
-        root = every_log(fast, write_submission(tmp_path / str(number) / "ACME"))
-        (root / where / "package_checker_params").write_text("rcp-bypass")
-        ours, theirs = both(root, root.parent, capsys, "training", "2.0.0")
-        assert outcomes(ours[1]) == outcomes(theirs[1])
-        assert any(line in one for one in ours[1])
+@pytest.mark.parametrize(
+    ("folder", "line"),
+    [
+        (".", "FOUND ERRORS"),  # the verify scripts turn them into options
+        (SET, "passed using rcp_bypass"),
+        (f"results/{SYSTEM}", "passed using rcp_bypass"),
+    ],
+    ids=["submission", "result set", "system"],
+)
+def test_which_flags_are_read(
+    folder: str, line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = every_log(fast, write_submission(tmp_path / "ACME"))
+    (root / folder / "package_checker_params").write_text("rcp-bypass")
+    ours, theirs = both(root, tmp_path, capsys, "training", "2.0.0")
+    assert outcomes(ours[1]) == outcomes(theirs[1])
+    assert any(line in one for one in ours[1])
 
 
 # ---- what differs on purpose --------------------------------------------------------------
@@ -167,7 +171,11 @@ def files(tree: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in tree.rglob("scaling.json")}
 
 
-@pytest.mark.parametrize("change", [bytes, twice, partial(without, key="opt_name"), lambda _: b""])
+@pytest.mark.parametrize(
+    "change",
+    [bytes, twice, partial(without, key="opt_name"), lambda _: b""],
+    ids=["valid", "twice", "no opt_name", "empty"],
+)
 @pytest.mark.parametrize("werror", [False, True])
 def test_logs(change: Change, werror: bool, tmp_path: Path) -> None:
     log = str(every_log(change, write_submission(tmp_path / "ACME")) / SET / "result_0.txt")
@@ -222,6 +230,15 @@ def test_reference_points(kind: tuple[str, str, str]) -> None:
         (lambda text: edited(text, "global_batch_size", value=3000), {"set_scaling": True}),
         (lambda text: edited(text, "global_batch_size", value=99999), {}),
     ],
+    ids=[
+        "slightly fast",
+        "fast, bypassed",
+        "valid, scaled",
+        "slightly fast, scaled",
+        "fast, scaled",
+        "between points, scaled",
+        "beyond all points",
+    ],
 )
 def test_convergence(change: Change, options: dict[str, Any], tmp_path: Path) -> None:
     root = every_log(change, write_submission(tmp_path / "ours"))
@@ -246,21 +263,50 @@ def test_tables(tmp_path: Path) -> None:
     assert files(root) == files(copy)
 
 
-def test_what_raises(tmp_path: Path) -> None:
+CHECKER = compliance_checker.make_checker("training", "2.0.0", False, False)
+
+
+@pytest.mark.parametrize(
+    ("call", "arguments"),
+    [
+        pytest.param(
+            package_checker.check_training_package,
+            (*ACME, *[False] * 5, "a.log"),
+            id="the package checker",
+        ),
+        pytest.param(
+            result_summarizer.summarize_results,
+            ("ACME", "training", "9.9.0"),
+            id="the summarizer, of an unknown round",
+        ),
+        pytest.param(
+            CHECKER.check_file,
+            (f"ACME/{SET}/result_9.txt",),
+            id="the compliance checker, without a log",
+        ),
+        pytest.param(
+            rcp_checker.RCP_Checker,
+            ("training", "2.0.0", "chess"),
+            id="the RCP checker, of an unknown benchmark",
+        ),
+        pytest.param(
+            rcp_checker.check_directory,
+            (*ACME, False, False),
+            id="the RCP checker, of a submission",
+        ),
+    ],
+)
+def test_what_raises(
+    call: Callable[..., object],
+    arguments: tuple[Any, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     root = write_submission(tmp_path / "ACME")
     remove(root / "systems")
-    checker = compliance_checker.make_checker("training", "2.0.0", False, False)
-    of_submission = (str(root), "training", "2.0.0")
-    calls: list[tuple[Callable[..., object], tuple[Any, ...]]] = [
-        (package_checker.check_training_package, (*of_submission, *[False] * 5, "a.log")),
-        (result_summarizer.summarize_results, (str(root), "training", "9.9.0")),
-        (checker.check_file, (str(root / SET / "result_9.txt"),)),
-        (rcp_checker.RCP_Checker, ("training", "2.0.0", "chess")),
-        (rcp_checker.check_directory, (*of_submission, False, False)),
-    ]
-    for call, arguments in calls:
-        with pytest.raises(UserError):
-            call(*arguments)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError):
+        call(*arguments)
 
 
 # ---- sequences of tools: status, tables, and ``scaling.json`` -----------------------------
@@ -344,28 +390,32 @@ def test_both_kinds_of_scaling(state: str, steps: tuple[str, ...], tmp_path: Pat
     assert {name.rpartition("_")[2] for name in ours[1][-1]} > {"power.csv", "power.json"}
 
 
-def test_where_their_summarizer_crashes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def no_file(root: Path) -> None:
-        (root / SET / "result_9.txt").mkdir()
+def folder_for_log(root: Path) -> None:
+    (root / SET / "result_9.txt").mkdir()
 
-    for number, (change, words) in enumerate(
-        (
-            (a_set(f"{SYSTEM}/chess"), "/chess: not a benchmark of round 2.0"),
-            (
-                system(number_of_nodes="many"),
-                f"{SYSTEM}.json: number_of_nodes is not a whole number",
-            ),
-            (written("{"), f"results/{SYSTEM}/resnet: scaling.json without a factor"),
-            (no_file, f"results/{SYSTEM}/resnet/result_9.txt"),
-        )
-    ):
-        change(write_submission(tmp_path / str(number) / "ACME"))
-        monkeypatch.chdir(tmp_path / str(number))
-        assert result_summarizer.main(ACME) == 1
-        assert words in capsys.readouterr().err
-        assert not Path("summary.json").exists()
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (a_set(f"{SYSTEM}/chess"), "/chess: not a benchmark of round 2.0"),
+        (system(number_of_nodes="many"), f"{SYSTEM}.json: number_of_nodes is not a whole number"),
+        (written("{"), f"results/{SYSTEM}/resnet: scaling.json without a factor"),
+        (folder_for_log, f"results/{SYSTEM}/resnet/result_9.txt"),
+    ],
+    ids=["unknown benchmark", "not a number", "not JSON", "a folder for a log"],
+)
+def test_where_their_summarizer_crashes(
+    change: Edit,
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    change(write_submission(tmp_path / "ACME"))
+    monkeypatch.chdir(tmp_path)
+    assert result_summarizer.main(ACME) == 1
+    assert message in capsys.readouterr().err
+    assert not Path("summary.json").exists()
 
 
 def test_in_the_folder_of_the_submission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

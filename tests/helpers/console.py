@@ -36,6 +36,7 @@ def prints(output: str, pattern: str) -> bool:
 
 def follow(page: str, folder: Path) -> None:
     """Do in a folder what a page of ``docs/`` says, and see what it says."""
+    unlike = []
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setenv("COLUMNS", "80")
@@ -43,7 +44,9 @@ def follow(page: str, folder: Path) -> None:
         patch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
         for command, expected in steps((DOCS / page).read_text("utf-8")):
             output = _output(command).replace(version("mlperf-logging"), _REFERENCE)
-            assert prints(output, expected), f"$ {command}\n{output}\n--- not ---\n{expected}"
+            if not prints(output, expected):
+                unlike.append(f"$ {command}\n{output}\n--- not ---\n{expected}")
+    assert not unlike, "\n".join(unlike)
 
 
 def _output(command: str) -> str:

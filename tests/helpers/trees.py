@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -62,3 +63,8 @@ def write_submission(root: Path, *benchmarks: str, division: str = "closed", see
 def remove(path: Path) -> None:
     """Take a file or a folder away."""
     shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def described(**changes: Any) -> Callable[[Path], object]:
+    """A change of the description of the system of a submission."""
+    return lambda root: write_system(root / "systems", **changes)

@@ -7,7 +7,6 @@ import pickle
 import tarfile
 import zipfile
 from collections.abc import Callable, Iterable
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -80,9 +79,9 @@ def test_an_archive_is_a_folder(tmp_path: Path, name: str) -> None:
 @every_form
 def test_a_member_opens_in_another_process(tmp_path: Path, name: str) -> None:
     top = opened(tmp_path / name, FORMS[name](FILES))
-    for source in (source_of(top / "ACME/deep/b.log", "b"), source_of(top / "c", "c").shared()):
-        data = pickle.dumps(source)
-        assert pickle.loads(data).open().read() == (b"two" * 9999 if source.label == "b" else b"")
+    sources = [source_of(top / "ACME/deep/b.log", "b"), source_of(top / "c", "c").shared()]
+    copies = [pickle.loads(pickle.dumps(source)) for source in sources]
+    assert [copy.open().read() for copy in copies] == [b"two" * 9999, b""]
 
 
 def test_several_archives_share_a_spool(tmp_path: Path) -> None:
@@ -95,20 +94,31 @@ def test_several_archives_share_a_spool(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
-def test_names(tmp_path: Path) -> None:
-    rows: list[tuple[list[str], set[str], list[str]]] = [
-        (["./a", "./b/c"], set(), ["a", "b", "b/c"]),
-        (["../a", "b/../../c", "/d", "e"], {"../a", "b/../../c", "/d"}, ["e"]),
-        (["a\\b", "x" * 300], {"a\\b", "x" * 300}, []),
-        (["a", "b", "a"], {"a"}, ["b"]),
-        (["a", "a/b"], {"a"}, ["a", "a/b"]),
-        (["a/b", "a"], {"a"}, ["a", "a/b"]),
-        (["__MACOSX/._a", "a"], set(), ["a"]),
-    ]
-    for form, (names, left_out, read) in product((FORMS["x.tar"], zipped), rows):
-        top = opened(tmp_path / "x", form([(name, b"") for name in names]))
-        assert {*top.listing.left_out} == left_out
-        assert [entry.path for entry in list_tree(top)] == read
+@pytest.mark.parametrize("form", [tar, zipped], ids=["tar", "zip"])
+@pytest.mark.parametrize(
+    ("names", "left_out", "read"),
+    [
+        pytest.param(["./a", "./b/c"], set(), ["a", "b", "b/c"], id="below the current folder"),
+        pytest.param(
+            ["../a", "b/../../c", "/d", "e"], {"../a", "b/../../c", "/d"}, ["e"], id="outside"
+        ),
+        pytest.param(["a\\b", "x" * 300], {"a\\b", "x" * 300}, [], id="unfit"),
+        pytest.param(["a", "b", "a"], {"a"}, ["b"], id="twice"),
+        pytest.param(["a", "a/b"], {"a"}, ["a", "a/b"], id="a file, then a folder"),
+        pytest.param(["a/b", "a"], {"a"}, ["a", "a/b"], id="a folder, then a file"),
+        pytest.param(["__MACOSX/._a", "a"], set(), ["a"], id="of macOS"),
+    ],
+)
+def test_names(
+    tmp_path: Path,
+    form: Callable[[Files], bytes],
+    names: list[str],
+    left_out: set[str],
+    read: list[str],
+) -> None:
+    top = opened(tmp_path / "x", form([(name, b"") for name in names]))
+    assert {*top.listing.left_out} == left_out
+    assert [entry.path for entry in list_tree(top)] == read
 
 
 def typed(kind: bytes) -> tarfile.TarInfo:
@@ -117,11 +127,18 @@ def typed(kind: bytes) -> tarfile.TarInfo:
     return info
 
 
-def test_what_is_no_file_in_a_tar(tmp_path: Path) -> None:
-    kinds = {b"1": "a hard link", b"2": "a symbolic link", b"6": "a device or pipe"}
-    for kind, reason in {**kinds, b"S": "a sparse file"}.items():
-        top = opened(tmp_path / "x.tar", tar([("a", b"")], typed(kind)))
-        assert (top.listing.left_out, top.names) == ({"x": reason}, ("a",))
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        (b"1", "a hard link"),
+        (b"2", "a symbolic link"),
+        (b"6", "a device or pipe"),
+        (b"S", "a sparse file"),
+    ],
+)
+def test_what_is_no_file_in_a_tar(tmp_path: Path, kind: bytes, reason: str) -> None:
+    top = opened(tmp_path / "x.tar", tar([("a", b"")], typed(kind)))
+    assert (top.listing.left_out, top.names) == ({"x": reason}, ("a",))
 
 
 @pytest.mark.parametrize(

@@ -116,15 +116,22 @@ def test_a_file_that_workers_do_not_see_is_reported(
         report(str(log), scheduler=cluster.scheduler)
 
 
-def test_a_scheduler_that_cannot_be_used(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executors, "_SECONDS", 0.1)
-    no_address = "not the address of a Dask scheduler"
-    for address, message in (
-        *((address, no_address) for address in ("", "here", "tcp://127.0.0.1", "http://[::1]:1")),
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("", "not the address of a Dask scheduler"),
+        ("here", "not the address of a Dask scheduler"),
+        ("tcp://127.0.0.1", "not the address of a Dask scheduler"),
+        ("http://[::1]:1", "not the address of a Dask scheduler"),
         ("tcp://127.0.0.1:9", "no Dask scheduler answers"),
-    ):
-        with pytest.raises(UserError, match=message):
-            report(str(tree), scheduler=address)
+    ],
+)
+def test_a_scheduler_that_cannot_be_used(
+    address: str, message: str, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(executors, "_SECONDS", 0.1)
+    with pytest.raises(UserError, match=message):
+        report(str(tree), scheduler=address)
 
 
 # ---- the end of a cluster: these tests come last, in this order ----

@@ -3,7 +3,6 @@
 import errno
 import os
 from concurrent.futures import ThreadPoolExecutor
-from itertools import product
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -17,15 +16,20 @@ def names(folder: Path) -> list[str]:
     return sorted(entry.name for entry in folder.iterdir())
 
 
-def test_writes_a_new_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("replace", [False, True])
+@pytest.mark.parametrize(
+    ("content", "data"),
+    [("größer\n", "größer\n".encode()), (b"\xff\x00", b"\xff\x00")],
+    ids=["text", "bytes"],
+)
+def test_writes_a_new_file(
+    tmp_path: Path, content: str | bytes, data: bytes, replace: bool
+) -> None:
     (tmp_path / "usual").touch()
-    contents: dict[str | bytes, bytes] = {"größer\n": "größer\n".encode(), b"\xff\x00": b"\xff\x00"}
-    for (content, data), replace in product(contents.items(), (False, True)):
-        write_whole(tmp_path / "new", content, replace=replace)
-        assert (tmp_path / "new").read_bytes() == data
-        assert (tmp_path / "new").stat().st_mode == (tmp_path / "usual").stat().st_mode
-        assert names(tmp_path) == ["new", "usual"]
-        (tmp_path / "new").unlink()
+    write_whole(tmp_path / "new", content, replace=replace)
+    assert (tmp_path / "new").read_bytes() == data
+    assert (tmp_path / "new").stat().st_mode == (tmp_path / "usual").stat().st_mode
+    assert names(tmp_path) == ["new", "usual"]
 
 
 def test_a_second_process_waits_until_what_it_holds_is_replaced(tmp_path: Path) -> None:
@@ -103,10 +107,12 @@ def test_files_written_together_all_or_none(tmp_path: Path) -> None:
     assert names(tmp_path) == ["b"]
 
 
-def test_where_one_cannot_be_written_none_is(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("last", "reason"), [("none/b", "cannot be written: No such"), ("taken", "exists already")]
+)
+def test_where_one_cannot_be_written_none_is(tmp_path: Path, last: str, reason: str) -> None:
     (tmp_path / "taken").write_text("old")
-    for last, reason in (("none/b", "cannot be written: No such"), ("taken", "exists already")):
-        with pytest.raises(UserError, match=f"{last}: {reason}"):
-            write_all({tmp_path / "a": "new", tmp_path / last: "new"}, replace=False)
-        assert names(tmp_path) == ["taken"]
+    with pytest.raises(UserError, match=f"{last}: {reason}"):
+        write_all({tmp_path / "a": "new", tmp_path / last: "new"}, replace=False)
+    assert names(tmp_path) == ["taken"]
     assert (tmp_path / "taken").read_text() == "old"

@@ -43,9 +43,8 @@ def square(number: int) -> int:
 
 def test_results_are_in_order() -> None:
     with pool(3) as workers:
-        for number in (0, 1, 5, 500):
-            squares = list(workers.map(square, range(number)))
-            assert squares == [base * base for base in range(number)]
+        squares = [list(workers.map(square, range(number))) for number in (0, 1, 5, 500)]
+    assert squares == [[base * base for base in range(number)] for number in (0, 1, 5, 500)]
 
 
 def large_then_small(number: int) -> bytes:

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -25,10 +26,18 @@ def bytes_of(source: Source) -> bytes:
 
 def test_every_kind_has_the_same_bytes(log: Path) -> None:
     file, data = source_of(log, "log"), Source("log", log.read_bytes())
-    for made in (file, file.shared(), file.fetched(), data, data.shared()):
-        source = pickle.loads(pickle.dumps(made))
-        assert (source.label, source.size, bytes_of(source)) == ("log", 5, b"12345")
-        assert not source.stored
+    kinds = {
+        "file": file,
+        "shared file": file.shared(),
+        "fetched file": file.fetched(),
+        "data": data,
+        "shared data": data.shared(),
+    }
+    copies = {name: pickle.loads(pickle.dumps(source)) for name, source in kinds.items()}
+    assert {
+        name: (source.label, source.size, bytes_of(source), bool(source.stored))
+        for name, source in copies.items()
+    } == dict.fromkeys(kinds, ("log", 5, b"12345", False))
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
@@ -43,15 +52,28 @@ def test_a_shared_file_has_an_absolute_path(log: Path, monkeypatch: pytest.Monke
     assert source_of(Path(log.name), "log").shared().origin == SharedFile(log, 5)
 
 
-def test_a_shared_file_that_differs_is_refused(log: Path) -> None:
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda file: file.write_bytes(b"1"), "its size there is not 5 bytes"),
+        (Path.unlink, "No such file or directory"),
+    ],
+    ids=["another size", "removed"],
+)
+def test_a_shared_file_that_differs_is_refused(
+    log: Path, change: Callable[[Path], object], reason: str
+) -> None:
     source = source_of(log, "log").shared()
-    log.write_bytes(b"1")
-    for reason in ("its size there is not 5 bytes", "No such file or directory"):
-        with pytest.raises(UserError, match=rf"0\.txt: a worker does not see this file: {reason}"):
-            source.open()
-        log.unlink(missing_ok=True)
+    change(log)
+    with pytest.raises(UserError, match=rf"0\.txt: a worker does not see this file: {reason}"):
+        source.open()
+
+
+def test_a_file_that_is_removed_is_not_found(log: Path) -> None:
+    source = source_of(log, "log")
+    log.unlink()
     with pytest.raises(FileNotFoundError):
-        source_of(log, "log").open()
+        source.open()
 
 
 def test_a_small_object_is_fetched_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,15 +86,24 @@ def test_names_that_no_file_has_are_refused(bucket: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("size", [0, 9, 10, 11, 35])
+@pytest.mark.parametrize("count", [1, 7, 10, 100])
 def test_large_objects_are_read_in_parts(
+    memory: str, size: int, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stores, "REQUEST_BYTES", 10)
+    data = bytes(range(size))
+    put(memory, log=data)
+    with stored(f"{memory}/log").open() as stream:
+        assert b"".join(iter(partial(stream.read, count), b"")) == data
+
+
+@pytest.mark.parametrize("size", [0, 9, 10, 11, 35])
+def test_the_rest_of_a_large_object_is_read(
     memory: str, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stores, "REQUEST_BYTES", 10)
     data = bytes(range(size))
     put(memory, log=data)
-    for count in (1, 7, 10, 100):
-        with stored(f"{memory}/log").open() as stream:
-            assert b"".join(iter(partial(stream.read, count), b"")) == data
     with stored(f"{memory}/log").open() as stream:
         assert (stream.read(3), stream.read()) == (data[:3], data[3:])
 
@@ -127,14 +136,19 @@ def test_a_missing_object_is_reported(url: str, message: str) -> None:
     assert (done.exit_code, done.stdout, message in done.stderr) == (2, "", True)
 
 
-def test_errors_of_a_store_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    for error, message in (
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
         (PermissionError("Access Denied"), "permission denied: Access Denied"),
         (RuntimeError("no route"), "cannot be read: no route"),
-    ):
-        monkeypatch.setattr("fsspec.core.url_to_fs", Mock(side_effect=error))
-        with pytest.raises(UserError, match=f"^s3://bucket/x: {message}$"):
-            path_of("s3://bucket/x")
+    ],
+)
+def test_errors_of_a_store_are_reported(
+    error: Exception, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fsspec.core.url_to_fs", Mock(side_effect=error))
+    with pytest.raises(UserError, match=f"^s3://bucket/x: {message}$"):
+        path_of("s3://bucket/x")
 
 
 # ---- writing ------------------------------------------------------------------------------
@@ -152,18 +166,28 @@ def test_a_report_goes_to_a_store(bucket: str, tmp_path: Path) -> None:
     assert read_file(stored(output), 1 << 20) != written
 
 
+@pytest.mark.parametrize(
+    ("input_", "output", "message"),
+    [
+        (
+            "s3://submissions/ACME",
+            "s3://submissions/ACME/report.json",
+            "refusing to write inside an input folder",
+        ),
+        ("ACME", "s3://submissions", "does not name a file"),
+        ("ACME", "s3://submissions/x/", "does not name a file"),
+        ("ACME", "s3://no-such-bucket/report.json", "no such bucket"),
+        ("ACME", "json:what://x", "not the URL of an object store"),
+    ],
+)
 @pytest.mark.usefixtures("bucket")
-def test_outputs_are_refused_before_the_work(tmp_path: Path) -> None:
-    here, there = write_submission(tmp_path / "ACME"), "s3://submissions/ACME"
-    for inputs, output, message in (
-        (there, f"{there}/report.json", "refusing to write inside an input folder"),
-        (here, "s3://submissions", "does not name a file"),
-        (here, "s3://submissions/x/", "does not name a file"),
-        (here, "s3://no-such-bucket/report.json", "no such bucket"),
-        (here, "json:what://x", "not the URL of an object store"),
-    ):
-        done = call("check", inputs, "-o", output)
-        assert (done.exit_code, message in done.stderr) == (2, True)
+def test_outputs_are_refused_before_the_work(
+    input_: str, output: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_submission(tmp_path / "ACME")
+    monkeypatch.chdir(tmp_path)
+    done = call("check", input_, "-o", output)
+    assert (done.exit_code, message in done.stderr) == (2, True)
 
 
 def test_what_appears_meanwhile_is_not_overwritten(bucket: str) -> None:

@@ -31,7 +31,9 @@ def read(packed: bytes, format_: Compression) -> tuple[bytes, str | None]:
 
 
 @every_format
-@pytest.mark.parametrize("data", [b"", b"x", TEXT, bytes(3 << 20)])
+@pytest.mark.parametrize(
+    "data", [b"", b"x", TEXT, bytes(3 << 20)], ids=["empty", "one byte", "text", "zeros"]
+)
 def test_whole(format_: Compression, data: bytes) -> None:
     packed = PACK[format_](data)
     assert compression_of(packed) is format_

@@ -33,12 +33,14 @@ def test_odd_logs(tmp_path: Path, usage: str, round_: str) -> None:
         "started again": killed + log,
         "a mark before records": b"\xff\xfe" + log,
     }
+    ours = {}
+    theirs = {}
     with incumbent.cached_rules():
         for name, data in odd.items():
             file = tmp_path / "result_0.txt"
             file.write_bytes(data)
             official = incumbent.check(file, usage, load_round(usage, round_).ruleset)
+            theirs[name] = (official.passes, official.crash is None)
             run = read(data, usage, round_)
-            passes = run.verdicts.official is Verdict.PASS
-            assert (name, passes) == (name, official.passes)
-            assert (name, run.crash is None) == (name, official.crash is None)
+            ours[name] = (run.verdicts.official is Verdict.PASS, run.crash is None)
+    assert ours == theirs

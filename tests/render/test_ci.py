@@ -459,10 +459,11 @@ def test_messages_are_plain_text(message: str, text: str) -> None:
 @given(hostile.texts(), hostile.names())
 def test_hostile_text_is_escaped(text: str, file: str) -> None:
     made = hostile.hostile(text, file)
-    for name in ("text", "log", "markdown"):
-        shown = FORMATS[name](made, View(show=Show.ALL, color=True))
-        assert re.sub(r"\x1b\[[0-9;]*m|\n", "", shown).isprintable()
-        assert name != "markdown" or not re.search(r"(?<!\\)<(?!br>)", shown)
+    view = View(show=Show.ALL, color=True)
+    shown = {name: FORMATS[name](made, view) for name in ("text", "log", "markdown")}
+    printed = {name: re.sub(r"\x1b\[[0-9;]*m|\n", "", text) for name, text in shown.items()}
+    assert [name for name, text in printed.items() if not text.isprintable()] == []
+    assert not re.search(r"(?<!\\)<(?!br>)", shown["markdown"])
     files = {file, f"{file}/a", "other"}
     lines = concise(made)
     assert len(lines) == 3

@@ -42,22 +42,33 @@ def accelerators_in(made: Report) -> list[int | None]:
     return [row["accelerators"] for row in json.loads(tables.results_json(made))["results"]]
 
 
-def test_accelerators_are_those_of_the_same_submission_or_workspace() -> None:
-    paths = ["systems/dgx.json", "a/systems/dgx.json", "b/systems/dgx.json"]
-    above, by = ["../systems/dgx.json"], "the folder name"
-    for systems, path, system_by, accelerators in (
-        (paths, "results/dgx/bert", None, 8),
-        (paths, "a/results/dgx/bert", None, 16),
-        (paths, "b/results/dgx/strong/cosmoflow", None, 24),
-        (paths[1:], "results/dgx/bert", None, None),
-        (paths[:1], ".", by, 8),
-        (above, ".", by, 8),
-        (paths[1:], ".", by, None),
-        (above, ".", None, None),
-    ):
-        rows = [system(path=p, accelerators=8 * n) for n, p in enumerate(systems, 1)]
-        made = report(result_sets=(result_set(path=path, system_by=system_by),), systems=rows)
-        assert accelerators_in(made) == [accelerators]
+PATHS = ["systems/dgx.json", "a/systems/dgx.json", "b/systems/dgx.json"]
+ABOVE = ["../systems/dgx.json"]
+BY = "the folder name"
+
+
+@pytest.mark.parametrize(
+    ("systems", "path", "system_by", "accelerators"),
+    [
+        pytest.param(PATHS, "results/dgx/bert", None, 8, id="at the top"),
+        pytest.param(PATHS, "a/results/dgx/bert", None, 16, id="in a submission"),
+        pytest.param(PATHS, "b/results/dgx/strong/cosmoflow", None, 24, id="in one of HPC"),
+        pytest.param(PATHS[1:], "results/dgx/bert", None, None, id="only in others"),
+        pytest.param(PATHS[:1], ".", BY, 8, id="loose logs"),
+        pytest.param(ABOVE, ".", BY, 8, id="loose logs below a workspace"),
+        pytest.param(PATHS[1:], ".", BY, None, id="loose logs beside submissions"),
+        pytest.param(ABOVE, ".", None, None, id="loose logs of no system"),
+    ],
+)
+def test_accelerators_are_those_of_the_same_submission_or_workspace(
+    systems: list[str], path: str, system_by: str | None, accelerators: int | None
+) -> None:
+    rows = [
+        system(path=system_path, accelerators=8 * number)
+        for number, system_path in enumerate(systems, 1)
+    ]
+    made = report(result_sets=(result_set(path=path, system_by=system_by),), systems=rows)
+    assert accelerators_in(made) == [accelerators]
 
 
 CSV = """\

@@ -382,12 +382,20 @@ def test_whose_file_it_is() -> None:
     assert roots == [{"ACME", "beta", "Zeta"}, {""}, set()]
 
 
-def test_a_joint_submission_has_one_row() -> None:
-    remark = "3 submitters in 2 submissions: each company of a joint one counts"
-    for names, remarks in (("A B", []), ("A B+C", [remark])):
-        rows = [result_set(path=f"{n}/results/x/bert", submitter=n) for n in names.split()]
-        (group,) = Submitters(report(result_sets=rows)).table().groups
-        assert (len(group.rows), group.remarks) == (2, remarks)
+@pytest.mark.parametrize(
+    ("submitters", "remarks"),
+    [
+        (["A", "B"], []),
+        (
+            ["A", "B+C"],
+            ["3 submitters in 2 submissions: each company of a joint one counts"],
+        ),
+    ],
+)
+def test_a_joint_submission_has_one_row(submitters: list[str], remarks: list[str]) -> None:
+    rows = [result_set(path=f"{name}/results/x/bert", submitter=name) for name in submitters]
+    (group,) = Submitters(report(result_sets=rows)).table().groups
+    assert (len(group.rows), group.remarks) == (2, remarks)
 
 
 markdown = FORMATS["markdown"]

@@ -125,11 +125,13 @@ def test_made_reports(made: Any) -> None:
     assert errors_of(made) == []
 
 
-def test_what_is_wrong_is_found() -> None:
-    wrong = {"usage": "other", "hidden": -1, "verdict": {}, "findings": None, "new": 1}
-    for name_, value in wrong.items():
-        read = {**json.loads(FORMATS["json"](report(), View())), name_: value}
-        assert list(Draft202012Validator(closed(schema())).iter_errors(read))
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("usage", "other"), ("hidden", -1), ("verdict", {}), ("findings", None), ("new", 1)],
+)
+def test_what_is_wrong_is_found(field: str, value: Any) -> None:
+    read = {**json.loads(FORMATS["json"](report(), View())), field: value}
+    assert list(Draft202012Validator(closed(schema())).iter_errors(read))
 
 
 def test_real_reports(tmp_path: Path) -> None:

@@ -153,17 +153,27 @@ def test_of_values(formula: str, text: str) -> None:
     assert _message(formula) == text
 
 
-def test_of_what_is_not_a_number() -> None:
-    for value, text in [(None, "null"), ("900", '"900"'), (True, "true"), ([1, "a"], '[1, "a"]')]:
-        message = _message("value == global_batch_size", value=value)
-        assert message == f"steps is {text}; expected 12,800, the global_batch_size"
-    for batch, text in [
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "null"), ("900", '"900"'), (True, "true"), ([1, "a"], '[1, "a"]')],
+)
+def test_of_a_value_that_is_not_a_number(value: Any, text: str) -> None:
+    message = _message("value == global_batch_size", value=value)
+    assert message == f"steps is {text}; expected 12,800, the global_batch_size"
+
+
+@pytest.mark.parametrize(
+    ("batch", "text"),
+    [
         (None, "2 * global_batch_size (global_batch_size has no value before it)"),
         ("x", '2 * global_batch_size (global_batch_size is "x")'),
         (10**400, "2 * inf (global_batch_size is inf)"),
-    ]:
-        message = _message("value == 2.0 * global_batch_size", batch=batch)
-        assert message == f"steps is 900; expected {text}"
+    ],
+    ids=["not logged", "text", "infinite"],
+)
+def test_of_a_name_that_is_not_a_number(batch: Any, text: str) -> None:
+    message = _message("value == 2.0 * global_batch_size", batch=batch)
+    assert message == f"steps is 900; expected {text}"
 
 
 def test_needed_says_what_a_formula_cannot() -> None:
@@ -171,16 +181,23 @@ def test_needed_says_what_a_formula_cannot() -> None:
     assert text == "steps is 900; expected 0.9 in small batches (global_batch_size is 12,800)"
 
 
-def test_of_intervals() -> None:
-    now, before = {"samples_count": 43776}, {"samples_count": 21888}
-    again = f"{_EVERY} || {_EVERY.replace('12288', '24576')} || {_EVERY}"
-    for formula, batch, text in [
+@pytest.mark.parametrize(
+    ("formula", "batch", "text"),
+    [
         (_EVERY, 1024, "12,288"),
         (_EVERY, 1152, "12,672 for batch size 1,152"),
-        (again, 1152, "12,672 or 25,344 for batch size 1,152"),
-    ]:
-        message = _message(formula, key="eval_accuracy", batch=batch, now=now, before=before)
-        assert message == f"evaluated every 21,888 samples; expected every {text}"
+        (
+            f"{_EVERY} || {_EVERY.replace('12288', '24576')} || {_EVERY}",
+            1152,
+            "12,672 or 25,344 for batch size 1,152",
+        ),
+    ],
+    ids=["as written", "rounded up", "one of two"],
+)
+def test_of_intervals(formula: str, batch: int, text: str) -> None:
+    now, before = {"samples_count": 43776}, {"samples_count": 21888}
+    message = _message(formula, key="eval_accuracy", batch=batch, now=now, before=before)
+    assert message == f"evaluated every 21,888 samples; expected every {text}"
 
 
 @pytest.mark.parametrize(

@@ -77,10 +77,10 @@ def test_rounds_are_those_of_the_official_checker() -> None:
     assert rulesets >= set(official_rulesets(official_folder())) - NOT_COVERED.keys()
 
 
-def test_rounds_are_submitted_in_order() -> None:
-    for usage in usages():
-        dates = [submission_date(usage, name) for name in rounds(usage)]
-        assert dates == sorted(set(dates))
+@pytest.mark.parametrize("usage", usages())
+def test_rounds_are_submitted_in_order(usage: str) -> None:
+    dates = [submission_date(usage, name) for name in rounds(usage)]
+    assert dates == sorted(set(dates))
 
 
 def test_a_key_keeps_its_codes_in_all_rounds() -> None:

@@ -156,8 +156,12 @@ def test_amounts(text: str, expected: float | None) -> None:
     assert amount(tree_of(text), operands) == expected
 
 
-def test_what_is_not_a_formula() -> None:
-    for text, problem in [
+SIGNS = ("%", "**", "//", "&", "|", "^", "<<", "=", "@", "--")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
         ("value == 1", "1 is a whole number: write 1.0"),
         ("value == int(other)", "int(other) is a whole number: write double(int(other))"),
         ("value ? true : false", "expected a condition, which is true or false, not value"),
@@ -178,21 +182,31 @@ def test_what_is_not_a_formula() -> None:
         ("välue == 1.0", "'ä' at column 2 is not part of a formula"),
         *(
             (f"value {sign} 2.0 == 1.0", f"{sign!r} at column 7 is not part of a formula")
-            for sign in ("%", "**", "//", "&", "|", "^", "<<", "=", "@", "--")
+            for sign in SIGNS
         ),
         ("value == \0", r"'\x00' at column 10 is not part of a formula"),
         ("value ==", "it cannot be read: "),
         ("", "it cannot be read: "),
-        ("(" * 10_000, "it cannot be read: "),
-        ("value" + " + 1.0" * 5000 + " > 1.0", "it is nested too deeply"),
-    ]:
-        with pytest.raises(FormulaError) as error:
-            condition(text)
-        assert str(error.value).startswith(problem)
-    for text, problem in [
+        pytest.param("(" * 10_000, "it cannot be read: ", id="many parentheses"),
+        pytest.param(
+            "value" + " + 1.0" * 5000 + " > 1.0", "it is nested too deeply", id="many terms"
+        ),
+    ],
+)
+def test_what_is_not_a_condition(text: str, problem: str) -> None:
+    with pytest.raises(FormulaError) as error:
+        condition(text)
+    assert str(error.value).startswith(problem)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
         ("value > 1.0", "expected a number, not value > 1.0"),
         ("int(value) * 2.0", "int(value) is a whole number: write double(int(value))"),
         ("int(value) / 2", "expected a whole number, such as int(value), not int(value) / 2"),
-    ]:
-        with pytest.raises(FormulaError, match=re.escape(problem)):
-            quantity(text)
+    ],
+)
+def test_what_is_not_a_quantity(text: str, problem: str) -> None:
+    with pytest.raises(FormulaError, match=re.escape(problem)):
+        quantity(text)

@@ -66,10 +66,10 @@ def test_what_is_nested_too_deeply_is_refused(write: Write) -> None:
         load_benchmark("toys", "1.0", "toy")
 
 
-def test_unknown_round_or_usage() -> None:
-    for usage, name in [("training", "9.9"), ("cooking", "1.0")]:
-        with pytest.raises(UserError, match="the rulebook has no round"):
-            load_round(usage, name)
+@pytest.mark.parametrize(("usage", "name"), [("training", "9.9"), ("cooking", "1.0")])
+def test_unknown_round_or_usage(usage: str, name: str) -> None:
+    with pytest.raises(UserError, match="the rulebook has no round"):
+        load_round(usage, name)
 
 
 def test_what_a_rule_says(write: Write) -> None:
@@ -157,10 +157,13 @@ def test_expansion(pattern: str, expected: list[str]) -> None:
     assert expand_braces(pattern) == expected
 
 
-def test_unbalanced_braces_and_descending_ranges_are_refused() -> None:
-    for pattern in ["{", "}", "{a", "a}", "{a,{b}", "{a}}", "}{", "{0..3"]:
-        with pytest.raises(ValueError, match="unbalanced"):
-            expand_braces(pattern)
+@pytest.mark.parametrize("pattern", ["{", "}", "{a", "a}", "{a,{b}", "{a}}", "}{", "{0..3"])
+def test_unbalanced_braces_are_refused(pattern: str) -> None:
+    with pytest.raises(ValueError, match="unbalanced"):
+        expand_braces(pattern)
+
+
+def test_descending_ranges_are_refused() -> None:
     with pytest.raises(ValueError, match=r"3\.\.1 in 'x\{3\.\.1\}' ends before it starts"):
         expand_braces("x{3..1}")
 

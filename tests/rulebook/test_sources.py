@@ -130,11 +130,12 @@ SOURCES = [
 ]
 
 
-def test_the_source_of_a_rule() -> None:
-    for *place, source in SOURCES:
-        uses = [u for u in all_uses() if [u.usage, u.round, u.rule.code] == place]
-        of_closed = [use.rule.source for use in uses if use.layer.division != "open"]
-        assert of_closed[:1] == ([source] if source else [])
+@pytest.mark.parametrize(("usage", "name", "code", "source"), SOURCES)
+def test_the_source_of_a_rule(usage: str, name: str, code: str, source: str | None) -> None:
+    place = (usage, name, code)
+    uses = [use for use in all_uses() if (use.usage, use.round, use.rule.code) == place]
+    of_closed = [use.rule.source for use in uses if use.layer.division != "open"]
+    assert of_closed[:1] == ([source] if source else [])
 
 
 def test_a_folder_of_rules_adds_headings_of_its_own(tmp_path: Path) -> None:

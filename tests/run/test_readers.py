@@ -15,6 +15,7 @@ from mlperf_pkg.run.readers import Fingerprint, TensorList
 NEEDED = frozenset("abcd")
 
 
+@pytest.mark.parametrize("apart", [False, True], ids=["in one list", "in lists of one"])
 @pytest.mark.parametrize(
     ("names", "wrong", "too_many"),
     [
@@ -29,13 +30,12 @@ NEEDED = frozenset("abcd")
         ([*"abc", ["d"]], "1 missing (d...), 1 without a name", True),
     ],
 )
-def test_what_is_wrong(names: list[Any], wrong: str, too_many: bool) -> None:
-    for parts in ([names], [[name] for name in names]):
-        tensor_list = TensorList()
-        for part in parts:
-            tensor_list.add(part)
-        assert tensor_list.differences(NEEDED) == wrong
-        assert tensor_list.has_too_many(NEEDED) is too_many
+def test_what_is_wrong(names: list[Any], wrong: str, too_many: bool, apart: bool) -> None:
+    tensor_list = TensorList()
+    for part in [[name] for name in names] if apart else [names]:
+        tensor_list.add(part)
+    assert tensor_list.differences(NEEDED) == wrong
+    assert tensor_list.has_too_many(NEEDED) is too_many
 
 
 @pytest.mark.parametrize("count", range(100, 106))

@@ -88,11 +88,12 @@ def test_kinds_that_are_impossible_and_optimizers_in_order() -> None:
     assert [plan.optimizer for plan in resnet] == ["lars", "sgd"]
 
 
-def test_impossible_runs_are_refused() -> None:
-    for (usage, name, benchmark, division), reason in IMPOSSIBLE.items():
-        plan = RunPlan(name, benchmark, division, "box16", "Example Org", usage=usage)
-        with pytest.raises(UserError, match=f"accepts no {division} run of {benchmark}.*{reason}"):
-            simulate_run(plan, 1)
+@pytest.mark.parametrize(("kind", "reason"), IMPOSSIBLE.items())
+def test_impossible_runs_are_refused(kind: tuple[str, str, str, str], reason: str) -> None:
+    usage, name, benchmark, division = kind
+    plan = RunPlan(name, benchmark, division, "box16", "Example Org", usage=usage)
+    with pytest.raises(UserError, match=f"accepts no {division} run of {benchmark}.*{reason}"):
+        simulate_run(plan, 1)
 
 
 @pytest.mark.parametrize("plan", CHOSEN, ids=named)

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
@@ -43,18 +44,26 @@ def test_failures_stop_late_or_early_at_the_same_pace() -> None:
     assert run_ms(aborted) == round(0.5 / converged * 36 * 60_000)
 
 
-def test_other_batch_sizes_pass_too(tmp_path: Path) -> None:
-    """Those above all reference points have no reference."""
-    slower = "RCP not found but slower convergence on smaller batch size"
-    missing = "Missing RCP, please submit RCP with BS = 100000"
-    for benchmark, batch_size, expected in (
-        ("resnet", 408, (True, slower, 1.0)),
-        ("resnet", 100_000, (False, missing)),
+@pytest.mark.parametrize(
+    ("benchmark", "batch_size", "expected"),
+    [
+        (
+            "resnet",
+            408,
+            (True, "RCP not found but slower convergence on smaller batch size", 1.0),
+        ),
+        ("resnet", 100_000, (False, "Missing RCP, please submit RCP with BS = 100000")),
         ("bert", 2500, (True, "RCP Interpolation", 1.0)),
-    ):
-        logs = simulate_set(replace(PLAN, benchmark=benchmark, batch_size=batch_size), 5)
-        verdict = official_rcp(logs, tmp_path, "training", "2.0.0")
-        assert verdict[: len(expected)] == expected
+    ],
+    ids=["below all points", "above all points", "between points"],
+)
+def test_other_batch_sizes_pass_too(
+    benchmark: str, batch_size: int, expected: tuple[bool | str | float, ...], tmp_path: Path
+) -> None:
+    """Those above all reference points have no reference."""
+    logs = simulate_set(replace(PLAN, benchmark=benchmark, batch_size=batch_size), 5)
+    verdict = official_rcp(logs, tmp_path, "training", "2.0.0")
+    assert verdict[: len(expected)] == expected
 
 
 @pytest.mark.parametrize(("accelerators", "batch_size"), [(1, 1632), (16, 3264), (10_000, 67840)])
@@ -117,31 +126,43 @@ def test_more_accelerators_train_faster() -> None:
     assert times[0] == 200 * 60_000
 
 
-def test_failures_that_lose_or_change_something() -> None:
-    whole = simulate_run(PLAN, 1)
-    for failure, gone in [
+@pytest.mark.parametrize(
+    ("failure", "lost"),
+    [
         ("missing_key", b'"lars_opt_weight_decay"'),
         ("no_run_stop", b'"run_stop"'),
         ("truncated", b'"run_stop"'),
-    ]:
-        log = simulate_run(replace(PLAN, failure=failure), 1)
-        assert (gone in whole, gone in log) == (True, False)
-        assert log.splitlines()[0] == whole.splitlines()[0]
-        assert log.endswith(b"\n") is (failure != "truncated")
-    right, wrong = values(whole), values(simulate_run(replace(PLAN, failure="wrong_value"), 1))
+    ],
+)
+def test_failures_that_lose_something(failure: str, lost: bytes) -> None:
+    whole = simulate_run(PLAN, 1)
+    log = simulate_run(replace(PLAN, failure=failure), 1)
+    assert (lost in whole, lost in log) == (True, False)
+    assert log.splitlines()[0] == whole.splitlines()[0]
+    assert log.endswith(b"\n") is (failure != "truncated")
+
+
+def test_a_failure_that_changes_a_value() -> None:
+    right = values(simulate_run(PLAN, 1))
+    wrong = values(simulate_run(replace(PLAN, failure="wrong_value"), 1))
     assert {key for key in right if right[key] != wrong[key]} == {"lars_opt_weight_decay"}
 
 
-def test_batch_sizes_that_the_rules_forbid_are_refused() -> None:
-    for round_name, benchmark, batch_size, refused in [
+@pytest.mark.parametrize(
+    ("round_", "benchmark", "batch_size", "message"),
+    [
         ("6.1", "deepseekv3_671b", 64, r"global_batch_size 64 \(rule DSV101\)"),
         ("6.1", "qwen35_397b_grpo", 250, r"num_generations_per_prompt 16 \(rule QWEN120\)"),
         # No double times 1152 equals this batch size times 8e-5, as the official checker asks.
         ("5.0", "llama31_405b", 1984, r"opt_base_learning_rate 0\.00013778 "),
-    ]:
-        plan = replace(PLAN, round=round_name, benchmark=benchmark, batch_size=batch_size)
-        with pytest.raises(UserError, match=f"the rules do not allow {refused}"):
-            simulate_run(plan, 1)
+    ],
+)
+def test_batch_sizes_that_the_rules_forbid_are_refused(
+    round_: str, benchmark: str, batch_size: int, message: str
+) -> None:
+    plan = replace(PLAN, round=round_, benchmark=benchmark, batch_size=batch_size)
+    with pytest.raises(UserError, match=f"the rules do not allow {message}"):
+        simulate_run(plan, 1)
 
 
 @examples(60)
@@ -177,18 +198,24 @@ def test_same_bytes_from_another_place_and_process(tmp_path: Path) -> None:
     assert records(output)[0]["metadata"]["file"] == "simulate/writer.py"
 
 
-def test_impossible_plans_are_refused() -> None:
-    for field, value, message in [
+@pytest.mark.parametrize("simulate", [simulate_run, simulate_set])
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
         ("round", "0.5", r"unknown round: '0\.5' \(known: 0\.7, 1\.0, 1\.1, 2\.0"),
         ("benchmark", "gpt3", r"benchmark of round 2\.0: 'gpt3' .*\); gpt3 begins in 3\.0"),
         ("optimizer", "adam", r"unknown optimizer of resnet: 'adam' \(known: lars, sgd\)"),
         ("minutes", float("nan"), r"minutes is nan; expected a positive number"),
         ("minutes", 1e13, r"minutes is 10000000000000\.0; expected at most 1e\+12"),
-    ]:
-        plan = replace(PLAN, **{field: value})
-        for simulate in (simulate_run, simulate_set):
-            with pytest.raises(UserError, match=message):
-                simulate(plan, 1)
+    ],
+    ids=["round", "benchmark", "optimizer", "minutes not a number", "too many minutes"],
+)
+def test_impossible_plans_are_refused(
+    field: str, value: str | float, message: str, simulate: Callable[[RunPlan, int], object]
+) -> None:
+    plan = replace(PLAN, **{field: value})
+    with pytest.raises(UserError, match=message):
+        simulate(plan, 1)
 
 
 # ---- power: the energy that it should be by the official summarizer -----------------------

@@ -13,7 +13,7 @@ import pytest
 from backports import zstd
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.source import content_of
+from mlperf_pkg.infra.source import Source, content_of
 from mlperf_pkg.submission import find
 from mlperf_pkg.submission.find import find_input, find_inputs, find_part, find_parts, labels
 from mlperf_pkg.submission.model import (
@@ -30,6 +30,11 @@ from tests.helpers.trees import SYSTEM, remove, simulated, write_set, write_subm
 from tests.helpers.workspaces import lay
 
 LOG = simulated()[0]
+
+
+def bytes_of(source: Source) -> bytes:
+    with source.open() as stream:
+        return stream.read()
 
 
 @pytest.mark.parametrize(
@@ -160,16 +165,22 @@ def test_the_path_of_a_result_set(folder: str, expected: SetName | None) -> None
 
 
 @pytest.mark.parametrize("below", [f"{SYSTEM}/resnet", f"{SYSTEM}/weak/resnet"])
-def test_a_set_alone_has_the_flags_of_its_submission(tmp_path: Path, below: str) -> None:
+@pytest.mark.parametrize("argument", ["submission", "system", "result set"])
+def test_a_set_alone_has_the_flags_of_its_submission(
+    tmp_path: Path, argument: str, below: str
+) -> None:
     root = tmp_path / "Graphcore"
-    write_set(root / "results" / below, simulated()[:1])
-    flags = {"": "rcp_bypass", f"results/{SYSTEM}": "seed-checker-bypass"}
-    for folder, flag in flags.items():
-        (root / folder / "package_checker_params").write_text(flag)
-    for argument in (root, root / "results" / SYSTEM, root / "results" / below):
-        content = find_input(str(argument))
-        sets = [*content.result_sets, *(s for sub in content.submissions for s in sub.result_sets)]
-        assert [files.flags for files in sets] == [{"rcp-bypass", "seed-checker-bypass"}]
+    folders = {
+        "submission": root,
+        "system": root / "results" / SYSTEM,
+        "result set": root / "results" / below,
+    }
+    write_set(folders["result set"], simulated()[:1])
+    (root / "package_checker_params").write_text("rcp_bypass")
+    (folders["system"] / "package_checker_params").write_text("seed-checker-bypass")
+    content = find_input(str(folders[argument]))
+    sets = [*content.result_sets, *(s for sub in content.submissions for s in sub.result_sets)]
+    assert [files.flags for files in sets] == [{"rcp-bypass", "seed-checker-bypass"}]
 
 
 def test_hpc_has_a_level_more(tmp_path: Path) -> None:
@@ -316,6 +327,7 @@ def test_an_archive_that_cannot_be_read(tmp_path: Path, head: bytes, reason: str
         ("package_checker_params", lambda tree: tree.params),
         (f"results/{SYSTEM}/resnet/power", lambda tree: tree.result_sets[0].power),
     ],
+    ids=["results", "systems", "scaling", "private id", "flags of a set", "flags", "power"],
 )
 @pytest.mark.parametrize("alone", [True, False], ids=["alone", "in a round"])
 def test_a_link_out_of_the_tree_is_named_and_not_opened(
@@ -452,8 +464,7 @@ def test_one_more_log(tmp_path: Path, files: dict[str, bytes]) -> None:
     assert sorted(log.label for log in contents.logs) == sorted([*files, "run.log"])
     assert contents.unread == ()
     (log,) = (log for log in contents.logs if log.label in files)
-    with log.source.open() as stream:
-        assert stream.read() in (LOG, b"")
+    assert bytes_of(log.source) in (LOG, b"")
 
 
 @pytest.mark.parametrize(
@@ -469,10 +480,9 @@ def test_one_more_log(tmp_path: Path, files: dict[str, bytes]) -> None:
 )
 def test_logs_in_an_archive(tmp_path: Path, archive: dict[str, bytes], logs: list[str]) -> None:
     contents = found(tmp_path, archive)
-    assert sorted(log.label for log in contents.logs) == sorted(["run.log", *logs])
-    for log in contents.logs:
-        with log.source.open() as stream:
-            assert stream.read() == LOG
+    expected = dict.fromkeys(["run.log", *logs], LOG)
+    assert {log.label: bytes_of(log.source) for log in contents.logs} == expected
+    assert len(contents.logs) == len(expected)
 
 
 @pytest.mark.parametrize(

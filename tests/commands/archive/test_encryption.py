@@ -85,17 +85,31 @@ def test_we_read_what_openssl_writes(plain: Path, tmp_path: Path, flags: str) ->
     assert decrypted(tmp_path / "theirs") == plain.read_bytes()
 
 
-@openssl
-def test_what_the_official_script_and_the_printed_command_do(tmp_path: Path) -> None:
-    """Its steps: compare the line of sha1sum with the file .sha1, then openssl enc -d, then tar."""
+@pytest.fixture
+def official_archive(tmp_path: Path) -> Path:
+    """An archive in the official form, without the tree that is in it."""
     tree = lay(tmp_path / "AC ME", FILES)
     archive = packed(tree, tmp_path / "AC ME.tar.gz", BY_AES)
-    assert (tmp_path / "AC ME.sha1").read_text() == run("sha1sum AC*.gz", tmp_path).decode()
-    official = "openssl enc -d -aes256 -in AC*.gz -pass env:PASS | tar -xvz"
-    for line in (official, command(BY_AES, archive).replace(" -in", " -pass env:PASS -in")):
-        shutil.rmtree(tree)
-        run(line, tmp_path)
-        assert {path: (tree / path).read_bytes() for path in FILES} == FILES
+    shutil.rmtree(tree)
+    return archive
+
+
+def test_the_checksum_is_the_line_of_sha1sum(official_archive: Path, tmp_path: Path) -> None:
+    """The official script compares the two."""
+    line = run("sha1sum AC*.gz", tmp_path).decode()
+    assert (tmp_path / "AC ME.sha1").read_text() == line
+
+
+@openssl
+@pytest.mark.parametrize("printed", [False, True], ids=["official script", "printed command"])
+def test_the_official_script_and_the_printed_command_unpack_it(
+    official_archive: Path, tmp_path: Path, printed: bool
+) -> None:
+    line = "openssl enc -d -aes256 -in AC*.gz -pass env:PASS | tar -xvz"
+    if printed:
+        line = command(BY_AES, official_archive).replace(" -in", " -pass env:PASS -in")
+    run(line, tmp_path)
+    assert {path: (tmp_path / "AC ME" / path).read_bytes() for path in FILES} == FILES
 
 
 # ---- age ----------------------------------------------------------------------------------
@@ -132,16 +146,28 @@ def identity(folder: Path, name: str = "key") -> tuple[str, Path]:
     return str(made.to_public()), write(folder / name, f"# a key\n{made}\n".encode())
 
 
-def test_age_by_recipient(plain: Path, tmp_path: Path) -> None:
+@pytest.fixture
+def by_recipients(plain: Path, tmp_path: Path) -> dict[str, Path]:
+    """Identities by name; ``plain`` is encrypted to the first two, as ``x``."""
     public, key = identity(tmp_path)
     second, other = identity(tmp_path, "other")
     encrypt(plain, tmp_path / "x", Encryption(Form.AGE, recipients=(public, second)))
-    assert [
-        file for file in (key, other) if decrypted(tmp_path / "x", file) != plain.read_bytes()
-    ] == []
-    for wrong in (identity(tmp_path, "third")[1], None):
-        with pytest.raises(UserError, match="it needs an --identity"):
-            decrypted(tmp_path / "x", wrong)
+    return {"first": key, "second": other, "third": identity(tmp_path, "third")[1]}
+
+
+@pytest.mark.parametrize("name", ["first", "second"])
+def test_age_by_recipient(
+    by_recipients: dict[str, Path], plain: Path, tmp_path: Path, name: str
+) -> None:
+    assert decrypted(tmp_path / "x", by_recipients[name]) == plain.read_bytes()
+
+
+@pytest.mark.parametrize("name", ["third", "none"])
+def test_age_by_another_recipient(
+    by_recipients: dict[str, Path], tmp_path: Path, name: str
+) -> None:
+    with pytest.raises(UserError, match="it needs an --identity"):
+        decrypted(tmp_path / "x", by_recipients.get(name))
 
 
 @pytest.mark.parametrize(

@@ -113,28 +113,43 @@ def test_what_an_archive_holds(tmp_path: Path) -> None:
     assert {m.name: m.mode for m in infos if m.mode != 0o644} == {"ACME/run.sh": 0o755}
 
 
-def test_every_tool_reads_it(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def unusual() -> dict[str, bytes]:
     """A file beyond one piece of compression, and names beyond a plain header."""
-    files = {"a/" * 70 + "x": b"1", "größe/ü": b"2", "big": os.urandom(PIECE + 1), LONG: b"3"}
-    tree = lay(tmp_path / "ACME", files)
-    packed(tree)
-    for command in (["gzip", "-t"], ["tar", "-x", "-C", "out", "-f"]):
-        (tmp_path / "out").mkdir(exist_ok=True)
-        done = subprocess.run(
-            [*command, "ACME.tar.gz"], cwd=tmp_path, capture_output=True, text=True, check=False
-        )
-        assert (done.returncode, done.stderr) == (0, "")
+    return {"a/" * 70 + "x": b"1", "größe/ü": b"2", "big": os.urandom(PIECE + 1), "n" * 200: b"3"}
+
+
+@pytest.fixture(scope="module")
+def unusual_archive(unusual: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return packed(lay(tmp_path_factory.mktemp("unusual") / "ACME", unusual))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["gzip", "-t", "ACME.tar.gz"], ["sha256sum", "--status", "-c", "ACME.tar.gz.sha256"]],
+    ids=["gzip", "sha256sum"],
+)
+def test_tools_accept_it(unusual_archive: Path, command: list[str]) -> None:
+    done = subprocess.run(
+        command, cwd=unusual_archive.parent, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_tar_reads_it(unusual: dict[str, bytes], unusual_archive: Path, tmp_path: Path) -> None:
+    done = subprocess.run(
+        ["tar", "-x", "-f", unusual_archive],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
     assert [
         (name, content)
-        for name, content in files.items()
-        if (tmp_path / "out" / "ACME" / name).read_bytes() != content
+        for name, content in unusual.items()
+        if (tmp_path / "ACME" / name).read_bytes() != content
     ] == []
-    subprocess.run(
-        ["sha256sum", "-c", "ACME.tar.gz.sha256"], cwd=tmp_path, check=True, capture_output=True
-    )
-
-
-LONG = "n" * 200
 
 
 def test_the_manifest_is_made_or_kept(tmp_path: Path) -> None:
@@ -159,18 +174,29 @@ def test_empty_folders_are_listed_and_links_and_names_are_unfit(tmp_path: Path) 
     assert [file.path for file in hashed.files] == sorted(FILES)
 
 
-def test_a_file_that_changes_meanwhile(tmp_path: Path) -> None:
+def replace_by_link(file: Path) -> None:
+    file.unlink()
+    file.symlink_to("/etc/hostname")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda file: file.write_bytes(b"[]\n"), "changed while it was packed"),
+        (Path.unlink, "cannot be read"),
+        (replace_by_link, "cannot be read"),
+    ],
+    ids=["other bytes", "removed", "a link"],
+)
+def test_a_file_that_changes_meanwhile(
+    tmp_path: Path, change: Callable[[Path], object], message: str
+) -> None:
     tree = lay(tmp_path / "ACME", FILES)
-    hashed, file = hash_tree(tree), tree / "systems/box.json"
-    for change, message in (
-        (lambda: file.write_bytes(b"[]\n"), "changed while it was packed"),
-        (file.unlink, "cannot be read"),
-        (lambda: file.symlink_to("/etc/hostname"), "cannot be read"),
-    ):
-        change()
-        with pytest.raises(UserError, match=rf"box\.json: {message}"):
-            pack(hashed, tmp_path / "x.tar.gz", None, force=False)
-        assert [path.name for path in tmp_path.iterdir()] == ["ACME"]
+    hashed = hash_tree(tree)
+    change(tree / "systems/box.json")
+    with pytest.raises(UserError, match=rf"box\.json: {message}"):
+        pack(hashed, tmp_path / "x.tar.gz", None, force=False)
+    assert [path.name for path in tmp_path.iterdir()] == ["ACME"]
 
 
 def test_archive_and_checksum_are_written_together(tmp_path: Path) -> None:
@@ -208,7 +234,10 @@ def test_killed_at_any_step(tmp_path: Path) -> None:
     tree = lay(tmp_path / "ACME", FILES)
     how = Encryption(Form.OFFICIAL, "secret")
     pack(hash_tree(tree), tmp_path / "first.tar.gz", how, force=False)  # imports what it needs
-    target, status, step = tmp_path / "out" / "x.tar.gz", -1, 0
+    target = tmp_path / "out" / "x.tar.gz"
+    status = -1
+    step = 0
+    plaintexts: list[tuple[int, Path]] = []
     while status != 0:
         child = os.fork()
         if child == 0:
@@ -218,7 +247,8 @@ def test_killed_at_any_step(tmp_path: Path) -> None:
         _, status = os.waitpid(child, 0)
         step += 1
         files = [path for path in target.parent.rglob("*") if path.is_file()]
-        assert not any(b"\x1f\x8b\x08" in path.read_bytes()[:512] for path in files)
+        plaintexts += [(step, path) for path in files if b"\x1f\x8b\x08" in path.read_bytes()[:512]]
+    assert plaintexts == []
     assert step > 10
     pack(hash_tree(tree), target, how, force=True)
     assert names(target.parent) == ["x.sha1", "x.tar.gz", "x.tar.gz.sha256"]
@@ -282,18 +312,37 @@ def test_anything_after_the_end(more: bytes, tiny: bytes, tmp_path: Path) -> Non
     assert failed(write(tmp_path / "x.tar.gz", tiny + more))
 
 
-FITTING = ["{right}  ACME.tar.gz", "{right} *ACME.tar.gz\n", "x\n{right}  ACME.tar.gz\r\n"]
-OTHERS = ["{other}  ACME.tar.gz\n", "{right}  Other.tar.gz\n", "\ufffd\n", "{right} ACME.tar.gz\n"]
+def with_checksum(folder: Path, archive: bytes, template: str) -> Path:
+    """The archive, beside a checksum file that is made from a template."""
+    checksums = template.format(right=hashlib.sha256(archive).hexdigest().upper(), other="0" * 64)
+    (folder / f"ACME.tar.gz{verification.SUFFIX}").write_text(checksums)
+    return write(folder / "ACME.tar.gz", archive)
 
 
-def test_checksum_files_of_others(tmp_path: Path) -> None:
-    archive = packed(lay(tmp_path / "ACME", FILES))
-    beside = archive.with_name(archive.name + verification.SUFFIX)
-    right = beside.read_text().split()[0].upper()
-    for text in (*FITTING, *OTHERS):
-        beside.write_text(text.format(right=right, other="0" * 64))
-        report = verified(archive)
-        assert codes(report) == ({"PACK101"} if text in OTHERS else set())
+@pytest.mark.parametrize(
+    "template",
+    [
+        pytest.param("{right}  ACME.tar.gz", id="read as text"),
+        pytest.param("{right} *ACME.tar.gz\n", id="read as binary"),
+        pytest.param("x\n{right}  ACME.tar.gz\r\n", id="in the second line"),
+    ],
+)
+def test_a_checksum_file_that_fits(tiny: bytes, tmp_path: Path, template: str) -> None:
+    assert codes(verified(with_checksum(tmp_path, tiny, template))) == set()
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        pytest.param("{other}  ACME.tar.gz\n", id="another sum"),
+        pytest.param("{right}  Other.tar.gz\n", id="another name"),
+        pytest.param("\ufffd\n", id="no sum"),
+        pytest.param("{right} ACME.tar.gz\n", id="one space"),
+    ],
+)
+def test_a_checksum_file_of_another_archive(tiny: bytes, tmp_path: Path, template: str) -> None:
+    report = verified(with_checksum(tmp_path, tiny, template))
+    assert codes(report) == {"PACK101"}
     assert Verdict.PASS not in (report.verdict.official, report.verdict.rules)
 
 
@@ -322,12 +371,26 @@ def test_archives_made_by_tar(tmp_path: Path, arguments: tuple[str, ...]) -> Non
     }
 
 
-def test_archives_made_by_tarfile(tmp_path: Path) -> None:
-    long = with_manifest({**FILES, "n" * 200: b"x"})
-    for format_, files in ((1, long), (2, long), (0, with_manifest(FILES)), (0, FILES)):
-        archive = write(tmp_path / "x.tar.gz", zipped(tree_tar(files, format_=format_)))
-        missing = {"PACK201"} if files is FILES else set()
-        assert codes(verified(archive)) == {"PACK106", "PACK107"} | missing
+WITH_LONG_NAME = with_manifest({**FILES, "n" * 200: b"x"})
+OF_OTHERS = {"PACK106", "PACK107"}
+
+
+@pytest.mark.parametrize(
+    ("format_", "files", "expected"),
+    [
+        pytest.param(tarfile.GNU_FORMAT, WITH_LONG_NAME, OF_OTHERS, id="GNU"),
+        pytest.param(tarfile.PAX_FORMAT, WITH_LONG_NAME, OF_OTHERS, id="PAX"),
+        pytest.param(tarfile.USTAR_FORMAT, with_manifest(FILES), OF_OTHERS, id="USTAR"),
+        pytest.param(
+            tarfile.USTAR_FORMAT, FILES, {"PACK201", *OF_OTHERS}, id="USTAR without a manifest"
+        ),
+    ],
+)
+def test_archives_made_by_tarfile(
+    tmp_path: Path, format_: int, files: dict[str, bytes], expected: set[str]
+) -> None:
+    archive = write(tmp_path / "x.tar.gz", zipped(tree_tar(files, format_=format_)))
+    assert codes(verified(archive)) == expected
 
 
 def test_a_mark_does_not_vouch_for_other_bytes(tiny: bytes, tmp_path: Path) -> None:
@@ -365,24 +428,36 @@ def test_any_bit_of_any_file(tree: Path, name: str, position: float, bit: int) -
         path.write_bytes(before)
 
 
-def test_changes_to_a_tree(tree: Path, tmp_path: Path) -> None:
-    def manifest(data: bytes) -> Callable[[Path], object]:
-        return lambda tree: (tree / MANIFEST).write_bytes(data)
+def with_data(data: bytes) -> Callable[[Path], object]:
+    """A change of the manifest."""
+    return lambda tree: (tree / MANIFEST).write_bytes(data)
 
-    changes: list[tuple[str, Callable[[Path], object]]] = [
-        ("PACK203", lambda tree: (tree / "systems/box.json").unlink()),
-        ("PACK204", lambda tree: (tree / "systems/box.json").write_bytes(b"")),
-        ("PACK205", lambda tree: (tree / "more").write_bytes(b"")),
-        ("PACK206", lambda tree: (tree / "link").symlink_to("systems")),
-        ("PACK201", lambda tree: (tree / MANIFEST).unlink()),
-        ("PACK202", lambda tree: os.truncate(tree / MANIFEST, 65 << 20)),
-        *(("PACK202", manifest(data)) for data in (b"\xff", b"[" * 10**5, b'{"files": [3]}')),
-        ("PACK202", manifest(b'{"files": [], "tool": {"a": NaN}}')),
-    ]
-    for number, (code, change) in enumerate(changes):
-        copy = Path(shutil.copytree(tree, tmp_path / str(number)))
-        change(copy)
-        assert tree_codes(copy) == {code}
+
+TREE_CHANGES: list[tuple[str, str, Callable[[Path], object]]] = [
+    ("a file removed", "PACK203", lambda tree: (tree / "systems/box.json").unlink()),
+    ("a file emptied", "PACK204", lambda tree: (tree / "systems/box.json").write_bytes(b"")),
+    ("a file added", "PACK205", lambda tree: (tree / "more").write_bytes(b"")),
+    ("a link added", "PACK206", lambda tree: (tree / "link").symlink_to("systems")),
+    ("the manifest removed", "PACK201", lambda tree: (tree / MANIFEST).unlink()),
+    ("a large manifest", "PACK202", lambda tree: os.truncate(tree / MANIFEST, 65 << 20)),
+    ("a manifest that is not text", "PACK202", with_data(b"\xff")),
+    ("a manifest nested too deeply", "PACK202", with_data(b"[" * 10**5)),
+    ("a manifest of numbers", "PACK202", with_data(b'{"files": [3]}')),
+    ("a manifest with NaN", "PACK202", with_data(b'{"files": [], "tool": {"a": NaN}}')),
+]
+
+
+@pytest.mark.parametrize(
+    ("code", "change"),
+    [case[1:] for case in TREE_CHANGES],
+    ids=[case[0] for case in TREE_CHANGES],
+)
+def test_changes_to_a_tree(
+    tree: Path, tmp_path: Path, code: str, change: Callable[[Path], object]
+) -> None:
+    copy = Path(shutil.copytree(tree, tmp_path / "copy"))
+    change(copy)
+    assert tree_codes(copy) == {code}
 
 
 def test_a_tree_without_logs(tmp_path: Path) -> None:
@@ -555,10 +630,12 @@ def test_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert "PACK103" in codes(verified(write(tmp_path / "x.tar.gz", zipped(data))))
 
 
-def test_what_is_no_archive(tmp_path: Path) -> None:
-    for data in (b"", b"\x1f", b"PK\3\4", b"text", b"Salted__", b"Salted__12345678"):
-        with pytest.raises(UserError, match=r"x\.tar\.gz: "):
-            verified(write(tmp_path / "x.tar.gz", data), "secret")
+@pytest.mark.parametrize(
+    "data", [b"", b"\x1f", b"PK\3\4", b"text", b"Salted__", b"Salted__12345678"]
+)
+def test_what_is_no_archive(tmp_path: Path, data: bytes) -> None:
+    with pytest.raises(UserError, match=r"x\.tar\.gz: "):
+        verified(write(tmp_path / "x.tar.gz", data), "secret")
 
 
 @examples(300)

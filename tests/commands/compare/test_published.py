@@ -74,22 +74,34 @@ def test_chosen_results(names: list[str], more: Any, systems: list[str]) -> None
     assert read(*names, **more) == systems
 
 
-def test_refused() -> None:
-    for names, more, message in (
-        (["4.2"], {}, r"--published 4\.2: no such round; did you mean 4\.1\? \(of 4\.1, "),
-        (["5.2"], {}, r"--published 5\.2: newer than the published results of this package \("),
-        (["al"], {}, r"did you mean all\? \(of 4\.1, 5\.0, 3\.0, all\)$"),
-        (["5.0"], {"benchmarks": ("brt",)}, r"did you mean bert\? \(they have bert\)$"),
-        (["5.0"], {"benchmarks": ("gnn",)}, r"rounds; published in 4\.1 \(they have bert\)$"),
-        (["5.0"], {"systems": ("slwo",)}, r"and --accelerators; did you mean slow\?$"),
+@pytest.mark.parametrize(
+    ("names", "more", "message"),
+    [
+        ("4.2", {}, r"--published 4\.2: no such round; did you mean 4\.1\? \(of 4\.1, "),
+        ("5.2", {}, r"--published 5\.2: newer than the published results of this package \("),
+        ("al", {}, r"did you mean all\? \(of 4\.1, 5\.0, 3\.0, all\)$"),
+        ("5.0", {"benchmarks": ("brt",)}, r"did you mean bert\? \(they have bert\)$"),
+        ("5.0", {"benchmarks": ("gnn",)}, r"rounds; published in 4\.1 \(they have bert\)$"),
+        ("5.0", {"systems": ("slwo",)}, r"and --accelerators; did you mean slow\?$"),
         (
-            ["3.0"],
+            "3.0",
             {"own": (OWN,)},
             r"^--published: no result of bert \(closed\) in these rounds; published in 4\.1, 5\.0$",
         ),
-    ):
-        with pytest.raises(UserError, match=message):
-            read(*names, **more)
+    ],
+    ids=[
+        "no such round",
+        "a newer round",
+        "a typo of all",
+        "a typo of a benchmark",
+        "a benchmark of other rounds",
+        "a typo of a system",
+        "no result of the own benchmark",
+    ],
+)
+def test_refused(names: str, more: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        read(names, **more)
 
 
 def test_text_shows_those_on_as_many_accelerators() -> None:
@@ -180,13 +192,14 @@ def test_in_an_earlier_round(
     assert remarks(own, *sets, monkeypatch=monkeypatch) == expected
 
 
-def test_a_folder_of_a_submission_has_its_description(
-    tree: Path, own: Checked, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("as_logs", [False, True], ids=["a folder", "its logs"])
+def test_a_part_of_a_submission_has_its_description(
+    as_logs: bool, tree: Path, own: Checked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tree / "results" / SYSTEM / "resnet"
-    for arguments in ([folder], sorted(folder.glob("*.txt"))):
-        part = check([*map(str, arguments)], Options(round="2.0"))
-        assert remarks(part, row(own, 0.5), monkeypatch=monkeypatch) == ["2nd of 2 in 2.0"]
+    paths = sorted(folder.glob("*.txt")) if as_logs else [folder]
+    part = check([*map(str, paths)], Options(round="2.0"))
+    assert remarks(part, row(own, 0.5), monkeypatch=monkeypatch) == ["2nd of 2 in 2.0"]
 
 
 def test_loose_logs_have_no_standing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,25 +60,37 @@ def test_only_results_of_one_group_are_compared(changes: dict[str, str]) -> None
     assert rows(A, result)[result.name].speed is None
 
 
-def test_improvement_is_over_the_same_system_in_the_latest_earlier_round() -> None:
-    earlier, better = {"round": "0.7", "minutes": 30.0}, ("0.7", "dgx", 1.5)
-    cases: list[tuple[list[dict[str, Any]], tuple[Any, ...]]] = [
-        ([{}], better),
-        # The latest round, and of its results that of the same name or software.
-        ([{}, {"round": "0.6", "minutes": 9.0}], better),
-        ([{"system": "x", "minutes": 9.0}, {}], better),
-        ([{"system": "x"}, {"system": "y", "framework": "tf", "minutes": 9.0}], ("0.7", "x", 1.5)),
-        ([{"hardware": None}], better),
-    ]
-    for change in (
-        *({"submitter": "Two"}, {"hardware": "other"}, {"accelerators": 16}),
-        *({"round": "10.0"}, {"round": None}, {"minutes": None}),
-    ):
-        cases.append(([change], (None, None, None)))
-    for others, improvement in cases:
-        results = [replace(A, **{**earlier, **changes}) for changes in others]
-        row = next(row for row in compare([*results, A], {}, lambda _: False) if row.result is A)
-        assert (row.previous_round, row.previous_system, row.improvement) == improvement
+BETTER = ("0.7", "dgx", 1.5)
+NO_PREVIOUS = (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("others", "improvement"),
+    [
+        pytest.param([{}], BETTER, id="an earlier round"),
+        pytest.param([{}, {"round": "0.6", "minutes": 9.0}], BETTER, id="the latest one"),
+        pytest.param([{"system": "x", "minutes": 9.0}, {}], BETTER, id="that of the same name"),
+        pytest.param(
+            [{"system": "x"}, {"system": "y", "framework": "tf", "minutes": 9.0}],
+            ("0.7", "x", 1.5),
+            id="that of the same software",
+        ),
+        pytest.param([{"hardware": None}], BETTER, id="unknown hardware"),
+        pytest.param([{"submitter": "Two"}], NO_PREVIOUS, id="another submitter"),
+        pytest.param([{"hardware": "other"}], NO_PREVIOUS, id="other hardware"),
+        pytest.param([{"accelerators": 16}], NO_PREVIOUS, id="another size"),
+        pytest.param([{"round": "10.0"}], NO_PREVIOUS, id="a later round"),
+        pytest.param([{"round": None}], NO_PREVIOUS, id="no round"),
+        pytest.param([{"minutes": None}], NO_PREVIOUS, id="no minutes"),
+    ],
+)
+def test_improvement_is_over_the_same_system_in_the_latest_earlier_round(
+    others: list[dict[str, Any]], improvement: tuple[str | float | None, ...]
+) -> None:
+    earlier = {"round": "0.7", "minutes": 30.0}
+    results = [replace(A, **{**earlier, **changes}) for changes in others]
+    row = next(row for row in compare([*results, A], {}, lambda _: False) if row.result is A)
+    assert (row.previous_round, row.previous_system, row.improvement) == improvement
 
 
 def test_a_result_goes_by_system_submitter_and_round() -> None:

@@ -20,20 +20,46 @@ def test_scores_are_read_by_the_names_of_columns(tmp_path: Path) -> None:
     assert (two.round, two.submitter, two.accelerators, two.path) == (None, None, None, f"{path}:4")
 
 
-def test_a_table_is_refused_with_its_line(tmp_path: Path) -> None:
-    path, head = tmp_path / "scores.csv", "system,benchmark,minutes"
-    for text, message in (
-        ("", ":1: no column system or benchmark or minutes; expected system, benchmark, minutes"),
-        ("system,benchmark\n", ":1: no column minutes; expected system, benchmark, minutes"),
-        (f"{head}\na,b,x\n", ":2: minutes is 'x'; expected a number above 0"),
-        (f"{head}\na,b,-1\n", ":2: minutes is '-1'"),
-        (f"{head}\na,,1\n", ":2: benchmark is empty; expected a name"),
-        (f"{head},nodes\na,b,1,1.5\n", ":2: nodes is '1.5'; expected a whole"),
-        (f"{head},round\na,b,1,two\n", ":2: round is 'two'; expected a round"),
-        (f"{head}\na,b,{'1' * 200_000}\n", "field larger than field limit"),
-        ("\udcff", ": cannot be read: not text in UTF-8"),
-    ):
-        path.write_bytes(text.encode("utf-8", "surrogateescape"))
-        with pytest.raises(UserError) as caught:
-            read_published(path, 0)
-        assert message in str(caught.value)
+HEAD = "system,benchmark,minutes"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param(
+            "",
+            ":1: no column system or benchmark or minutes; expected system, benchmark, minutes",
+            id="empty",
+        ),
+        pytest.param(
+            "system,benchmark\n",
+            ":1: no column minutes; expected system, benchmark, minutes",
+            id="a column lacks",
+        ),
+        pytest.param(
+            f"{HEAD}\na,b,x\n",
+            ":2: minutes is 'x'; expected a number above 0",
+            id="minutes not a number",
+        ),
+        pytest.param(f"{HEAD}\na,b,-1\n", ":2: minutes is '-1'", id="negative minutes"),
+        pytest.param(f"{HEAD}\na,,1\n", ":2: benchmark is empty; expected a name", id="no name"),
+        pytest.param(
+            f"{HEAD},nodes\na,b,1,1.5\n",
+            ":2: nodes is '1.5'; expected a whole",
+            id="half a node",
+        ),
+        pytest.param(
+            f"{HEAD},round\na,b,1,two\n", ":2: round is 'two'; expected a round", id="not a round"
+        ),
+        pytest.param(
+            f"{HEAD}\na,b,{'1' * 200_000}\n", "field larger than field limit", id="a large field"
+        ),
+        pytest.param("\udcff", ": cannot be read: not text in UTF-8", id="not UTF-8"),
+    ],
+)
+def test_a_table_is_refused_with_its_line(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_bytes(text.encode("utf-8", "surrogateescape"))
+    with pytest.raises(UserError) as refused:
+        read_published(path, 0)
+    assert message in str(refused.value)

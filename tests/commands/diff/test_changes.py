@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from mlperf_pkg.commands import diff
 from mlperf_pkg.commands.diff.changes import (
-    ComparedSet,
     ComparedSide,
     ComparedSystem,
     FieldChange,
@@ -17,13 +16,8 @@ from mlperf_pkg.commands.diff.changes import (
 )
 from mlperf_pkg.commands.diff.runs import ComparedLog
 from mlperf_pkg.findings import Severity
-from tests.helpers.reports import FAIL, PASS, finding, rcp, result_set
-
-
-def a_set(
-    path: str = "results/dgx/bert", logs: Any = (), findings: Any = (), **row: Any
-) -> ComparedSet:
-    return ComparedSet(path, result_set(**row), tuple(logs), tuple(findings))
+from tests.helpers.compared_sides import a_set, a_side
+from tests.helpers.reports import FAIL, finding, rcp
 
 
 def logs(*settings: Any, key: str = "lr") -> tuple[ComparedLog, ...]:
@@ -32,11 +26,6 @@ def logs(*settings: Any, key: str = "lr") -> tuple[ComparedLog, ...]:
         ComparedLog(f"result_{i}.txt", f"{i}{value}", {} if value is None else {key: value})
         for i, value in enumerate(settings)
     )
-
-
-def a_side(*sets: ComparedSet, **changes: Any) -> ComparedSide:
-    fields: dict[str, Any] = {"verdict": PASS, "systems": (), "findings": (), "files": {}}
-    return ComparedSide(sets=sets, **{**fields, **changes})
 
 
 BERT = {"path": "results/dgx/bert", "system": "dgx", "benchmark": "bert", "division": "closed"}

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from mlperf_pkg.commands.diff.changes import ChangeKind, VersionComparison, compare
 from mlperf_pkg.commands.diff.formats import text
 from mlperf_pkg.render.findings import View
-from tests.commands.diff.test_changes import a_set, a_side
+from tests.helpers.compared_sides import a_set, a_side
 from tests.helpers.reports import FAIL, PASS
 
 

@@ -121,14 +121,23 @@ BREAKING = [
 ]
 
 
-def test_a_database_enforces_keys_and_has_the_indexes(tmp_path: Path) -> None:
-    path = tmp_path / "results.sqlite"
+@pytest.fixture(scope="module")
+def database_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("database") / "results.sqlite"
     Destination(path).write(rows("1.0"), replace=False)
-    with closing(sqlite3.connect(path)) as database:
+    return path
+
+
+@pytest.mark.parametrize("statement", BREAKING)
+def test_a_database_enforces_keys(statement: str, database_path: Path) -> None:
+    with closing(sqlite3.connect(database_path)) as database:
         database.execute("PRAGMA foreign_keys = ON")
-        for statement in BREAKING:
-            with pytest.raises(sqlite3.IntegrityError):
-                database.execute(statement)
+        with pytest.raises(sqlite3.IntegrityError):
+            database.execute(statement)
+
+
+def test_a_database_has_the_indexes(database_path: Path) -> None:
+    with closing(sqlite3.connect(database_path)) as database:
         indexes = database.execute("SELECT sql FROM sqlite_master WHERE sql LIKE 'CREATE INDEX%'")
         statements = {re.sub(r'[ ";]', "", sql) for (sql,) in indexes.fetchall()}
     assert statements == {
@@ -148,21 +157,30 @@ def test_times_are_times(tmp_path: Path) -> None:
     assert ",2022-04-20T20:31:30.146Z," in (tmp_path / "r.csv" / "runs.csv").read_text("utf-8")
 
 
-def test_duckdb_reads_the_files(tmp_path: Path) -> None:
-    """Parquet with its types, and CSV."""
-    for ending in (".parquet", ".csv"):
-        Destination(tmp_path / f"r{ending}").write(rows("1.0"), replace=False)
+read_by_duckdb = pytest.mark.parametrize("ending", [".parquet", ".csv"])
+
+
+@read_by_duckdb
+def test_duckdb_reads_the_types(ending: str, tmp_path: Path) -> None:
+    Destination(tmp_path / f"r{ending}").write(rows("1.0"), replace=False)
+    file = tmp_path / f"r{ending}" / f"runs{ending}"
+    select = f"SELECT typeof(start), epoch_ms(start), minutes, records FROM '{file}'"
     time = int(TIME.timestamp() * 1000)
     with closing(duckdb.connect()) as database:
-        for ending in (".parquet", ".csv"):
-            file = tmp_path / f"r{ending}" / f"runs{ending}"
-            select = f"SELECT typeof(start), epoch_ms(start), minutes, records FROM '{file}'"
-            expected = [("TIMESTAMP WITH TIME ZONE", time, 1.5, 1)]
-            assert database.execute(select).fetchall() == expected
-            for name, table in TABLES.items():
-                file = tmp_path / f"r{ending}" / f"{name}{ending}"
-                columns = database.execute(f"DESCRIBE FROM '{file}'").fetchall()
-                assert [column[0] for column in columns] == [c.name for c in table.columns]
+        values = database.execute(select).fetchall()
+    assert values == [("TIMESTAMP WITH TIME ZONE", time, 1.5, 1)]
+
+
+@read_by_duckdb
+def test_duckdb_reads_the_columns(ending: str, tmp_path: Path) -> None:
+    Destination(tmp_path / f"r{ending}").write(rows("1.0"), replace=False)
+    columns = {}
+    with closing(duckdb.connect()) as database:
+        for name in TABLES:
+            file = tmp_path / f"r{ending}" / f"{name}{ending}"
+            described = database.execute(f"DESCRIBE FROM '{file}'").fetchall()
+            columns[name] = [column[0] for column in described]
+    assert columns == {name: [c.name for c in table.columns] for name, table in TABLES.items()}
 
 
 @each_ending
@@ -179,16 +197,19 @@ def test_an_error_leaves_nothing(ending: str, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == [destination.path.name]
 
 
-def test_early_refusals(tmp_path: Path) -> None:
-    (tmp_path / "r.sqlite").mkdir()
-    (tmp_path / "r.csv").touch()
-    (tmp_path / "notes.csv").mkdir()
-    (tmp_path / "notes.csv" / "notes.txt").touch()
-    for name, message in (
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
         ("missing/r.csv", "the folder .* does not exist"),
         ("r.sqlite", "is not a regular file"),
         ("r.csv", "is not a folder that contains only tables"),
         ("notes.csv", "is not a folder that contains only tables"),
-    ):
-        with pytest.raises(UserError, match=message):
-            Destination(tmp_path / name).refuse_early((), replace=True)
+    ],
+)
+def test_early_refusals(tmp_path: Path, name: str, message: str) -> None:
+    (tmp_path / "r.sqlite").mkdir()
+    (tmp_path / "r.csv").touch()
+    (tmp_path / "notes.csv").mkdir()
+    (tmp_path / "notes.csv" / "notes.txt").touch()
+    with pytest.raises(UserError, match=message):
+        Destination(tmp_path / name).refuse_early((), replace=True)

@@ -10,29 +10,16 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options, Rank, Standing
-from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.commands.page.content import Card, ResultSection, cards, choices, columns, excerpts
 from mlperf_pkg.config import Price
 from mlperf_pkg.findings import Finding, Verdict, Verdicts
 from mlperf_pkg.infra.source import Source, raw_lines
 from mlperf_pkg.render.table import Table
 from mlperf_pkg.submission.membership import submitters
-from tests.helpers.charts import drawn
 from tests.helpers.logs import line_of
+from tests.helpers.pages import section
 from tests.helpers.published import published_set
 from tests.helpers.trees import simulated, write_set
-
-
-def section(
-    minutes: float | None, accelerators: int | None, submitter: str | None = "ACME", **changes: Any
-) -> ResultSection:
-    one = drawn("resnet")
-    row = replace(one.row, score_minutes=minutes, submitter=submitter, **changes)
-    names = {"path": "s.json", "id": "s", "system_name": "s", "status": "Available on-premise"}
-    fields: dict[str, Any] = {"submitter": submitter, "division": "closed", "findings": (), **names}
-    contents = {"accelerator_model_name": "X1"}
-    system = SystemFile(contents=contents, accelerators=accelerators, **fields)
-    return ResultSection(replace(one, row=row), system)
 
 
 def of(*sections: ResultSection, record: tuple[Any, ...] = ()) -> list[Card]:
@@ -72,12 +59,19 @@ CARDS = [
 ]
 
 
-def test_a_card() -> None:
+@pytest.mark.parametrize(
+    ("sections", "about", "best"), CARDS, ids=["several submitters", "open", "closed and open"]
+)
+def test_a_card(
+    sections: tuple[ResultSection, ...], about: str, best: dict[str, tuple[str, str, str]]
+) -> None:
     """Of another submitter or none; Open results count only where there are no others."""
-    for sections, about, best in CARDS:
-        (card,) = of(*sections)
-        assert (card.title, card.about) == ("resnet", about)
-        assert {b.title: (b.figure, b.point.element, b.change) for b in card.best} == best
+    (card,) = of(*sections)
+    assert (card.title, card.about) == ("resnet", about)
+    assert {b.title: (b.figure, b.point.element, b.change) for b in card.best} == best
+
+
+def test_a_set_without_a_score_has_no_card() -> None:
     assert of(section(None, 8)) == []
 
 

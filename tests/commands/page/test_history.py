@@ -2,11 +2,7 @@
 page.
 """
 
-import base64
-import json
 import re
-import zlib
-from typing import Any
 
 import pytest
 
@@ -15,7 +11,6 @@ from mlperf_pkg.commands.page.history import (
     ResultHistory,
     Series,
     Trend,
-    history,
     history_html,
     published_history,
     small_chart,
@@ -23,8 +18,8 @@ from mlperf_pkg.commands.page.history import (
 )
 from mlperf_pkg.published.model import PublishedSet
 from mlperf_pkg.published.results import published_results
-from tests.commands.page.test_html import assert_policy_of_page
-from tests.helpers.published import published_set
+from tests.helpers.histories import entry, history_of
+from tests.helpers.pages import assert_policy_of_page
 
 
 @pytest.fixture(scope="module")
@@ -32,25 +27,8 @@ def record() -> ResultHistory:
     return published_history(published_results())
 
 
-def entry(round_: str, minutes: float, benchmark: str = "resnet", **fields: Any) -> PublishedSet:
-    number = fields.get("accelerators", 8)
-    path = f"ACME/results/{minutes}x{number}/{benchmark}"
-    values = {
-        "round": round_,
-        "benchmark": benchmark,
-        "system": f"{minutes}x{number}",
-        "path": path,
-    }
-    scores = {"score_minutes": minutes, "unscaled_minutes": minutes}
-    return published_set(**{**values, **scores, **fields})
-
-
-def of(*sets: PublishedSet, own: tuple[PublishedSet, ...] = ()) -> ResultHistory:
-    return history(sets, "from here", own)
-
-
 def trend_of(*sets: PublishedSet, own: tuple[PublishedSet, ...] = ()) -> Trend:
-    [trend] = of(*sets, own=own).trends
+    [trend] = history_of(*sets, own=own).trends
     return trend
 
 
@@ -75,7 +53,7 @@ def test_the_fastest_of_each_round_overall_and_on_eight_accelerators() -> None:
     ],
 )
 def test_some_results_are_in_the_table_only(name: str, value: float | str | None) -> None:
-    result = of(entry("2.0", 20.0), entry("2.0", 1.0, "resnet", **{name: value}))
+    result = history_of(entry("2.0", 20.0), entry("2.0", 1.0, "resnet", **{name: value}))
     assert len(result.entries) == 2
     assert by_round(result.trends[0].latest.overall) == {"2.0": 20.0}
 
@@ -86,7 +64,7 @@ def test_another_target_is_never_compared() -> None:
     targets = ["at least 0.712 and below 1.0", "at least 0.72 and below 1.0"]
     assert [span.target for span in trend.spans] == targets
     assert not any(span.overall.is_line for span in trend.spans)
-    text = history_html(of(entry("0.7", 50.0, "bert"), entry("1.0", 21.0, "bert")))
+    text = history_html(history_of(entry("0.7", 50.0, "bert"), entry("1.0", 21.0, "bert")))
     assert text.count('<td class="n new">') == 2  # overall and on 8 accelerators
     assert [kind for kind, _ in small_chart(trend)] == ["eight", "overall"] * 2
 
@@ -115,11 +93,11 @@ NAMES = [
 
 def test_an_accelerator_is_shown_by_its_model_and_processors_where_there_is_none() -> None:
     assert [
-        of(entry("5.0", 9.0, accelerator_model=model)).entries[0].accelerator
+        history_of(entry("5.0", 9.0, accelerator_model=model)).entries[0].accelerator
         for model, shown in NAMES
     ] == [shown for model, shown in NAMES]
     none = {"accelerator_model": "N/A", "accelerators": None, "host_processor": "CPU 9"}
-    assert of(entry("2.0", 90.0, "resnet", **none)).entries[0].hardware == "CPU 9"
+    assert history_of(entry("2.0", 90.0, "resnet", **none)).entries[0].hardware == "CPU 9"
 
 
 def test_own_results_are_marked_compete_with_nobody_and_count_once() -> None:
@@ -127,7 +105,7 @@ def test_own_results_are_marked_compete_with_nobody_and_count_once() -> None:
     mine = entry("5.0", 10.0, "bert", path="MINE/results/mine/bert")
     # Checked again, from the folder of the submission, with other reference points.
     again = entry("5.0", 20.5, "bert", unscaled_minutes=20.0, system="20.0x8", path="results/bert")
-    result = of(published, own=(again, mine))
+    result = history_of(published, own=(again, mine))
     entries = [(one.own, one.is_new, one.minutes) for one in result.entries]
     assert entries == [(True, False, 20.0), (True, True, 10.0)]
     [trend] = result.trends
@@ -137,7 +115,7 @@ def test_own_results_are_marked_compete_with_nobody_and_count_once() -> None:
 
 
 def test_a_permalink_is_escaped() -> None:
-    [one] = of(entry("5.0", 20.0, path="A+B/results/a b&c#d/resnet")).entries
+    [one] = history_of(entry("5.0", 20.0, path="A+B/results/a b&c#d/resnet")).entries
     assert one.link == "#r=training_results_v5.0/A%2BB/results/a%20b%26c%23d/resnet"
 
 
@@ -171,12 +149,6 @@ def test_the_fastest_resnet_of_each_round(record: ResultHistory) -> None:
 HOSTILE = "</script><img src=x onerror=alert(1)>\u202e{{ 7 * 7 }}"
 
 
-def unpacked(page: str, element: str) -> Any:
-    match = re.search(f'id="{element}">([^<]*)<', page)
-    assert match
-    return json.loads(zlib.decompress(base64.b64decode(match[1]), 31))
-
-
 def test_the_page_of_the_record(record: ResultHistory) -> None:
     """Within its budget, allowing its scripts alone, with links to the rows of its table."""
     page = history_html(record)
@@ -190,7 +162,7 @@ def test_the_page_of_the_record(record: ResultHistory) -> None:
 def test_no_text_of_a_result_is_markup() -> None:
     fields = ("submitter", "system", "system_name", "accelerator_model", "framework", "status")
     hostile = entry("5.0", 9.0, path=f"{HOSTILE}/resnet", **dict.fromkeys(fields, HOSTILE))
-    text = history_html(of(entry("4.1", 20.0), hostile))
+    text = history_html(history_of(entry("4.1", 20.0), hostile))
     assert "<img" not in text
     assert text.count("<script") == 2
     assert "\u202e" not in text

@@ -1,9 +1,6 @@
 """The text of a page: its policy, its size, and that every value in it is escaped."""
 
-import base64
-import hashlib
 import re
-from collections.abc import Iterable
 from itertools import accumulate
 from typing import Any
 
@@ -12,51 +9,19 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from mlperf_pkg.commands.charts.sets import DrawnSet
 from mlperf_pkg.commands.page import html as module
-from mlperf_pkg.commands.page.content import PageContent, ResultSection
 from mlperf_pkg.commands.page.html import columns
 from mlperf_pkg.commands.page.template import page_head
 from mlperf_pkg.findings import Finding, Severity, Waiver
 from tests.helpers.charts import drawn
-from tests.helpers.reports import report
-
-RUNTIME = "window.vegaEmbed = null;"
-
-
-def page_of(
-    *sets: DrawnSet, findings: tuple[Finding, ...] = (), settings: Any = None
-) -> PageContent:
-    made = report(result_sets=tuple(one.row for one in sets), findings=findings)
-    lines = {("a/b.txt", 7): "<b>raw</b>"}
-    return PageContent(made, [ResultSection(one, settings=settings or {}) for one in sets], lines)
-
-
-def several(rows: Iterable[dict[str, Any]], settings: Any = None) -> PageContent:
-    """A page of sets that differ in fields of their rows."""
-    one = drawn("bert")
-    return page_of(*(replace(one, row=replace(one.row, **row)) for row in rows), settings=settings)
-
-
-def assert_policy(page: str, style: str, *scripts: str) -> None:
-    """The policy allows this style, these scripts and nothing else."""
-    [policy] = re.findall('Content-Security-Policy" content="([^"]*)"', page)
-    allowed = f"script-src {' '.join(map(digest, scripts))}; " if scripts else ""
-    rest = "img-src data:; base-uri 'none'; form-action 'none'"
-    assert policy == f"default-src 'none'; {allowed}style-src {digest(style)}; {rest}"
-
-
-def assert_policy_of_page(page: str) -> None:
-    """The policy allows the style and the scripts in a page, which asks for nothing else."""
-    [style] = re.findall("<style>(.*?)</style>", page, re.DOTALL)
-    [script] = re.findall("<script>(.*?)</script>", page, re.DOTALL)
-    assert_policy(page, style, script, *([RUNTIME] if 'id="runtime"' in page else []))
-    assert not re.search(r"<[^>]*\s(on\w+|style)=", page)
-    assert not re.search(r"(src|href)=\"(?!#|data:,)", page)
-
-
-def digest(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+from tests.helpers.pages import (
+    RUNTIME,
+    assert_policy,
+    assert_policy_of_page,
+    many,
+    page_of,
+    several,
+)
 
 
 def test_the_policy_allows_the_scripts_of_the_page_and_nothing_else() -> None:
@@ -66,15 +31,26 @@ def test_the_policy_allows_the_scripts_of_the_page_and_nothing_else() -> None:
     assert_policy(head, "p {}")
 
 
-def test_a_finding_is_shown_with_its_raw_line() -> None:
-    finding = Finding(code="X101", message="<i>odd</i>", path="a/b.txt", line=7)
-    for findings, texts in [
-        ((finding,), ("&lt;i&gt;odd&lt;", "<code>&lt;b&gt;raw&lt;/b&gt;</code>", "a/b.txt:7")),
-        ((), ("No result set.", "No findings.", "<strong>pass</strong></dd>")),
-    ]:
-        page = module.html(page_of(findings=findings), RUNTIME)
-        assert all(text in page for text in texts)
-        assert 'id="benchmarks"' not in page
+FINDING = Finding(code="X101", message="<i>odd</i>", path="a/b.txt", line=7)
+
+
+@pytest.mark.parametrize(
+    ("findings", "texts"),
+    [
+        pytest.param(
+            (FINDING,),
+            ("&lt;i&gt;odd&lt;", "<code>&lt;b&gt;raw&lt;/b&gt;</code>", "a/b.txt:7"),
+            id="with its raw line",
+        ),
+        pytest.param(
+            (), ("No result set.", "No findings.", "<strong>pass</strong></dd>"), id="none"
+        ),
+    ],
+)
+def test_findings_are_shown(findings: tuple[Finding, ...], texts: tuple[str, ...]) -> None:
+    page = module.html(page_of(findings=findings), RUNTIME)
+    assert [text for text in texts if text not in page] == []
+    assert 'id="benchmarks"' not in page
 
 
 def test_long_texts_are_cut() -> None:
@@ -103,16 +79,6 @@ def test_too_large_a_page_shows_less_of_each_run(monkeypatch: pytest.MonkeyPatch
     whole = module.html(page, RUNTIME)
     monkeypatch.setattr(module, "MAX_BYTES", len(whole.encode()) - 1)
     assert len(module.html(page, RUNTIME)) < len(whole)
-
-
-def many(number: int) -> PageContent:
-    """A page of result sets with as many hyperparameters as most have."""
-    settings = {f"opt_hyperparameter_{index}": "0.0012345" for index in range(25)}
-    names = [f"system-{n}" for n in range(number)]
-    rows = (
-        {"system": s, "path": f"results/{s}", "score_minutes": n} for n, s in enumerate(names, 5)
-    )
-    return several(rows, settings)
 
 
 def test_a_page_keeps_within_its_budget_for_every_result_set() -> None:

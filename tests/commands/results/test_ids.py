@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -68,15 +69,14 @@ def test_whatever_is_added_or_withdrawn_ids_stay_and_differ(
     tmp_path_factory: pytest.TempPathFactory, rounds: list[list[Any]]
 ) -> None:
     file = tmp_path_factory.mktemp("ids") / "privateid.json"
-    ever: dict[str, str] = {}
+    states: list[dict[str, str]] = [{}]
     for rows in rounds:
-        ids = read_ids(file).extended(rows)
-        ids.write()
-        now = ids_of(read_ids(file))
-        assert {row.key for row in rows} <= now.keys()
-        assert ever.items() <= now.items()
-        assert len({*now.values()}) == len(now)
-        ever = now
+        read_ids(file).extended(rows).write()
+        states.append(ids_of(read_ids(file)))
+    keys = [{row.key for row in rows} for rows in rounds]
+    assert all(new <= state.keys() for new, state in zip(keys, states[1:], strict=True))
+    assert all(before.items() <= after.items() for before, after in pairwise(states))
+    assert all(len({*state.values()}) == len(state) for state in states)
 
 
 @given(ROWS, st.randoms())

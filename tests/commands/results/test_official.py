@@ -1,15 +1,12 @@
 """The official tables of small simulated trees."""
 
-import io
 import json
 import math
 import random
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
@@ -28,7 +25,15 @@ from mlperf_pkg.submission.model import KEEP_SCALING
 from tests.helpers import trees
 from tests.helpers.logs import edited
 from tests.helpers.official import official_files, rows
-from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission, write_system
+from tests.helpers.trees import (
+    SYSTEM,
+    described,
+    simulated,
+    write_set,
+    write_submission,
+    write_system,
+)
+from tests.helpers.workbooks import read
 
 DESCRIPTION = {
     **dict.fromkeys(REQUIRED, ""),
@@ -55,11 +60,6 @@ def logs_with(old: bytes, new: bytes, name: str = "result_*.txt") -> Callable[[P
             log.write_bytes(log.read_bytes().replace(old, new))
 
     return change
-
-
-def described(**changes: Any) -> Callable[[Path], object]:
-    """A change of the description of its system."""
-    return lambda root: write_system(root / "systems", **changes)
 
 
 def with_file(path: str, text: str) -> Callable[[Path], object]:
@@ -110,17 +110,31 @@ def test_every_byte(tmp_path: Path, change: str) -> None:
     assert official_files(root, "training", "2.0.0", tmp_path) == files
 
 
-def test_numbers_in_json_are_those_of_pandas() -> None:
+def random_numbers() -> dict[str, list[float]]:
     numbers = random.Random(4)
-    for values in (
-        [numbers.uniform(-1e4, 1e4) for _ in range(500)],
-        [numbers.uniform(0, 1) * 10.0 ** numbers.randint(-20, 20) for _ in range(500)],
-        [0.0, -0.0, 0.5e-10, 1.5e-10, 0.99999999999, 1 / 3, 1e16, 1e15, 1e-15, math.inf, math.nan],
-        [2.0**-k for k in range(60)],
-    ):
-        ours = json.loads(OfficialTable(("x",), tuple((value,) for value in values)).json())
-        frame = pd.DataFrame({"x": values})
-        assert ours == json.loads(frame.to_json(orient="records"))
+    return {
+        "of any size": [numbers.uniform(-1e4, 1e4) for _ in range(500)],
+        "of any exponent": [
+            numbers.uniform(0, 1) * 10.0 ** numbers.randint(-20, 20) for _ in range(500)
+        ],
+    }
+
+
+NUMBERS = {
+    **random_numbers(),
+    "zeros": [0.0, -0.0],
+    "near a rounding": [0.5e-10, 1.5e-10, 0.99999999999, 1 / 3],
+    "near an exponent": [1e16, 1e15, 1e-15],
+    "not finite": [math.inf, math.nan],
+    "powers of two": [2.0**-k for k in range(60)],
+}
+
+
+@pytest.mark.parametrize("values", NUMBERS.values(), ids=NUMBERS)
+def test_numbers_in_json_are_those_of_pandas(values: list[float]) -> None:
+    ours = json.loads(OfficialTable(("x",), tuple((value,) for value in values)).json())
+    frame = pd.DataFrame({"x": values})
+    assert ours == json.loads(frame.to_json(orient="records"))
 
 
 # ---- what is ours -------------------------------------------------------------------------
@@ -152,32 +166,41 @@ def test_formulas_are_harmless_in_csv_only() -> None:
     assert json.loads(table.json())[0]["x"] == "=1+1"
 
 
-def test_private_id() -> None:
+LONG_ID = "x" * 101
+
+
+@pytest.mark.parametrize(
+    ("text", "written", "own"),
+    [
+        pytest.param(None, "", None, id="no file"),
+        pytest.param("{", "", None, id="not JSON"),
+        pytest.param("[]", "", None, id="not a mapping"),
+        pytest.param("{}", "", None, id="no id"),
+        pytest.param('{"private_id": 7}', 7, None, id="a number"),
+        pytest.param('{"private_id": "a\\nb"}', "a\nb", None, id="two lines"),
+        pytest.param(json.dumps({"private_id": LONG_ID}), LONG_ID, None, id="too long"),
+        pytest.param('{"private_id": "red-oak"}', "red-oak", "red-oak", id="words"),
+    ],
+)
+def test_private_id(text: str | None, written: str | int, own: str | None) -> None:
     """What the official tables have, and the id that a summary takes: one that can be compared."""
-    long = "x" * 101
-    for text, written, own in (
-        (None, "", None),
-        ("{", "", None),
-        ("[]", "", None),
-        ("{}", "", None),
-        ('{"private_id": 7}', 7, None),
-        ('{"private_id": "a\\nb"}', "a\nb", None),
-        (json.dumps({"private_id": long}), long, None),
-        ('{"private_id": "red-oak"}', "red-oak", "red-oak"),
-    ):
-        system: Any = SimpleNamespace(folder=SimpleNamespace(private_id=text))
-        assert (written_id(system), own_id(system)) == (written, own)
+    system: Any = SimpleNamespace(folder=SimpleNamespace(private_id=text))
+    assert (written_id(system), own_id(system)) == (written, own)
 
 
-def test_unusable_specs() -> None:
-    for changed, message in (
+@pytest.mark.parametrize(
+    ("description", "message"),
+    [
         (DESCRIPTION | {"hw_notes": 1}, "hw_notes or sw_notes is not a string"),
         (DESCRIPTION | {"number_of_nodes": None}, "number_of_nodes is not a whole number"),
         (DESCRIPTION | {"number_of_nodes": 10**400}, "number_of_nodes is too large"),
         (dict.fromkeys(set(REQUIRED) - {"framework", "hw_notes"}), "no framework, no hw_notes"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            system_cells(changed)
+    ],
+    ids=["notes are not text", "not a number", "too large", "fields lack"],
+)
+def test_unusable_specs(description: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        system_cells(description)
 
 
 # ---- weak scaling -------------------------------------------------------------------------
@@ -205,26 +228,6 @@ SHEET = ("division", "availability", "resnet")
 def tables_of(*rows: tuple[Any, ...], weak: OfficialTable | None = None) -> Any:
     usage = "hpc" if weak else "training"
     return SimpleNamespace(usage=usage, round="2.0", plain=OfficialTable(SHEET, rows), weak=weak)
-
-
-def read(data: bytes) -> dict[str, list[list[str]]]:
-    """The texts of the cells of each sheet."""
-    archive = zipfile.ZipFile(io.BytesIO(data))
-
-    def elements(name: str, tag: str) -> list[ElementTree.Element]:
-        return ElementTree.fromstring(archive.read(f"xl/{name}.xml")).findall(f".//{{*}}{tag}")
-
-    def text(cell: ElementTree.Element) -> str:
-        value = cell.findtext("{*}v", "")
-        return strings[int(value)] if cell.get("t") == "s" else value
-
-    strings = [element.text or "" for element in elements("sharedStrings", "t")]
-    return {
-        sheet.attrib["name"]: [
-            list(map(text, row)) for row in elements(f"worksheets/sheet{number}", "row")
-        ]
-        for number, sheet in enumerate(elements("workbook", "sheet"), 1)
-    }
 
 
 def test_sheets_sections_and_numbers() -> None:
@@ -257,13 +260,21 @@ def test_weak_scaling_has_sheets_of_its_own() -> None:
     assert list(sheets) == ["closed", "open", "closed weak scaling"]
 
 
-def test_cells_of_a_workbook(monkeypatch: pytest.MonkeyPatch) -> None:
-    for cell, shown in (
-        ("=1+1", "=1+1"),  # a string, which no spreadsheet computes
-        ("\ud800\x1b[31m\ufffe", "\\ud800\\x1b[31m\\ufffe"),
-        (10**400, str(10**400)),  # is not a double
-    ):
-        data = official_workbook(tables_of(("closed", "cloud", cell)))
-        assert read(data)["closed"][-1] == ["2.0-0000", "closed", "cloud", shown]
+@pytest.mark.parametrize(
+    ("cell", "shown"),
+    [
+        pytest.param("=1+1", "=1+1", id="a string, which no spreadsheet computes"),
+        pytest.param("\ud800\x1b[31m\ufffe", "\\ud800\\x1b[31m\\ufffe", id="control characters"),
+        pytest.param(10**400, str(10**400), id="not a double"),
+    ],
+)
+def test_cells_of_a_workbook(cell: str | int, shown: str) -> None:
+    data = official_workbook(tables_of(("closed", "cloud", cell)))
+    assert read(data)["closed"][-1] == ["2.0-0000", "closed", "cloud", shown]
+
+
+def test_a_workbook_is_the_same_in_every_time_zone(monkeypatch: pytest.MonkeyPatch) -> None:
+    summary = tables_of(("closed", "cloud", 10**400))
+    data = official_workbook(summary)
     monkeypatch.setenv("TZ", "Asia/Tokyo")
-    assert official_workbook(tables_of(("closed", "cloud", 10**400))) == data
+    assert official_workbook(summary) == data

@@ -22,8 +22,16 @@ from mlperf_pkg.config import Config, WaiverConfig
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Verdict, Verdicts, Waiver, verdicts_of
 from mlperf_pkg.render.table import records
-from tests.commands.results.test_official import described, read
-from tests.helpers.trees import SYSTEM, remove, simulated, write_set, write_submission, write_system
+from tests.helpers.trees import (
+    SYSTEM,
+    described,
+    remove,
+    simulated,
+    write_set,
+    write_submission,
+    write_system,
+)
+from tests.helpers.workbooks import read
 
 ROUND = "training_results_v2.0"
 
@@ -114,7 +122,22 @@ BAD: list[tuple[Callable[[Path], object], int, list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("change", "number", "missing"), BAD)
+@pytest.mark.parametrize(
+    ("change", "number", "missing"),
+    BAD,
+    ids=[
+        "nothing",
+        "no division or status",
+        "unusable counts",
+        "no description",
+        "not a description",
+        "one broken log",
+        "two broken logs",
+        "too few runs",
+        "a system without results",
+        "a set without logs",
+    ],
+)
 def test_bad_input(
     root: Path, change: Callable[[Path], object], number: int, missing: list[str]
 ) -> None:
@@ -177,29 +200,29 @@ REASON = "not valid: RUN157: wrong"
 
 
 @pytest.mark.parametrize(
-    ("basis", "official", "rules", "remarks"),
+    ("basis", "verdict", "reason", "remarks"),
     [
-        (Basis.BOTH, REASON, REASON, "rules: RUN157"),
-        (Basis.OFFICIAL, "", "", "official: RUN157"),
-        (Basis.RULES, "", REASON, "rules: RUN157"),
-        (Basis.ADVICE, "", "", ""),
+        (Basis.BOTH, Basis.OFFICIAL, REASON, "rules: RUN157"),
+        (Basis.BOTH, Basis.RULES, REASON, "rules: RUN157"),
+        (Basis.OFFICIAL, Basis.OFFICIAL, "", "official: RUN157"),
+        (Basis.OFFICIAL, Basis.RULES, "", "official: RUN157"),
+        (Basis.RULES, Basis.OFFICIAL, "", "rules: RUN157"),
+        (Basis.RULES, Basis.RULES, REASON, "rules: RUN157"),
+        (Basis.ADVICE, Basis.OFFICIAL, "", ""),
+        (Basis.ADVICE, Basis.RULES, "", ""),
     ],
 )
 def test_which_verdict_leaves_a_score_out(
-    basis: Basis, official: str, rules: str, remarks: str, root: Path
+    basis: Basis, verdict: Basis, reason: str, remarks: str, root: Path
 ) -> None:
     checked = failing(root, basis)
-    own = checked.sets[0].row.score_minutes
-    for verdict, reason, minutes in (
-        (Basis.OFFICIAL, official, 30.5),
-        (Basis.RULES, rules, own),
-    ):
-        result = collected(checked, verdict)
-        (score,) = result.scores
-        assert (score.reason, score.remarks) == (reason, remarks)
-        assert score.minutes == (None if reason else minutes)
-        shown = f"resnet: {remarks}" if remarks and not reason else ""
-        assert result.rows[0].remarks == shown
+    minutes = 30.5 if verdict is Basis.OFFICIAL else checked.sets[0].row.score_minutes
+    result = collected(checked, verdict)
+    (score,) = result.scores
+    assert (score.reason, score.remarks) == (reason, remarks)
+    assert score.minutes == (None if reason else minutes)
+    shown = f"resnet: {remarks}" if remarks and not reason else ""
+    assert result.rows[0].remarks == shown
 
 
 def test_without_an_official_verdict_the_rules_decide(root: Path) -> None:

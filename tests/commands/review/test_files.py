@@ -123,16 +123,27 @@ def test_a_review_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert files.page(again) == files.page(review)
 
 
-def test_no_review(tmp_path: Path) -> None:
-    for text, message in (
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
         (None, "not a review"),
         ("{", "not a review"),
         ('{"format": "mlperf-pkg/review/1"}', "of another version: Object missing required"),
         (files.json(made(SECTION)).replace('"name": "values"', '"name": "../values"'), "not valid"),
         (files.json(made(SECTION)).replace(" 16,", ""), "not valid"),
         (files.json(made(SECTION)).replace('"version"', '"former"'), "not valid"),
-    ):
-        if text is not None:
-            (tmp_path / "review.json").write_text(text, "utf-8")
-        with pytest.raises(UserError, match=message):
-            read_review(tmp_path)
+    ],
+    ids=[
+        "no file",
+        "not JSON",
+        "another version",
+        "a path for a name",
+        "a number lacks",
+        "an unknown field",
+    ],
+)
+def test_no_review(tmp_path: Path, text: str | None, message: str) -> None:
+    if text is not None:
+        (tmp_path / "review.json").write_text(text, "utf-8")
+    with pytest.raises(UserError, match=message):
+        read_review(tmp_path)

@@ -116,15 +116,22 @@ def test_hostile_texts_are_harmless(a_round: Path) -> None:
     assert not [evil for evil in ("\x1b", "\u202e", "\n# all fine") if evil in text]
 
 
-def test_no_text(a_round: Path) -> None:
-    for codes, part, more, message in (
-        ("RN999", "", (), "no code begins with 'RN999'"),
-        ("RCP101", "", (), "nothing to object to for RCP101; its findings have "),
-        ("all", f"ACME/{SET}/nothing", (), "no such file or folder"),
-        ("all", "", ("-o", a_round / "inside"), "refusing to write inside an input folder"),
-    ):
-        result = call("review", "objection", codes, a_round / part, *more)
-        assert (result.exit_code, result.stdout, message in result.stderr) == (2, "", True), message
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("RN999 .", "no code begins with 'RN999'"),
+        ("RCP101 .", "nothing to object to for RCP101; its findings have "),
+        (f"all ACME/{SET}/nothing", "no such file or folder"),
+        ("all . -o inside", "refusing to write inside an input folder"),
+    ],
+    ids=["unknown code", "not wrong", "no such path", "output in the input"],
+)
+def test_no_text(
+    a_round: Path, arguments: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(a_round)
+    result = call("review", "objection", *arguments.split())
+    assert (result.exit_code, result.stdout, message in result.stderr) == (2, "", True), message
 
 
 # ---- a folder -----------------------------------------------------------------------------
@@ -148,7 +155,9 @@ def test_the_folder(a_round: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "indent"), [(STATES.replace("\n  ", "\n").rstrip(), ""), (STATES.rstrip(), "  ")]
+    ("text", "indent"),
+    [(STATES.replace("\n  ", "\n").rstrip(), ""), (STATES.rstrip(), "  ")],
+    ids=["without indent", "with indent"],
 )
 def test_a_file_that_was_written_by_hand(
     text: str, indent: str, a_round: Path, tmp_path: Path
@@ -220,8 +229,9 @@ def test_refused_changes(arguments: str, message: str, states: Path) -> None:
     assert states.read_text("utf-8") == STATES
 
 
-def test_files_that_are_not_valid(states: Path) -> None:
-    for text, message in (
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
         ("- one\n", ":1: expected one key, objections"),
         ("objections: 1\n", ":1: objections is not a list"),
         ("objections:\n  - one\n", ":2: expected an objection with id, against"),
@@ -235,10 +245,30 @@ def test_files_that_are_not_valid(states: Path) -> None:
         (STATES.replace("against: ACME", "against: [A]"), ":2: against is not text"),
         (STATES.replace(f"[Beta/{SET}]", "Beta"), ":9: about is not a list of paths"),
         (STATES.replace('"two"', "one"), "the id 'one' is repeated"),
-    ):
-        states.write_text(text, "utf-8")
-        result = changed(states)
-        assert (result.exit_code, message in result.stderr) == (2, True), result.stderr
+    ],
+    ids=[
+        "not a mapping",
+        "not a list",
+        "not an objection",
+        "keys lack",
+        "unknown key",
+        "waived without percent",
+        "percent is not a number",
+        "percent is not finite",
+        "scores are not a mapping",
+        "a score is not a number",
+        "against is not text",
+        "about is not a list",
+        "repeated id",
+    ],
+)
+def test_files_that_are_not_valid(states: Path, text: str, message: str) -> None:
+    states.write_text(text, "utf-8")
+    result = changed(states)
+    assert (result.exit_code, message in result.stderr) == (2, True), result.stderr
+
+
+def test_an_empty_file_has_no_objections(states: Path) -> None:
     states.write_text("")
     assert changed(states).stdout == "0 objections\n"
 
@@ -286,7 +316,11 @@ STAGES: list[tuple[Callable[[Path], object], str, str, bool, list[str]]] = [  # 
 ]
 
 
-@pytest.mark.parametrize(("correct", "state", "standing", "settled", "new"), STAGES)
+@pytest.mark.parametrize(
+    ("correct", "state", "standing", "settled", "new"),
+    STAGES,
+    ids=["unchanged", "withdrawn", "corrected", "another finding", "removed"],
+)
 def test_a_corrected_tree(
     correct: Any,
     state: str,

@@ -168,11 +168,19 @@ def test_two_rounds_with_one_run(old: Path, published: Path, tmp_path: Path) -> 
     log = entry(published) / "result_1.txt"
     copy = joined(noisy(records(log.read_bytes()))) + b"\n"
     (entry(new) / "result_0.txt").write_bytes(copy)
-    sides = [read_side(str(path), Options(jobs=1)) for path in (published, new)]
-    for side in (sides[0], record_side("training", "5.0")):
-        (row,) = resubmissions(side, sides[1])
-        assert (row.new.row.name, row.runs, row.identical) == (f"ACME/box/{BENCHMARK}", 1, 0)
-    assert not resubmissions(sides[0], read_side(str(old), Options(jobs=1)))
+    published_side, new_side, old_side = (
+        read_side(str(path), Options(jobs=1)) for path in (published, new, old)
+    )
+    record = record_side("training", "5.0")
+    copies = {
+        name: [
+            (row.new.row.name, row.runs, row.identical) for row in resubmissions(earlier, new_side)
+        ]
+        for name, earlier in (("tree", published_side), ("record", record))
+    }
+    expected = [(f"ACME/box/{BENCHMARK}", 1, 0)]
+    assert copies == {"tree": expected, "record": expected}
+    assert not resubmissions(published_side, old_side)
 
 
 PLANTS: list[tuple[str, Plant, str, set[ChangeKind]]] = [  # name, plant, code, rows of diff

@@ -104,10 +104,13 @@ FEW: list[tuple[dict[str, int], Any, str]] = [
 ]
 
 
-def test_few() -> None:
-    for results, joint, line in FEW:
-        made = assignments_section(of_sizes(results, joint=joint))
-        assert made.summary == (f"by number of results: {line}",)
+@pytest.mark.parametrize(("results", "joint", "line"), FEW)
+def test_few(results: dict[str, int], joint: tuple[str, ...], line: str) -> None:
+    made = assignments_section(of_sizes(results, joint=joint))
+    assert made.summary == (f"by number of results: {line}",)
+
+
+def test_excluded_and_without_results() -> None:
     made = assignments_section(of_sizes({"A": 1, "B": 2, "C": 0}, excluded=("B",)))
     assert made.summary == (f"by number of results: A by {CHAIRS}",)
     assert made.text[-3:] == (

@@ -129,20 +129,23 @@ def test_a_description_that_is_filled_in_passes(round_: str, tmp_path: Path) -> 
     assert system_desc_checker.check_system_desc(file, "training", f"{round_}.0")[0]
 
 
-def test_status_in_the_words_of_the_round() -> None:
-    for round_, words in (("4.0", "available"), ("3.1", "soon"), ("4.0", "")):
-        with pytest.raises(UserError, match=f"unknown status of round {round_}: '{words}'"):
-            describe(NOWHERE, UserValues(round_, status=words))
-    assert [
-        (round_, words, status)
-        for round_, words, status in (
-            ("3.1", "OnPrem", "onprem"),
-            ("4.0", "onprem", "Available on-premise"),
-            ("4.0", "rdi", "Research, Development, or Internal (RDI)"),
-            ("6.1", "available cloud", "Available cloud"),
-        )
-        if describe(NOWHERE, UserValues(round_, status=words))["status"] != status
-    ] == []
+@pytest.mark.parametrize(("round_", "words"), [("4.0", "available"), ("3.1", "soon"), ("4.0", "")])
+def test_an_unknown_status(round_: str, words: str) -> None:
+    with pytest.raises(UserError, match=f"unknown status of round {round_}: '{words}'"):
+        describe(NOWHERE, UserValues(round_, status=words))
+
+
+@pytest.mark.parametrize(
+    ("round_", "words", "status"),
+    [
+        ("3.1", "OnPrem", "onprem"),
+        ("4.0", "onprem", "Available on-premise"),
+        ("4.0", "rdi", "Research, Development, or Internal (RDI)"),
+        ("6.1", "available cloud", "Available cloud"),
+    ],
+)
+def test_status_in_the_words_of_the_round(round_: str, words: str, status: str) -> None:
+    assert describe(NOWHERE, UserValues(round_, status=words))["status"] == status
 
 
 def test_answers_to_choose_from(tmp_path: Path) -> None:

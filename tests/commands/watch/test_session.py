@@ -169,6 +169,7 @@ def test_nothing_is_taken_back(
         (RESNET.replace(b'"value"', b'"value', 1), "LOG101"),
         (joined([r for r in records(RESNET) if r["key"] != "init_stop"]), "RUN108"),
     ],
+    ids=["not a number", "unknown status", "logged at odds", "not a record", "missing record"],
 )
 def test_a_wrong_record_is_certain_before_the_end(log: bytes, code: str) -> None:
     early = certain(judged(until(log, "run_start")))
@@ -345,6 +346,7 @@ def test_a_compressed_log_is_followed(log: Log, pack: Callable[[bytes], bytes]) 
         (gzip.compress(GOOD)[:10] + b"x" * 99, "the gzip data is damaged"),
         (GOOD.decode().encode("utf-16"), "the log is UTF-16 text; expected UTF-8 text"),
     ],
+    ids=["damaged gzip", "UTF-16"],
 )
 def test_what_is_no_text(log: Log, data: bytes, message: str) -> None:
     events = [*log.tick(data), *log.tick()]

@@ -45,15 +45,18 @@ def test_explanations_say_something(code: str, entry: FindingCode) -> None:
     assert entry.source, code
 
 
-def test_codes_are_known_in_any_case_and_a_typo_is_told_what_is_near() -> None:
-    assert [
-        code
-        for code in ["LOG101", "log101", "BERT111", "bert111"]
-        if known_code(code) != code.upper()
-    ] == []
-    for typo, near in [("BRT111", "BERT111"), ("SEED11", "SEED101"), ("xyz", "looks like SET101")]:
-        with pytest.raises(UserError, match=near):
-            known_code(typo)
+@pytest.mark.parametrize("code", ["LOG101", "log101", "BERT111", "bert111"])
+def test_codes_are_known_in_any_case(code: str) -> None:
+    assert known_code(code) == code.upper()
+
+
+@pytest.mark.parametrize(
+    ("typo", "near"),
+    [("BRT111", "BERT111"), ("SEED11", "SEED101"), ("xyz", "looks like SET101")],
+)
+def test_the_message_for_a_typo_has_what_is_near(typo: str, near: str) -> None:
+    with pytest.raises(UserError, match=near):
+        known_code(typo)
 
 
 def test_every_code_is_in_a_test() -> None:
