@@ -173,22 +173,30 @@ def test_a_file_that_was_written_by_hand(
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "message"),
+    ("files", "message"),
     [
-        ("mine", "mine", "not empty, but without objections.yaml"),
-        ("objections.yaml", f"objections: [{FLOW}]", "write every objection on lines of its own"),
-        (f"{EPSILON}.md", "mine", "exists, but is not in objections.yaml"),
+        ({"mine": "mine"}, "not empty, but without objections.yaml"),
+        (
+            {"objections.yaml": f"objections: [{FLOW}]"},
+            "write every objection on lines of its own",
+        ),
+        (
+            {"objections.yaml": "objections: []", f"{EPSILON}.md": "mine"},
+            "exists, but is not in objections.yaml",
+        ),
     ],
+    ids=["notes", "objections on one line", "a file of an objection"],
 )
 def test_other_folders_are_left_alone(
-    name: str, text: str, message: str, a_round: Path, tmp_path: Path
+    files: dict[str, str], message: str, a_round: Path, tmp_path: Path
 ) -> None:
     folder = tmp_path / "notes"
     folder.mkdir()
-    (folder / name).write_text(text)
+    for name, text in files.items():
+        (folder / name).write_text(text)
     result = call("review", "objection", "all", a_round, "-o", folder)
     assert (result.exit_code, message in result.stderr) == (2, True), result.stderr
-    assert (folder / name).read_text() == text
+    assert {path.name: path.read_text() for path in folder.iterdir()} == files
 
 
 # ---- states -------------------------------------------------------------------------------
@@ -216,7 +224,6 @@ def test_a_change_keeps_comments(states: Path) -> None:
     ("arguments", "message"),
     [
         ("--id one --state waived", "the state waived needs TREE"),
-        ("--id one --state fixed --percent 1", "use TREE, in which the difference"),
         ("--id one --state settled", "unknown state 'settled'"),
         ("--id three --state fixed", "no objection 'three'"),
         ("--id one", "--id and --state belong together"),
@@ -301,17 +308,17 @@ def corrected(tree: Path) -> None:
     edit(tree / "ACME", "lars_epsilon", 0.0)
 
 
-STAGES: list[tuple[Callable[[Path], object], str, str, bool, list[str]]] = [  # one after another
+def corrected_with_another(tree: Path) -> None:
+    """Correct the value that is objected to, and break another rule."""
+    corrected(tree)
+    edit(tree / "ACME", "lars_opt_end_learning_rate", 1)
+
+
+STAGES: list[tuple[Callable[[Path], object], str, str, bool, list[str]]] = [
     (lambda _: None, "filed", "stands", False, []),
     (lambda _: None, "withdrawn", "stands", True, []),
     (corrected, "fix_required", "settled", True, []),
-    (
-        lambda t: edit(t / "ACME", "lars_opt_end_learning_rate", 1),
-        "filed",
-        "settled",
-        True,
-        ["RN112"],
-    ),
+    (corrected_with_another, "filed", "settled", True, ["RN112"]),
     (lambda tree: shutil.rmtree(tree / "ACME"), "filed", "removed", True, []),
 ]
 

@@ -264,10 +264,13 @@ def test_changed_rules_are_named_and_nothing_else(tmp_path: Path) -> None:
     at_the_end = f"{RULES}/training_2.1.0/closed_rnnt.yaml", "the whole log"
     expected = {(f"{RULES}/{file}", key) for file, _, _, _, key, _, _ in CHANGES.values()}
     assert set(changed) == expected | {renamed, at_the_end}
+    found_sides = {}
+    expected_sides = {}
     for name, (file, _, _, round_, key, theirs, ours) in CHANGES.items():
         item = changed[f"{RULES}/{file}", key]
-        assert (item.kind, item.round) == ("rule", round_), name
-        assert (item.upstream, item.rulebook) == (theirs, ours), name
+        found_sides[name] = (item.kind, item.round, item.upstream, item.rulebook)
+        expected_sides[name] = ("rule", round_, theirs, ours)
+    assert found_sides == expected_sides
 
 
 def test_a_difference_names_the_file_and_all_runs_that_it_concerns(newest: Path) -> None:
@@ -297,9 +300,10 @@ def test_what_is_around_the_rules_is_named(tmp_path: Path) -> None:
     change(copy, meta, "'flux1': 10", "'flux1': 5")
     (copy / points).unlink()
     differences = {short(item): (item.upstream, item.rulebook) for item in remaining(copy)}
-    for name, sides in (("99.0", [True, False]), ("0.7", [False, True])):
-        place = ("ruleset", name, f"{name}.0", f"{RULES}/training_{name}.0")
-        assert list(map(bool, differences.pop(place))) == sides
+    new = ("ruleset", "99.0", "99.0.0", f"{RULES}/training_99.0.0")
+    gone = ("ruleset", "0.7", "0.7.0", f"{RULES}/training_0.7.0")
+    rulesets = {place[1]: list(map(bool, differences.pop(place))) for place in (new, gone)}
+    assert rulesets == {"99.0": [True, False], "0.7": [False, True]}
     runs = {short_of: sides for short_of, sides in differences.items() if short_of[0] == "runs"}
     assert runs == {
         ("runs", round_, "flux1", meta): (("5 runs",), ("10 runs",))
