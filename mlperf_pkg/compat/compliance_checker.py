@@ -49,7 +49,9 @@ class ComplianceChecker(Struct, frozen=True):
         console = console or tools.LoggingConsole()
         if config_file not in (None, f"{self.usage}_{self.ruleset}/common.yaml"):
             raise UserError(_CONFIG)
-        report = check([filename], Options(self.usage, round_name(self.ruleset))).report
+        checked = check([filename], Options(self.usage, round_name(self.ruleset)))
+        tools.refuse_drift_of_runs(checked, self.usage, self.ruleset)
+        report = checked.report
         if len(report.runs) != 1:
             raise UserError(f"{filename}: expected one log")
         console.log("INFO", f"Running compliance on file: {filename}")

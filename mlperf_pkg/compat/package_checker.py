@@ -86,7 +86,9 @@ def _checked_submission(folder: str, usage: str, ruleset: str, flags: frozenset[
         raise UserError(f"{folder}: not one submission; expected {folder}/results and systems")
     (submission,) = contents.submissions
     inputs = (replace(contents, submissions=(_without_top_flags(submission),)),)
-    return check_inputs(inputs, Options(usage, round_name(ruleset), flags=flags))
+    checked = check_inputs(inputs, Options(usage, round_name(ruleset), flags=flags))
+    tools.refuse_drift_of_runs(checked, usage, ruleset)
+    return checked
 
 
 def _without_top_flags(submission: Submission) -> Submission:

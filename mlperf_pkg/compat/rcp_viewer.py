@@ -5,7 +5,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from mlperf_pkg.commands.rcp.reference import PointsOrigin, reference
-from mlperf_pkg.compat.console import Console, command, parser_of
+from mlperf_pkg.compat.console import Console, command, parser_of, refuse_drift
 from mlperf_pkg.config import round_name
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.results.rcp import ReferencePoint
@@ -28,6 +28,7 @@ def get_parser() -> ArgumentParser:
 
 
 def _show(args: Namespace, console: Console) -> int:
+    refuse_drift(args.usage, args.version, {args.benchmark})
     item = reference(
         args.usage, round_name(args.version), args.benchmark, PointsOrigin(args.custom_rcps)
     )

@@ -5,7 +5,14 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from mlperf_pkg.checks.tree import FIRST_ROUND, check_repository
-from mlperf_pkg.compat.console import Console, add_log_output, command, parser_of, rulesets
+from mlperf_pkg.compat.console import (
+    Console,
+    add_log_output,
+    command,
+    parser_of,
+    refuse_drift,
+    rulesets,
+)
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.paths import is_folder, list_tree
 from mlperf_pkg.rulebook.documents import usages
@@ -25,6 +32,7 @@ def get_parser() -> ArgumentParser:
 
 def _check(args: Namespace, console: Console) -> int:
     folder = Path(args.folder)
+    refuse_drift(args.usage, args.ruleset)
     if not is_folder(folder):
         raise UserError(f"{folder}: no such folder")
     console.log("INFO", "Running repository checks.")

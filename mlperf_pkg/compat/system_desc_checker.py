@@ -22,6 +22,7 @@ def get_parser() -> ArgumentParser:
 
 
 def _check(args: Namespace, console: tools.Console) -> int:
+    tools.refuse_drift(args.usage, args.ruleset)
     round_ = load_round(args.usage, round_name(args.ruleset))
     system = checked_description(args.filename, SystemRound(args.usage, round_.name, "as given"))
     is_wrong = rejects(system.findings)

@@ -88,6 +88,7 @@ def _summarized(folders: Sequence[str], args: Namespace) -> tuple[Summary, list[
     """Return the tables, and the paths at which the official summarizer crashes."""
     options = Options(args.usage, round_name(args.ruleset), flags=frozenset({KEEP_SCALING}))
     checked = check(folders, options)
+    tools.refuse_drift_of_runs(checked, args.usage, args.ruleset)
     ids = None
     if args.generate_private_ids:
         ids = with_private_ids(args.folder, checked, read_ids(Path(IDS)))

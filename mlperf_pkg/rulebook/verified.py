@@ -1,0 +1,225 @@
+"""Whether the installed mlperf-logging is the one that the rulebook was verified against.
+
+The official verdict is that of one version of mlperf-logging. ``rules/verified.json`` has digests
+of the files that it depends on; another version with equal files gives the same verdict.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mlperf_pkg.errors import UserError, reason_of
+from mlperf_pkg.infra.resources import (
+    data_folder,
+    installed_version,
+    official_folder,
+    per_rulebook,
+)
+from mlperf_pkg.rulebook.load import benchmarks_of, load_round
+from mlperf_pkg.rulebook.rounds import TRAINING
+
+REFERENCE = "mlperf-logging"
+FILE = "verified.json"
+CODE = "the code of the checkers"
+
+_RULES = "compliance_checker"
+_POINTS = "rcp_checker"
+_CODE = (
+    "*.py",
+    "compliance_checker/*.py",
+    "compliance_checker/mlp_parser/*.py",
+    "mllog/constants.py",
+    "package_checker/*.py",
+    "rcp_checker/*.py",
+    "repo_checker/*.py",
+    "result_summarizer/*.py",
+    "result_summarizer/compute_score/*.py",
+    "system_desc_checker/*.py",
+)
+"""The source files that decide a verdict or a score, in the folder of mlperf_logging."""
+
+
+class Verified(Struct, frozen=True):
+    """What the rulebook was verified against: a version, and the digests of its files.
+
+    ``code`` is by file; ``rules`` and ``points`` are by ruleset, such as ``training_5.1.0``, and
+    file.
+    """
+
+    version: str
+    code: Mapping[str, str]
+    rules: Mapping[str, Mapping[str, str]]
+    points: Mapping[str, Mapping[str, str]]
+
+
+class Drift(Struct, frozen=True):
+    """How the installed mlperf-logging differs from the verified one, in one round.
+
+    ``code`` are the source files that differ. ``rules`` and ``points`` are the benchmarks whose
+    rule files and reference points differ.
+    """
+
+    usage: str
+    round: str
+    code: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()
+    points: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Return whether anything differs."""
+        return bool(self.code or self.rules or self.points)
+
+    def of(self, benchmarks: Collection[str]) -> Drift:
+        """Return the differences in some benchmarks alone."""
+        return replace(
+            self,
+            rules=tuple(name for name in self.rules if name in benchmarks),
+            points=tuple(name for name in self.points if name in benchmarks),
+        )
+
+    def concerns(self, benchmark: str | None) -> bool:
+        """Return whether the official verdict on logs of a benchmark may be another one.
+
+        With None, whether the verdict on what is of no benchmark may be: a system description.
+        """
+        return bool(self.code) or benchmark in self.rules
+
+    def in_words(self) -> str:
+        """Return what differs: ``llama2_70b_lora of 5.1``."""
+        round_ = self.round if self.usage == TRAINING else f"{self.usage.upper()} {self.round}"
+        parts = [CODE] if self.code else []
+        if self.rules:
+            parts.append(f"{', '.join(self.rules)} of {round_}")
+        if self.points:
+            parts.append(f"the reference points of {', '.join(self.points)} of {round_}")
+        return ", ".join(parts)
+
+
+@cache
+def verified() -> Verified:
+    """Return what the rulebook was verified against.
+
+    Raises:
+        UserError: the file is missing or not valid.
+    """
+    path = data_folder("rules") / FILE
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Verified)
+    except (OSError, ValueError) as error:  # of msgspec
+        raise UserError(f"{path}: {reason_of(error)}") from error
+
+
+def verified_name() -> str:
+    """Return the name and version that the rulebook was verified against."""
+    return f"{REFERENCE} {verified().version}"
+
+
+def installed_name() -> str:
+    """Return the name and version that is installed.
+
+    Raises:
+        MissingPackageError: none is.
+    """
+    return f"{REFERENCE} {installed_version(REFERENCE)}"
+
+
+def remedy() -> str:
+    """Return the command that installs the verified version."""
+    return f"pip install '{REFERENCE}=={verified().version}'"
+
+
+@per_rulebook
+def drift(usage: str, round_name: str) -> Drift:
+    """Compare the installed mlperf-logging with the verified one, as far as a round is concerned.
+
+    A round whose ruleset the verified version does not have differs in all its benchmarks, unless
+    the installed version does not have it either.
+
+    Raises:
+        UserError: mlperf-logging is not installed, or a file of it cannot be read.
+    """
+    reference = verified()
+    folder = f"{usage}_{load_round(usage, round_name).ruleset}"
+    rules = reference.rules.get(folder, {})
+    points = reference.points.get(folder, {})
+    benchmarks = benchmarks_of(usage, round_name)
+    return Drift(
+        usage,
+        round_name,
+        code=tuple(_changed(reference.code, digests_of_code())),
+        rules=_concerned(_changed(rules, digests_of_rules(folder)), benchmarks),
+        points=_concerned(_changed(points, digests_of_points(folder)), benchmarks),
+    )
+
+
+def _changed(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
+    """Yield the files that only one side has, or whose digests differ."""
+    for name in sorted(before.keys() | now.keys()):
+        if before.get(name) != now.get(name):
+            yield name
+
+
+def _concerned(files: Iterable[str], benchmarks: Sequence[str]) -> tuple[str, ...]:
+    """Return the benchmarks that files are about; a common file is about all of them.
+
+    Files are named ``closed_bert.yaml``, ``resnet_lars.yaml``, ``common.yaml``, ``rcps_bert.json``.
+    """
+    concerned: set[str] = set()
+    for file in files:
+        stem = Path(file).stem
+        for prefix in ("closed_", "open_", "rcps_"):
+            stem = stem.removeprefix(prefix)
+        names = [name for name in benchmarks if stem == name or stem.startswith(f"{name}_")]
+        concerned.update([max(names, key=len)] if names else benchmarks)
+    return tuple(sorted(concerned))
+
+
+# ---- digests ------------------------------------------------------------------------------
+
+
+@cache
+def digests_of_code() -> Mapping[str, str]:
+    """Return the digest of each installed source file that decides a verdict or a score."""
+    return _digests(official_folder(), _CODE)
+
+
+@cache
+def digests_of_rules(folder: str) -> Mapping[str, str]:
+    """Return the digest of each installed rule file of a ruleset, such as ``training_5.1.0``."""
+    return _digests(official_folder() / _RULES / folder, ["*.yaml"])
+
+
+@cache
+def digests_of_points(folder: str) -> Mapping[str, str]:
+    """Return the digest of each installed file of reference points of a ruleset."""
+    return _digests(official_folder() / _POINTS / folder, ["*.json"])
+
+
+def installed() -> Verified:
+    """Return the digests of the installed mlperf-logging, for ``rules/verified.json``."""
+    root = official_folder()
+    folders = sorted(path.name for path in (root / _RULES).iterdir() if "_" in path.name)
+    rules = {name: digests_of_rules(name) for name in folders}
+    points = {name: digests_of_points(name) for name in folders}
+    return Verified(
+        version=installed_version(REFERENCE),
+        code=digests_of_code(),
+        rules={name: digests for name, digests in rules.items() if digests},
+        points={name: digests for name, digests in points.items() if digests},
+    )
+
+
+def _digests(root: Path, patterns: Iterable[str]) -> Mapping[str, str]:
+    digests = {}
+    for pattern in patterns:
+        for path in sorted(root.glob(pattern)):
+            digest = hashlib.sha256(path.read_bytes())
+            digests[path.relative_to(root).as_posix()] = digest.hexdigest()[:16]
+    return digests
