@@ -16,12 +16,13 @@ RULES  := rules/compiled.msgpack
 # Else every process of the tests compiles what it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test parity fuzz mutants lint types format rules docs pictures bench wheel sdist clean
+.PHONY: help demo test parity verify-upstream fuzz mutants lint types format rules docs pictures bench wheel sdist clean
 
 help:
 	@echo "make demo    simulate runs, check them, build the Closed and the Open submission"
 	@echo "make test    run the tests"
 	@echo "make parity  compare verdicts with the official checker on 5,000 mutated logs"
+	@echo "make verify-upstream  compare the rulebook, rule by rule, with the installed mlperf-logging"
 	@echo "make fuzz    try hostile logs, descriptions, YAML, archives and submissions for five minutes"
 	@echo "make mutants try mutants of what decides a verdict or a score, a random sample"
 	@echo "make lint    check style and types"
@@ -46,6 +47,10 @@ test: $(RULES)
 
 parity: $(RULES)
 	$(BIN)/python -m tests.parity --cases 5000
+
+# AGAINST is the folder of another mlperf_logging; ACCEPT why all rules that differ mean the same.
+verify-upstream: $(RULES)
+	$(BIN)/python -m tests.tools.upstream $(if $(AGAINST),--against "$(AGAINST)") $(if $(ACCEPT),--accept "$(ACCEPT)")
 
 # FUZZ_SECONDS is the time of the whole campaign, FUZZ_SEED its first seed (default: by the clock).
 fuzz: $(RULES)

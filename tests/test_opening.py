@@ -26,8 +26,6 @@ EXCEPTIONS = {
     "rulebook.compile": "rules of the package, when it is built",
     "rulebook.documents": "rules of the package, compiled",
     "rulebook.validate": "data of the package",
-    "rulebook.upstream.theirs": "code and data of the installed mlperf-logging",
-    "rulebook.upstream.verify": "the ledger of this repository",
     # What is written.
     "cli.output": "events are written as they come",
     "cli.streams": "the null device",

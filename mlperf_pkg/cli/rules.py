@@ -1,13 +1,11 @@
-"""``mlperf-pkg rules``: show the rulebook, and compare it with the official checker."""
+"""``mlperf-pkg rules``: show the rulebook, and compare its rounds."""
 
 from collections.abc import Sequence
-from importlib.metadata import version
-from pathlib import Path
 
 import click
 
 from mlperf_pkg.cli import completion, options
-from mlperf_pkg.cli.group import CommandGroup, LocalPath, reads
+from mlperf_pkg.cli.group import CommandGroup, reads
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.config import round_name
 from mlperf_pkg.errors import UserError
@@ -19,8 +17,6 @@ from mlperf_pkg.rulebook.documents import rounds, usages
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import Round, is_round_name
 from mlperf_pkg.rulebook.rounds import where_instead
-from mlperf_pkg.rulebook.upstream import points
-from mlperf_pkg.rulebook.upstream import verify as verification
 
 _written = options.written(render.FORMATS)
 _only_benchmark = click.option(
@@ -30,7 +26,7 @@ _only_benchmark = click.option(
 
 @click.group(name="rules", cls=CommandGroup)
 def command() -> None:
-    """Show, compare and verify the rules.
+    """Show the rules, and compare them between rounds.
 
     Exit status: that of the command.
 
@@ -225,45 +221,3 @@ def diff(
         points_changes.extend(changes)
     target.show(render.of_comparison(comparison, points_changes))
     return 0
-
-
-@command.command()
-@click.option(
-    "--against",
-    type=LocalPath(exists=True, file_okay=False),
-    metavar="FOLDER",
-    help="Compare with the mlperf_logging in FOLDER instead of the installed one.",
-)
-@click.option(
-    "--accept",
-    metavar="REASON",
-    help="For maintainers: record all differing rules as equivalent in rules/upstream.json.",
-)
-@_written
-def verify(*, against: Path | None, accept: str | None, target: Output) -> int:
-    """Compare the rulebook with the installed mlperf-logging.
-
-    Report every difference, so that no change in a new version of the official
-    checker goes unnoticed. Check its reference convergence points as well: typos,
-    too few runs, equal runs, other benchmarks. Report every such mistake that
-    rules/reference_points.yaml does not list, and every listed one that is gone.
-
-    Exit status: 0 if they agree, 1 if they differ or a mistake is new or gone, 2 if
-    they cannot be compared.
-
-    \b
-    Examples:
-      mlperf-pkg rules verify
-      mlperf-pkg rules verify --against ~/logging/mlperf_logging
-    """
-    target.refuse_early(())
-    if accept:
-        verification.accept(verification.verify(against), accept)
-    differences = verification.verify(against)
-    reviewed = points.review(against)
-    reference = f"mlperf-logging {version('mlperf-logging')}"
-    if against:
-        reference = str(against)
-    count = sum(len(rounds(usage)) for usage in usages())
-    target.show(render.of_verification(differences, reviewed, reference, count))
-    return int(bool(differences) or reviewed.fails)

@@ -29,8 +29,6 @@ from mlperf_pkg.rulebook.explain import (
 )
 from mlperf_pkg.rulebook.load import FindingCode, codes, load_round
 from mlperf_pkg.rulebook.model import Benchmark, Round, Rule, ruleset_source, version_of
-from mlperf_pkg.rulebook.upstream.points import LEDGER, KnownPoint, PointKind, PointReview
-from mlperf_pkg.rulebook.upstream.verify import Difference
 
 WIDTH = 80
 _LARGE = 1000  # from here on, fractions of samples or epochs say nothing
@@ -285,51 +283,6 @@ def _number(number: float) -> str:
     return f"{number:.3f}".rstrip("0").rstrip(".")
 
 
-# ---- verify -------------------------------------------------------------------------------
-
-
-def of_verification(
-    differences: Sequence[Difference], review: PointReview, reference: str, rounds: int
-) -> Document:
-    """Return the differences between the rulebook and ``reference``, the official checker."""
-    lines = list(chain.from_iterable(map(_difference, differences)))
-    if differences:
-        lines.append(
-            f"{counted(len(differences), 'difference')} between the rulebook and {reference}"
-        )
-    else:
-        lines.append(f"The rulebook's {rounds} rounds agree with {reference}, key by key.")
-    if review.fails:
-        lines += _mistakes(review)
-    elif not differences:
-        lines += _known(review.known)
-    return Document(
-        "verify",
-        lines,
-        lambda: {
-            "reference": reference,
-            "differences": list(map(asdict, differences)),
-            "reference_points": {
-                "new": list(map(asdict, review.new)),
-                "stale": list(map(_fields, review.stale)),
-                "known": list(map(_fields, review.known)),
-            },
-        },
-    )
-
-
-def _difference(item: Difference) -> Iterator[str]:
-    yield f"{item.usage} {item.round}, {item.kind}: {item.key}"
-    yield wrapped("  ", item.file)
-    if item.where:
-        yield wrapped("  in ", ", ".join(item.where))
-    for text in item.rulebook:
-        yield wrapped("  - rulebook        ", text)
-    for text in item.upstream:
-        yield wrapped("  + mlperf-logging  ", text)
-    yield ""
-
-
 # ---- a code, a family, a key ------------------------------------------------------------
 
 _MORE = "Show one with its meaning, basis and source: mlperf-pkg rules show CODE"
@@ -533,53 +486,3 @@ def _with_codes(
     for code, histories_of_code in histories.items():
         for history in histories_of_code:
             yield code, history
-
-
-# ---- reference points -------------------------------------------------------------------
-
-
-def _known(entries: Sequence[KnownPoint]) -> Iterator[str]:
-    """Yield how many mistakes are known, by kind."""
-    count = counted(len(entries), "known mistake")
-    sentence = f"Its reference points have {count} (rules/{LEDGER})"
-    if not entries:
-        yield f"{sentence}."
-        return
-    yield f"{sentence}:"
-    by_kind = by_key((entry.kind, entry.sets) for entry in entries)
-    rows = []
-    for kind in PointKind:
-        if kind in by_kind:
-            published_sets = set(chain.from_iterable(by_kind[kind]))
-            rows.append(("", kind, len(by_kind[kind]), len(published_sets)))
-    columns = [Column(title) for title in ("", "KIND", "POINTS", "PUBLISHED SETS")]
-    for line in hanging(table_of(columns, rows)):
-        yield line.rstrip()
-
-
-def _mistakes(review: PointReview) -> Iterator[str]:
-    """Yield the new mistakes, and those that are known but gone."""
-    for problem in review.new:
-        subject = f"{problem.usage} {problem.round}, {problem.kind}: {problem.point}"
-        yield f"{subject} (batch size {problem.batch_size:.15g})"
-        yield wrapped("  ", problem.file)
-        yield wrapped("  - expected        ", problem.expected)
-        yield wrapped("  + mlperf-logging  ", problem.found)
-        yield ""
-    for entry in review.stale:
-        place = f"{entry.usage} {entry.round} {entry.benchmark}"
-        text = f"{entry.point} of {place} no longer has the mistake {entry.kind}; remove it"
-        yield f"{entry.problem(text)}"
-    if review.stale:
-        yield ""
-    new = counted(len(review.new), "mistake")
-    new_verb = "is" if len(review.new) == 1 else "are"
-    stale_verb = "is" if len(review.stale) == 1 else "are"
-    yield (f"{new} in its reference points {new_verb} new, {len(review.stale)} {stale_verb} gone")
-
-
-def _fields(entry: KnownPoint) -> dict[str, Any]:
-    fields = asdict(entry)
-    del fields["steps"]
-    fields["file"] = entry.file.shown
-    return fields

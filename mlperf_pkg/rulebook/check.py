@@ -33,7 +33,7 @@ from mlperf_pkg.rulebook.model import (
 from mlperf_pkg.rulebook.problems import Problem, RuleFile, Steps, suggestion
 from mlperf_pkg.rulebook.validate import DEFINE, owner_of, parse, parts_of, problem_at, validated
 
-_SHARED = ("findings.yaml", "reference_points.yaml", "sources.yaml", "tensors.yaml")
+_SHARED = ("findings.yaml", "sources.yaml", "tensors.yaml")
 
 
 def check_rulebook(folder: Path) -> None:

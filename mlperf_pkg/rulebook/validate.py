@@ -117,7 +117,7 @@ def _loader(file: RuleFile, data: bytes) -> Iterator[_Loader]:
 # ---- the vocabulary, rules/metaschema.json ------------------------------------------------
 
 # Every other file is a benchmark's.
-_KINDS = frozenset({"round", "tensors", "findings", "sources", "reference_points"})
+_KINDS = frozenset({"round", "tensors", "findings", "sources"})
 _FEW = 16  # names that a message may list
 _TYPES = {
     "array": "a list",

@@ -64,7 +64,7 @@ def items(line: str) -> list[CompletionItem]:
         ("mlperf-pkg review compare resubmitted 4.1 5.", ["5.1", "5.0"]),
         ("mlperf-pkg simulate logs --failure a", ["aborted"]),
         ("mlperf-pkg chekc logs ", [*chain(*SECTIONS.values())]),
-        ("mlperf-pkg rules shwo ", ["list", "show", "diff", "verify"]),
+        ("mlperf-pkg rules shwo ", ["list", "show", "diff"]),
     ],
 )
 def test_words(line: str, words: list[str]) -> None:

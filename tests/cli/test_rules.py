@@ -1,24 +1,12 @@
 """``mlperf-pkg rules``: its exit status and what it prints."""
 
 import json
-import shutil
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import Result
 
-from mlperf_pkg.rulebook.upstream import verify
 from tests.helpers import program
-from tests.helpers.rulesets import verify_rounds_with_ruleset
-from tests.helpers.upstream import change, copied
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _rounds_with_ruleset() -> Iterator[None]:
-    with verify_rounds_with_ruleset():
-        yield
 
 
 def call(*arguments: str) -> Result:
@@ -144,60 +132,3 @@ def test_diff_as_json() -> None:
     assert [benchmark["name"] for benchmark in answer["added"]] == ["llama31_405b"]
     assert answer["changes"][0]["codes"] == ["RUN101"]
     assert "init_checkpoint_step" in answer["added"][0]["keys"]
-
-
-# ---- verify -------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An mlperf_logging that asks something else of one key."""
-    folder = copied(tmp_path_factory.mktemp("other"))
-    change(folder, "compliance_checker/training_6.0.0/closed_llama31_8b.yaml", "0.95", "0.96")
-    return folder
-
-
-def test_verify_finds_no_difference() -> None:
-    first, _, mistakes = output("verify").partition("\n")
-    assert first.startswith("The rulebook's ")
-    assert "agree with mlperf-logging " in first
-    assert len(first) <= 80
-    count = "Its reference points have 83 known mistakes (rules/reference_points.yaml):"
-    titles, *rows = mistakes.removeprefix(f"{count}\n").splitlines()
-    assert titles == "  KIND        POINTS  PUBLISHED SETS"
-    assert (len(rows), rows[2]) == (5, "  equal_runs  53      443")
-
-
-def test_verify_fails_and_names_each_difference(other: Path) -> None:
-    assert output("verify", "--against", str(other), status=1) == (
-        "training 6.0, rule: opt_adamw_beta_2\n"
-        "  compliance_checker/training_6.0.0/closed_llama31_8b.yaml\n"
-        "  in closed llama31_8b\n"
-        "  - rulebook        value == 0.95\n"
-        "  + mlperf-logging  value == 0.96\n"
-        "\n"
-        f"1 difference between the rulebook and {other}\n"
-    )
-
-
-def test_what_people_accept_is_no_difference_any_more(
-    other: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ledger = tmp_path / "upstream.json"
-    shutil.copy(verify.ledger_path(), ledger)
-    monkeypatch.setattr(verify, "ledger_path", lambda: ledger)
-    against = ("verify", "--against", str(other))
-    assert call(*against, "--accept", "Both are too small to matter.").exit_code == 0
-    assert call(*against).exit_code == 0
-    assert "value == 0.96" not in ledger.read_text("utf-8")
-
-
-def test_new_mistakes_and_stale_ones_fail(tmp_path: Path) -> None:
-    """One new mistake of reference points, and one that is known is gone."""
-    folder = copied(tmp_path / "mlperf_logging")
-    for old, new in (("1157627904", "11576279040"), ("13790871552", "1207959552")):
-        change(folder, "rcp_checker/training_4.1.0/rcps_gpt3.json", old, new)
-    text = output("verify", "--against", str(folder), status=1)
-    assert "training 4.1, outlier: gpt3_ref_" in text
-    assert "points.yaml:15: gpt3_ref_3072 of training 4.1 gpt3 no longer" in text
-    assert text.endswith("1 mistake in its reference points is new, 1 is gone\n")

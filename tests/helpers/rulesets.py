@@ -10,8 +10,8 @@ from mlperf_pkg.infra.resources import installed_version
 from mlperf_pkg.rulebook.documents import rounds, usages
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.rounds import has_ruleset
-from mlperf_pkg.rulebook.upstream import verify
-from mlperf_pkg.rulebook.upstream.verify import official_rules
+from tests.tools.upstream import differences
+from tests.tools.upstream.expressions import official_rules
 
 EVERY_ROUND = [(usage, name) for usage in usages() for name in rounds(usage)]
 WITH_RULESET = [kind for kind in EVERY_ROUND if has_ruleset(*kind)]
@@ -28,14 +28,14 @@ def require_ruleset(usage: str, round_name: str) -> None:
 
 
 @contextmanager
-def verify_rounds_with_ruleset() -> Iterator[None]:
-    """Let ``verify`` compare the rounds alone of which the installed version has a ruleset.
+def only_rounds_with_ruleset() -> Iterator[None]:
+    """Let ``differences_from`` compare only rounds of which the installed version has a ruleset.
 
     It derives our side only once, as tests change the other side alone.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(verify, "official_rules", cache(official_rules))
+        patch.setattr(differences, "official_rules", cache(official_rules))
         patch.setattr(
-            verify, "rounds", lambda usage: [name for of, name in WITH_RULESET if of == usage]
+            differences, "rounds", lambda usage: [name for of, name in WITH_RULESET if of == usage]
         )
         yield

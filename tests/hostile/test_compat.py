@@ -35,8 +35,9 @@ def test_hostile_submissions(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     case = folder / str([*CASES].index(name))
-    shutil.copytree(folder / "valid", case / "ACME")
-    CASES[name](case / "ACME")
+    if not case.exists():  # the tools read the same one
+        shutil.copytree(folder / "valid", case / "ACME")
+        CASES[name](case / "ACME")
     monkeypatch.chdir(case)
     status = import_module(f"mlperf_pkg.compat.{tool}").main(["ACME", "training", "2.0.0"])
     text = capsys.readouterr().err

@@ -15,9 +15,9 @@ from mlperf_pkg.rulebook.documents import file_in, read, rounds, usages
 from mlperf_pkg.rulebook.explain import all_uses
 from mlperf_pkg.rulebook.load import load_round, submission_date
 from mlperf_pkg.rulebook.model import Rule
-from mlperf_pkg.rulebook.upstream.theirs import rulesets as official_rulesets
-from mlperf_pkg.rulebook.upstream.verify import NOT_COVERED
 from mlperf_pkg.rulebook.validate import constraint_names, parts_of, validated
+from tests.tools.upstream.differences import NOT_COVERED
+from tests.tools.upstream.official import rulesets as official_rulesets
 
 RULES = data_folder("rules")
 SCHEMA = json.loads((RULES / "metaschema.json").read_text("utf-8"))

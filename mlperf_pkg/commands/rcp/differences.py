@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from mlperf_pkg.commands.rcp.records import points_folder
 from mlperf_pkg.commands.rcp.reference import reference_of
 from mlperf_pkg.commands.rcp.table import add_item, number, size
 from mlperf_pkg.errors import UserError
@@ -16,7 +17,6 @@ from mlperf_pkg.results.report import as_json
 from mlperf_pkg.results.wording import counted
 from mlperf_pkg.rulebook.explain import compare, loaded
 from mlperf_pkg.rulebook.model import Benchmark, Round
-from mlperf_pkg.rulebook.upstream.points import points_folder
 
 FORMAT = "mlperf-pkg/rcp-diff/1"
 _MARKS = {"added": "+", "removed": "-", "changed": "~", "pruned": "~", "used": "~"}

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from mlperf_pkg.commands.rcp.records import PointRecord, points_folder, read_points
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.resources import installed_version, official_folder
 from mlperf_pkg.infra.text import did_you_mean, visible
@@ -18,7 +19,6 @@ from mlperf_pkg.rulebook.documents import rounds, usages
 from mlperf_pkg.rulebook.load import benchmarks_of, load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Benchmark, Round, Runs
 from mlperf_pkg.rulebook.rounds import TRAINING
-from mlperf_pkg.rulebook.upstream.points import PointRecord, points_folder, read_points
 
 _LARGEST = 1e9
 """Batch sizes are smaller: the official checker starts its search at this value."""

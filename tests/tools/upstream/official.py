@@ -398,7 +398,7 @@ def read_file(folder: Path, name: str, division: str) -> CheckerFile:
 def _blocks(path: Path) -> list[tuple[str, Document]]:
     """Return the blocks of a file with their kinds: BEGIN, KEY or END."""
     try:
-        entries = yaml.load(path.read_text("utf-8"), _BaseLoader)  # noqa: S506 - plain text only
+        entries = yaml.load(path.read_text("utf-8"), _BaseLoader)  # plain text only
     except (OSError, yaml.YAMLError) as error:
         raise UserError(f"{path}: {reason_of(error)}") from error
     blocks: list[tuple[str, Document]] = []

@@ -1,15 +1,13 @@
 """Mistakes in reference points: every kind is found in a made folder, and nothing else is."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mlperf_pkg.errors import UserError
 from mlperf_pkg.rulebook.load import load_round
-from mlperf_pkg.rulebook.upstream.points import PointProblem, lint
 from tests.helpers.upstream import RUNS, folder_with, point, points_in
+from tests.tools.upstream.points import PointProblem, lint
 
 ROUND = load_round("training", "4.1")
 
@@ -90,41 +88,3 @@ def test_other_rounds_and_files_are_not_read(tmp_path: Path) -> None:
     folder_with(tmp_path, "broken", "training_9.9.0/rcps_gpt3.json")
     folder_with(tmp_path, "broken", "training_4.1.0/notes.json")
     assert linted(tmp_path) == []
-
-
-# ---- files that cannot be read ------------------------------------------------------------
-
-BROKEN = {
-    "empty": ("", "Expecting value"),
-    "a batch size of zero": (json.dumps({"a": point(RUNS, BS=0)}), "`float` > 0.0"),
-    "no list of runs": (json.dumps({"a": {"Benchmark": "gpt3", "BS": 6}}), "a has no finite"),
-    "not a number": (json.dumps({"a": point([float("nan")])}), "NaN is not a number of JSON"),
-    "an infinite batch size": (json.dumps({"a": point(RUNS)}).replace("64", "1e999"), "finite"),
-    "a huge number": (json.dumps({"a": point([10**400])}), "out of range"),
-    "a number of many digits": (f'{{"a": 1{"0" * 5000}}}', "4300"),
-    "a name twice": ('{"a": {}, "a": {}}', "'a' is given twice"),
-    "nested deeply": ('{"a": ' * 100_000, "nested too deeply"),
-    "a name that moves the cursor": ('{"\x1b[2J": 1}', "Invalid control character"),
-}
-
-
-@pytest.mark.parametrize(("text", "reason"), BROKEN.values(), ids=list(BROKEN))
-def test_a_broken_file_is_named(text: str, reason: str, tmp_path: Path) -> None:
-    with pytest.raises(UserError) as caught:
-        linted(folder_with(tmp_path, text))
-    message = str(caught.value)
-    assert message.startswith(f"{tmp_path}/rcp_checker/training_4.1.0/rcps_gpt3.json: not ")
-    assert reason in message
-    assert message.isprintable()
-
-
-@pytest.mark.parametrize("kind", ["folder", "dangling link"])
-def test_something_other_than_a_file(tmp_path: Path, kind: str) -> None:
-    path = tmp_path / "rcp_checker/training_4.1.0/rcps_gpt3.json"
-    if kind == "folder":
-        path.mkdir(parents=True)
-    else:
-        path.parent.mkdir(parents=True)
-        path.symlink_to("nowhere")
-    with pytest.raises(UserError, match=r"rcps_gpt3.json: not a file"):
-        linted(tmp_path)

@@ -1,7 +1,7 @@
 """The rulebook against mlperf-logging: they agree today, and any change of either is named."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,18 +9,27 @@ import pytest
 from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.resources import official_folder
 from mlperf_pkg.rulebook.load import load_round
-from mlperf_pkg.rulebook.upstream.verify import Difference, accepted, verify
-from tests.helpers.rulesets import WITH_RULESET, verify_rounds_with_ruleset
+from tests.helpers.rulesets import WITH_RULESET, only_rounds_with_ruleset
 from tests.helpers.upstream import change, copied
+from tests.tools.upstream.differences import (
+    LEDGER,
+    Accepted,
+    Difference,
+    accepted,
+    differences_from,
+)
 
 RULES = "compliance_checker"
 NEWEST = "training_6.1.0"
+OFFICIAL = official_folder()
+ENTRIES = accepted(LEDGER)
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _rounds_with_ruleset() -> Iterator[None]:
-    with verify_rounds_with_ruleset():
+    with only_rounds_with_ruleset():
         yield
 
 
@@ -32,8 +41,13 @@ def newest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         if folder.name != NEWEST:
             shutil.rmtree(folder)
     names = {"training": ("6.1",), "hpc": ()}
-    monkeypatch.setattr("mlperf_pkg.rulebook.upstream.verify.rounds", names.__getitem__)
+    monkeypatch.setattr("tests.tools.upstream.differences.rounds", names.__getitem__)
     return copy
+
+
+def remaining(folder: Path, entries: Sequence[Accepted] = ENTRIES) -> list[Difference]:
+    """Return the differences that are not accepted."""
+    return differences_from(folder, entries)
 
 
 def short(difference: Difference) -> tuple[str, str, str, str]:
@@ -44,27 +58,27 @@ def short(difference: Difference) -> tuple[str, str, str, str]:
 
 
 def test_the_installed_mlperf_logging_has_our_rules() -> None:
-    assert verify() == []
+    assert remaining(OFFICIAL) == []
 
 
 @pytest.fixture(scope="module")
 def unaccepted() -> list[Difference]:
-    return verify(ledger=[])
+    return remaining(OFFICIAL, [])
 
 
 def test_every_accepted_difference_still_exists_and_has_a_reason(
     unaccepted: list[Difference],
 ) -> None:
     assert {(item.kind, item.key, item.rulebook) for item in unaccepted} == {
-        ("rule", entry.key, entry.rulebook) for entry in accepted()
+        ("rule", entry.key, entry.rulebook) for entry in ENTRIES
     }
-    assert [entry for entry in accepted() if len(entry.why) < 20] == []
+    assert [entry for entry in ENTRIES if len(entry.why) < 20] == []
 
 
 def test_what_was_accepted_holds_for_both_sides_of_a_key(unaccepted: list[Difference]) -> None:
     others: list[dict[str, Any]] = [{"rulebook": ("x",)}, {"upstream": ("x",)}, {"key": "x"}]
-    ledger = [replace(entry, **other) for other in others for entry in accepted()]
-    assert verify(ledger=ledger) == unaccepted
+    entries = [replace(entry, **other) for other in others for entry in ENTRIES]
+    assert remaining(OFFICIAL, entries) == unaccepted
 
 
 # ---- a changed rule file ------------------------------------------------------------------
@@ -245,7 +259,7 @@ def test_changed_rules_are_named_and_nothing_else(tmp_path: Path) -> None:
     folder = copied(tmp_path)
     for file, old, new, *_ in CHANGES.values():
         change(folder, f"{RULES}/{file}", old, new)
-    changed = {(item.file, item.key): item for item in verify(folder)}
+    changed = {(item.file, item.key): item for item in remaining(folder)}
     renamed = f"{RULES}/training_5.1.0/closed_flux1.yaml", "opt_gradient_clip_value"
     at_the_end = f"{RULES}/training_2.1.0/closed_rnnt.yaml", "the whole log"
     expected = {(f"{RULES}/{file}", key) for file, _, _, _, key, _, _ in CHANGES.values()}
@@ -258,7 +272,7 @@ def test_changed_rules_are_named_and_nothing_else(tmp_path: Path) -> None:
 
 def test_a_difference_names_the_file_and_all_runs_that_it_concerns(newest: Path) -> None:
     change(newest, f"{RULES}/{NEWEST}/common.yaml", "config_filename", "config_file")
-    more, less = sorted(verify(newest), key=lambda difference: difference.key)
+    more, less = sorted(remaining(newest), key=lambda difference: difference.key)
     assert short(more) == ("rule", "6.1", "config_file", f"{RULES}/training_6.1.0/common.yaml")
     assert short(less) == ("rule", "6.1", "config_filename", f"{RULES}/training_6.1.0")
     assert len(more.where) == len(less.where) == 14
@@ -268,7 +282,7 @@ def test_a_difference_names_the_file_and_all_runs_that_it_concerns(newest: Path)
 def test_spelling_is_not_a_difference(newest: Path) -> None:
     file = f"{RULES}/{NEWEST}/closed_llama31_8b.yaml"
     change(newest, file, "\" v['value'] == 0.95 \"", "\"(v['value']) == .950\"")
-    assert verify(newest) == []
+    assert remaining(newest) == []
 
 
 # ---- what is around the rules -------------------------------------------------------------
@@ -282,7 +296,7 @@ def test_what_is_around_the_rules_is_named(tmp_path: Path) -> None:
     change(copy, meta, "'rnnt',\n        'unet3d',\n    ],\n    '1.1'", "],'1.1'")
     change(copy, meta, "'flux1': 10", "'flux1': 5")
     (copy / points).unlink()
-    differences = {short(item): (item.upstream, item.rulebook) for item in verify(copy)}
+    differences = {short(item): (item.upstream, item.rulebook) for item in remaining(copy)}
     for name, sides in (("99.0", [True, False]), ("0.7", [False, True])):
         place = ("ruleset", name, f"{name}.0", f"{RULES}/training_{name}.0")
         assert list(map(bool, differences.pop(place))) == sides
@@ -313,10 +327,10 @@ def test_a_rule_file_laid_out_otherwise(newest: Path, text: str, message: str) -
     path = newest / RULES / NEWEST / "common.yaml"
     path.write_text(f"{path.read_text('utf-8')}\n{text}\n", "utf-8")
     with pytest.raises(UserError, match=f"{NEWEST}/common.yaml{message}"):
-        verify(newest)
+        remaining(newest)
 
 
 def test_tables_of_benchmarks_laid_out_otherwise(newest: Path) -> None:
     change(newest, "benchmark_meta.py", "_ALL_RESULT_FILE_COUNTS", "_COUNTS")
     with pytest.raises(UserError, match="_ALL_RESULT_FILE_COUNTS is missing"):
-        verify(newest)
+        remaining(newest)

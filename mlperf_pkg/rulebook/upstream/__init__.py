@@ -1,1 +1,0 @@
-"""Our rules compared with those of the installed mlperf-logging."""
