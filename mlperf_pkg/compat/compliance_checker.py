@@ -20,10 +20,14 @@ _CONFIG = "--config is not supported: 'mlperf-pkg --rules DIR check' reads your 
 def get_parser() -> ArgumentParser:
     """Return the parser of the command line."""
     parser = tools.parser_of("compliance_checker", "Check a log.")
-    parser.add_argument("filename", help="the log")
+    parser.add_argument("filename", type=tools.path, help="the log")
     parser.add_argument("--usage", choices=usages(), default="training")
     parser.add_argument("--ruleset", choices=tools.rulesets(), default=tools.rulesets()[-1])
-    parser.add_argument("--config", help="not supported: 'mlperf-pkg --rules DIR' reads your rules")
+    parser.add_argument(
+        "--config",
+        type=tools.path,
+        help="not supported: 'mlperf-pkg --rules DIR' reads your rules",
+    )
     tools.add_warnings(parser)
     tools.add_log_output(parser, "compliance_checker")
     return parser

@@ -3,7 +3,7 @@
 import logging
 import os
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import ExitStack
 from io import TextIOWrapper
@@ -134,10 +134,33 @@ def parser_of(tool: str, description: str) -> ArgumentParser:
     return parser
 
 
+def path(text: str) -> str:
+    """Return a path that an argument names.
+
+    Raises:
+        ArgumentTypeError: it is empty; the parser reports it, with exit status 2.
+    """
+    if not text:
+        raise ArgumentTypeError(EMPTY_PATH)
+    return text
+
+
+def file_path(text: str) -> Path:
+    """Return the path of a file that an argument names.
+
+    Raises:
+        ArgumentTypeError: as ``path``.
+    """
+    return Path(path(text))
+
+
 def add_log_output(parser: ArgumentParser, tool: str) -> None:
     """Add ``--log_output``."""
     parser.add_argument(
-        "--log_output", default=f"{tool}.log", help="the file that log lines are added to"
+        "--log_output",
+        type=path,
+        default=f"{tool}.log",
+        help="the file that log lines are added to",
     )
 
 
@@ -167,11 +190,7 @@ def command(
     """
 
     def main(argv: Sequence[str] | None = None) -> int:
-        parser = get_parser()
-        args = parser.parse_args(argv)
-        if getattr(args, argument) == "":
-            parser.error(EMPTY_PATH)
-        return _run(tool, args, argument)
+        return _run(tool, get_parser().parse_args(argv), argument)
 
     main.__doc__ = tool.__doc__
     return main

@@ -32,7 +32,7 @@ _UNET3D = "unet3d"
 def get_parser() -> ArgumentParser:
     """Return the parser of the command line."""
     parser = tools.parser_of("package_checker", "Check a submission.")
-    parser.add_argument("folder", help="the folder of a submission")
+    parser.add_argument("folder", type=tools.path, help="the folder of a submission")
     tools.add_rules(parser)
     tools.add_warnings(parser)
     for flag in FLAGS:

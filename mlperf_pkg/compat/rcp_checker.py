@@ -14,7 +14,9 @@ from mlperf_pkg.compat.console import (
     Console,
     add_log_output,
     command,
+    file_path,
     parser_of,
+    path,
     refuse_drift,
     refuse_drift_of_runs,
 )
@@ -36,13 +38,13 @@ Record: TypeAlias = dict[str, Any]
 def get_parser() -> ArgumentParser:
     """Return the parser of the command line."""
     parser = parser_of("rcp_checker", "Test the convergence of a result set.")
-    parser.add_argument("dir", help="the folder of a result set")
+    parser.add_argument("dir", type=path, help="the folder of a result set")
     parser.add_argument("--rcp_usage", choices=usages(), default="training")
     parser.add_argument("--rcp_version", default="6.0.0", help="the ruleset, such as 5.1.0")
     parser.add_argument("--verbose", action="store_true", help="say more about the test")
     parser.add_argument("--bert_train_samples", action="store_true", help="for BERT, by samples")
     parser.add_argument("--rcp_pass", choices=[_PRUNED, _FULL], default=_PRUNED)
-    parser.add_argument("--custom_rcps", type=Path, help="a file of reference points")
+    parser.add_argument("--custom_rcps", type=file_path, help="a file of reference points")
     add_log_output(parser, "rcp_checker")
     return parser
 

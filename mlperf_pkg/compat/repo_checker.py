@@ -10,6 +10,7 @@ from mlperf_pkg.compat.console import (
     add_log_output,
     command,
     parser_of,
+    path,
     refuse_drift,
     rulesets,
 )
@@ -22,7 +23,7 @@ from mlperf_pkg.rulebook.model import version_of
 def get_parser() -> ArgumentParser:
     """Return the parser of the command line."""
     parser = parser_of("repo_checker", "Check names, sizes and links for git.")
-    parser.add_argument("folder", help="the folder of a submission")
+    parser.add_argument("folder", type=path, help="the folder of a submission")
     parser.add_argument("usage", choices=usages(), help="training or hpc")
     covered = [name for name in rulesets() if version_of(name) >= FIRST_ROUND]
     parser.add_argument("ruleset", choices=covered, help="the ruleset, such as 5.1.0")

@@ -140,6 +140,8 @@ def remedy() -> str:
 def drift(usage: str, round_name: str) -> Drift:
     """Compare the installed mlperf-logging with the verified one, as far as a round is concerned.
 
+    It may have reference points of benchmarks that the round does not have.
+
     A round whose ruleset the verified version does not have differs in all its benchmarks, unless
     the installed version does not have it either.
 
@@ -156,7 +158,7 @@ def drift(usage: str, round_name: str) -> Drift:
         round_name,
         code=tuple(_changed(reference.code, digests_of_code())),
         rules=_concerned(_changed(rules, digests_of_rules(folder)), benchmarks),
-        points=_concerned(_changed(points, digests_of_points(folder)), benchmarks),
+        points=_with_points(_changed(points, digests_of_points(folder))),
     )
 
 
@@ -170,16 +172,22 @@ def _changed(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]
 def _concerned(files: Iterable[str], benchmarks: Sequence[str]) -> tuple[str, ...]:
     """Return the benchmarks that files are about; a common file is about all of them.
 
-    Files are named ``closed_bert.yaml``, ``resnet_lars.yaml``, ``common.yaml``, ``rcps_bert.json``.
+    Files are named ``closed_bert.yaml``, ``resnet_lars.yaml``, ``common.yaml``. One that is named
+    after none of the benchmarks counts as common.
     """
     concerned: set[str] = set()
     for file in files:
         stem = Path(file).stem
-        for prefix in ("closed_", "open_", "rcps_"):
+        for prefix in ("closed_", "open_"):
             stem = stem.removeprefix(prefix)
         names = [name for name in benchmarks if stem == name or stem.startswith(f"{name}_")]
         concerned.update([max(names, key=len)] if names else benchmarks)
     return tuple(sorted(concerned))
+
+
+def _with_points(files: Iterable[str]) -> tuple[str, ...]:
+    """Return the benchmarks whose reference points are in files such as ``rcps_bert.json``."""
+    return tuple(Path(file).stem.removeprefix("rcps_") for file in files)
 
 
 # ---- digests ------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Store what the official verdict was verified against: ``python -m tests.tools.verified``.
 
-Run it after ``make verify-upstream`` and ``make parity`` agree with the installed mlperf-logging; review
-the diff of ``rules/verified.json``.
+Run it after ``make verify-upstream`` and ``make parity`` agree with the installed mlperf-logging;
+review the diff of ``rules/verified.json``.
 """
 
 import json

@@ -447,7 +447,7 @@ class _GrowingLog:
                 goal = target(self._rules)
             yield events.Identified(run.benchmark, run.division, run.round, run.round_reason, goal)
             differences = drift(run.usage, run.round).of({run.benchmark})
-            if differences:
+            if differences.concerns(run.benchmark):
                 message = (
                     f"official findings are those of {verified_name()}: the installed"
                     f" {installed_version(REFERENCE)} differs in {differences.in_words()}"
