@@ -124,12 +124,14 @@ def published_results() -> pd.DataFrame:
 def _text(path: str | os.PathLike[str]) -> str:
     text = os.fspath(path)
     try:
-        if b"\0" not in os.fsencode(text):
+        if text and b"\0" not in os.fsencode(text):
             return text
     except UnicodeEncodeError:
         pass
-    from mlperf_pkg.errors import UserError  # noqa: PLC0415
+    from mlperf_pkg.errors import EMPTY_PATH, UserError  # noqa: PLC0415
 
+    if not text:
+        raise UserError(EMPTY_PATH)
     raise UserError(f"{text!r} is not a path: no file can have this name")
 
 

@@ -1,5 +1,7 @@
 """Failures of a command, as opposed to findings about a submission."""
 
+EMPTY_PATH = "a path is empty: is a variable not set?"
+
 
 class UserError(Exception):
     """The command could not do its work: bad usage, unreadable input, an impossible plan.

@@ -33,7 +33,7 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("tests")  # else that of --hypothesis-profile
-pytest_plugins = ("tests.helpers.stored", "tests.helpers.wheels")
+pytest_plugins = ("tests.helpers.references", "tests.helpers.stored", "tests.helpers.wheels")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from mlperf_pkg import __version__
 from mlperf_pkg.checker.judge import JudgedPlan, with_failures
 from mlperf_pkg.checker.reading import Guard, size_of
+from mlperf_pkg.checker.unverified import without_unverified
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.checks import copies
@@ -18,11 +19,12 @@ from mlperf_pkg.checks.result_sets import SetResult
 from mlperf_pkg.checks.tree import check_input
 from mlperf_pkg.findings import Finding, Verdicts, folded, in_order, verdicts_of, without_pass
 from mlperf_pkg.infra.json_values import is_number
-from mlperf_pkg.infra.resources import installed_version, rules_context
+from mlperf_pkg.infra.resources import rules_context
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.published.model import digests_of
 from mlperf_pkg.results.report import Report, RunRow, SystemRow
 from mlperf_pkg.rulebook.rounds import known_verdicts
+from mlperf_pkg.rulebook.verified import installed_name
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.submission.model import Input
 
@@ -45,7 +47,7 @@ def fold(
     findings = in_order([*plan_findings, *outside])
     verdict = Verdicts.worst(judged.verdict for judged in judged_plans)
     verdict = without_pass(with_failures(verdict, outside), findings)
-    return Checked(
+    checked = Checked(
         report=_report(judged_plans, sets, runs, findings, verdict),
         inputs=inputs,
         runs=tuple(runs),
@@ -53,6 +55,7 @@ def fold(
         systems=tuple(systems),
         contexts=tuple(contexts),
     )
+    return without_unverified(checked, _rounds(judged_plans, runs))
 
 
 def _outside_plans(
@@ -140,9 +143,8 @@ def _round_reason(
 
 def tool() -> dict[str, str]:
     """Return our version, the rulebook's, and that of the installed official checker."""
-    reference = f"mlperf-logging {installed_version('mlperf-logging')}"
     rulebook = " and ".join([__version__, *map(str, rules_context())])
-    return {"version": __version__, "rulebook": rulebook, "reference": reference}
+    return {"version": __version__, "rulebook": rulebook, "reference": installed_name()}
 
 
 def _system_rows(judged: JudgedPlan) -> Iterator[SystemRow]:

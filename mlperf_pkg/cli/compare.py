@@ -6,7 +6,7 @@ import click
 
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
-from mlperf_pkg.cli.group import FILE, Command
+from mlperf_pkg.cli.group import FILE, PATH, Command
 from mlperf_pkg.cli.options import noted
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.commands.compare.formats import COMPARE_FORMATS
@@ -17,7 +17,7 @@ from mlperf_pkg.infra.files import write_whole
 
 
 @click.command(name="compare", cls=Command)
-@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.argument("paths", nargs=-1, metavar="[PATH]...", type=PATH)
 @options.published_option("Compare with")
 @click.option(
     "--baseline",

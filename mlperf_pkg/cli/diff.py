@@ -4,18 +4,18 @@ import click
 
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
-from mlperf_pkg.cli.group import Command
+from mlperf_pkg.cli.group import PATH, Command
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.commands.diff.formats import DIFF_FORMATS
 from mlperf_pkg.commands.diff.reading import compare_paths
 
 
 @click.command(name="diff", cls=Command)
-@click.argument("old", type=click.Path())
-@click.argument("new", type=click.Path())
+@click.argument("old", type=PATH)
+@click.argument("new", type=PATH)
 @click.option(
     "--borrowed-from",
-    type=click.Path(),
+    type=PATH,
     metavar="ROUND_FOLDER",
     help="Search this round, as submitted, for borrowed hyperparameters (default: OLD).",
 )

@@ -11,7 +11,7 @@ from msgspec import structs
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
-from mlperf_pkg.cli.group import Command, LocalPath, SuggestingChoice
+from mlperf_pkg.cli.group import PATH, Command, LocalPath, SuggestingChoice
 from mlperf_pkg.cli.options import noted
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import locked
@@ -24,7 +24,7 @@ _TABLES = ("systems", "result_sets", "runs", "evaluations", "settings", "finding
 
 
 @click.command(name="export", cls=Command)
-@click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path())
+@click.argument("paths", nargs=-1, metavar="[PATH]...", type=PATH)
 @options.judged
 @options.scaled
 @click.option(

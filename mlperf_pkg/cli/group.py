@@ -12,7 +12,7 @@ import click
 from click.core import ParameterSource
 
 from mlperf_pkg.cli.streams import OUTPUT, discard_output
-from mlperf_pkg.errors import UserError, reason_of
+from mlperf_pkg.errors import EMPTY_PATH, UserError, reason_of
 from mlperf_pkg.infra.text import did_you_mean, visible
 
 if TYPE_CHECKING:
@@ -54,8 +54,21 @@ class SuggestingChoice(click.Choice):  # type: ignore[type-arg,unused-ignore] # 
             self.fail(error.message.rstrip(".") + (suggestion or "."), param, ctx)
 
 
-class LocalPath(click.Path):
-    """A ``click.Path`` on this machine: a URL is a usage error."""
+class InputPath(click.Path):
+    """A ``click.Path`` here or in an object store; an empty one is a usage error.
+
+    A variable that is not set gives an empty path, which would mean the current folder.
+    """
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path, or fail with a usage error where it is empty."""
+        if value == "":
+            self.fail(EMPTY_PATH, param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class LocalPath(InputPath):
+    """An ``InputPath`` on this machine: a URL is a usage error."""
 
     def __init__(self, **attributes: Any) -> None:
         """Create a type whose values are ``Path``, with FILE, FOLDER or PATH in the help."""
@@ -71,6 +84,7 @@ class LocalPath(click.Path):
         return super().convert(value, param, ctx)
 
 
+PATH = InputPath()
 FILE = LocalPath(dir_okay=False)
 EXISTING_FILE = LocalPath(exists=True, dir_okay=False)
 FOLDER = LocalPath(file_okay=False)
@@ -130,7 +144,7 @@ GENERAL = (
     ),
     _GeneralOption(
         "--rules",
-        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        type=InputPath(exists=True, file_okay=False, path_type=Path),
         envvar="MLPERF_PKG_RULES",
         metavar="FOLDER",
         is_eager=True,

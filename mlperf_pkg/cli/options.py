@@ -14,6 +14,7 @@ from mlperf_pkg.cli import completion
 from mlperf_pkg.cli.group import (
     FILE,
     FOLDER,
+    PATH,
     CommandFunction,
     SuggestingChoice,
     attached,
@@ -49,9 +50,7 @@ ROUND = (
 
 def checked(function: CommandFunction) -> CommandFunction:
     """Add the arguments ``paths`` and all options of ``judged``."""
-    add_paths = click.argument(
-        "paths", nargs=-1, metavar="[PATH]...", callback=_paths, type=click.Path()
-    )
+    add_paths = click.argument("paths", nargs=-1, metavar="[PATH]...", callback=_paths, type=PATH)
     return add_paths(judged(function))
 
 

@@ -12,7 +12,7 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.errors import UserError
+from mlperf_pkg.errors import EMPTY_PATH, UserError
 from mlperf_pkg.infra.stores import StoredFile, is_url
 from mlperf_pkg.infra.text import did_you_mean, visible
 from mlperf_pkg.render import Checkout, View
@@ -233,6 +233,8 @@ def destinations(
     Raises:
         click.UsageError: a prefix is not a format, a file has no name or is named twice.
     """
+    if "" in outputs:
+        raise click.UsageError(f"-o: {EMPTY_PATH}")
     parsed = [_destination(value, formats) for value in outputs or [STDOUT]]
     _refuse_twice(outputs, [file for _, file in parsed])
     chosen = []

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.check import check, check_inputs
 from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.cli import options
-from mlperf_pkg.cli.group import Command, LocalPath, SuggestingChoice
+from mlperf_pkg.cli.group import PATH, Command, LocalPath, SuggestingChoice
 from mlperf_pkg.cli.options import noted
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.errors import UserError
@@ -32,7 +32,7 @@ _FORMATS = ("svg", "png")
 
 
 @click.command(name="report", cls=Command)
-@click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path())
+@click.argument("paths", nargs=-1, metavar="[PATH]...", type=PATH)
 @options.judged
 @options.scaled
 @options.filtered

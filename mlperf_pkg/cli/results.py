@@ -7,7 +7,7 @@ import click
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
-from mlperf_pkg.cli.group import Command
+from mlperf_pkg.cli.group import PATH, Command
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.commands.results.tables import IDS, ResultsFolder, summary
 from mlperf_pkg.findings import Basis
@@ -17,7 +17,7 @@ DEFAULT_FOLDER = "summary"
 
 
 @click.command(name="results", cls=Command)
-@click.argument("round_dir", metavar="ROUND_FOLDER", type=click.Path())
+@click.argument("round_dir", metavar="ROUND_FOLDER", type=PATH)
 @options.judged
 @options.scaled
 @options.output_folder_option(

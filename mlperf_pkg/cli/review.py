@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import completion, options
-from mlperf_pkg.cli.group import FILE, FOLDER, Command, CommandGroup, SuggestingChoice
+from mlperf_pkg.cli.group import FILE, FOLDER, PATH, Command, CommandGroup, SuggestingChoice
 from mlperf_pkg.cli.output import Output, note
 from mlperf_pkg.commands.review import calendar as dates
 from mlperf_pkg.commands.review import objection_text
@@ -39,7 +39,7 @@ def _completed(ctx: click.Context, param: click.Parameter, incomplete: str) -> l
 
 
 @click.command(name="review", cls=_ReviewRound)
-@click.argument("round_dir", metavar="ROUND_FOLDER", type=click.Path(), shell_complete=_completed)
+@click.argument("round_dir", metavar="ROUND_FOLDER", type=PATH, shell_complete=_completed)
 @options.judged
 @options.counting_samples
 @options.output_folder_option(
@@ -138,7 +138,7 @@ def command() -> None:
 
 @command.command(name="objection")
 @click.argument("codes", metavar="CODES")
-@click.argument("path", type=click.Path())
+@click.argument("path", type=PATH)
 @options.judged
 @click.option(
     "--by",
@@ -189,7 +189,7 @@ def _wanted(code: str) -> str:
 
 @command.command(name="objections")
 @click.argument("file", type=FILE)
-@click.argument("tree", type=click.Path(), required=False)
+@click.argument("tree", type=PATH, required=False)
 @options.judged
 @options.repeatable("--id", "ids", metavar="ID", text="Change this objection")
 @click.option("--state", metavar="STATE", help="Set the state of the objections with --id.")
@@ -361,7 +361,7 @@ def _sides(ctx: click.Context, _: click.Parameter, sides: tuple[str, ...]) -> tu
     nargs=-1,
     metavar="[OLD NEW]",
     callback=_sides,
-    type=click.Path(),
+    type=PATH,
     shell_complete=completion.files_or_rounds,
 )
 @options.judging

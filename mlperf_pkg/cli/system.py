@@ -8,7 +8,7 @@ import click
 
 from mlperf_pkg.checks.descriptions import FILL_IN
 from mlperf_pkg.cli import options
-from mlperf_pkg.cli.group import CommandGroup, reads
+from mlperf_pkg.cli.group import PATH, CommandGroup, reads
 from mlperf_pkg.cli.output import Output, Outputs
 from mlperf_pkg.commands.system import description, machine
 from mlperf_pkg.infra.text import visible
@@ -37,7 +37,7 @@ def command() -> None:
 
 
 @command.command(name="init")
-@click.argument("nodes", nargs=-1, metavar="[NODE]...", type=click.Path())
+@click.argument("nodes", nargs=-1, metavar="[NODE]...", type=PATH)
 @options.round_option(_ROUND)
 @click.option("--submitter", metavar="ORG", help="Set the submitting organisation.")
 @options.division_option("Set the division.")
@@ -110,7 +110,7 @@ def _write(target: Output, fields: dict[str, Any]) -> None:
 
 
 @command.command(name="check")
-@click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path())
+@click.argument("paths", nargs=-1, metavar="[PATH]...", type=PATH)
 @options.round_option(_ROUND)
 @reads("usage")
 @options.shown

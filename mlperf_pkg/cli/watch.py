@@ -7,14 +7,14 @@ import click
 
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
-from mlperf_pkg.cli.group import Command
+from mlperf_pkg.cli.group import PATH, Command
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.commands.watch import watch
 from mlperf_pkg.commands.watch.events import EVENT_FORMATS
 
 
 @click.command(name="watch", cls=Command)
-@click.argument("logs", nargs=-1, required=True, metavar="LOG...")
+@click.argument("logs", nargs=-1, required=True, metavar="LOG...", type=PATH)
 @options.judged
 @options.flag("--fail-fast", text="Exit as soon as a run is lost.")
 @click.option(

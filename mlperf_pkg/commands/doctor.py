@@ -7,7 +7,7 @@ import shlex
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from mlperf_pkg.published.results import published_results
 from mlperf_pkg.rulebook.documents import COMPILED, rounds, usages
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.rounds import has_ruleset
+from mlperf_pkg.rulebook.verified import CODE, Drift, drift, remedy, verified
 
 FORMAT = "mlperf-pkg/doctor/1"
 EXTRAS = {
@@ -165,12 +166,30 @@ def _official() -> Diagnosis:
         unknown = [
             f"{usage} {round_}" for usage, round_ in _rounds() if not has_ruleset(usage, round_)
         ]
+        drifts = [drift(usage, round_) for usage, round_ in _rounds()]
     except _ERRORS:  # of the rulebook, or of a package without its files
         return Diagnosis(name, DiagnosisState.OK, version)
+    differences = _differences(drifts)
+    if differences:
+        text = (
+            f"{version} differs from {verified().version}, which the rulebook was verified against"
+        )
+        return Diagnosis(name, DiagnosisState.BROKEN, f"{text}, in {differences}", remedy())
     if unknown:
         text = f"{version}; no official verdict for {', '.join(unknown)}: it has no rules for them"
         return Diagnosis(name, DiagnosisState.NOTE, text, f"pip install --upgrade {name}")
     return Diagnosis(name, DiagnosisState.OK, f"{version}, with the rules of all rounds")
+
+
+def _differences(drifts: Iterable[Drift]) -> str:
+    """Return in words how the installed mlperf-logging differs from the verified one."""
+    words: list[str] = []
+    for difference in drifts:
+        if difference.code:
+            return CODE  # which concerns all rounds
+        if difference:
+            words.append(difference.in_words())
+    return "; ".join(words)
 
 
 # ---- data of the package ------------------------------------------------------------------

@@ -20,10 +20,14 @@ _CONFIG = "--config is not supported: 'mlperf-pkg --rules DIR check' reads your 
 def get_parser() -> ArgumentParser:
     """Return the parser of the command line."""
     parser = tools.parser_of("compliance_checker", "Check a log.")
-    parser.add_argument("filename", help="the log")
+    parser.add_argument("filename", type=tools.path, help="the log")
     parser.add_argument("--usage", choices=usages(), default="training")
     parser.add_argument("--ruleset", choices=tools.rulesets(), default=tools.rulesets()[-1])
-    parser.add_argument("--config", help="not supported: 'mlperf-pkg --rules DIR' reads your rules")
+    parser.add_argument(
+        "--config",
+        type=tools.path,
+        help="not supported: 'mlperf-pkg --rules DIR' reads your rules",
+    )
     tools.add_warnings(parser)
     tools.add_log_output(parser, "compliance_checker")
     return parser
@@ -49,7 +53,9 @@ class ComplianceChecker(Struct, frozen=True):
         console = console or tools.LoggingConsole()
         if config_file not in (None, f"{self.usage}_{self.ruleset}/common.yaml"):
             raise UserError(_CONFIG)
-        report = check([filename], Options(self.usage, round_name(self.ruleset))).report
+        checked = check([filename], Options(self.usage, round_name(self.ruleset)))
+        tools.refuse_drift_of_runs(checked, self.usage, self.ruleset)
+        report = checked.report
         if len(report.runs) != 1:
             raise UserError(f"{filename}: expected one log")
         console.log("INFO", f"Running compliance on file: {filename}")

@@ -3,20 +3,23 @@
 import logging
 import os
 import sys
-from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterable, Sequence
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import ExitStack
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TextIO
 
-from mlperf_pkg.errors import UserError
+from mlperf_pkg.checker.values import Checked
+from mlperf_pkg.config import round_name
+from mlperf_pkg.errors import EMPTY_PATH, UserError
 from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.infra.files import refuse_within
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render.text import in_line
 from mlperf_pkg.rulebook.documents import every_round, usages
 from mlperf_pkg.rulebook.load import load_round
+from mlperf_pkg.rulebook.verified import drift, installed_name, remedy, verified_name
 
 STATUS = "MLPERF_PKG_EXIT_STATUS"
 CRASHED = 1
@@ -92,6 +95,30 @@ def refuse_in_submissions(file: Path, inputs: Sequence[str]) -> None:
         refuse_within(file, [str(folder / part) for part in parts])
 
 
+def refuse_drift(usage: str, ruleset: str, benchmarks: Collection[str] = ()) -> None:
+    """Refuse to speak for an mlperf-logging that the rulebook was not verified against.
+
+    Raises:
+        UserError: the installed one differs in its code, or in the rules or reference points of one
+            of the benchmarks.
+    """
+    differences = drift(usage, round_name(ruleset)).of(benchmarks)
+    if differences:
+        raise UserError(
+            f"{installed_name()} is installed, which differs from {verified_name()} in"
+            f" {differences.in_words()}: run its own tools, or {remedy()}"
+        )
+
+
+def refuse_drift_of_runs(checked: Checked, usage: str, ruleset: str) -> None:
+    """Refuse as ``refuse_drift``, for the benchmarks of a check.
+
+    Raises:
+        UserError: as ``refuse_drift``.
+    """
+    refuse_drift(usage, ruleset, {run.benchmark for run in checked.runs})
+
+
 def parser_of(tool: str, description: str) -> ArgumentParser:
     """Return a parser with the option that the official tools lack."""
     parser = ArgumentParser(
@@ -107,10 +134,33 @@ def parser_of(tool: str, description: str) -> ArgumentParser:
     return parser
 
 
+def path(text: str) -> str:
+    """Return a path that an argument names.
+
+    Raises:
+        ArgumentTypeError: it is empty; the parser reports it, with exit status 2.
+    """
+    if not text:
+        raise ArgumentTypeError(EMPTY_PATH)
+    return text
+
+
+def file_path(text: str) -> Path:
+    """Return the path of a file that an argument names.
+
+    Raises:
+        ArgumentTypeError: as ``path``.
+    """
+    return Path(path(text))
+
+
 def add_log_output(parser: ArgumentParser, tool: str) -> None:
     """Add ``--log_output``."""
     parser.add_argument(
-        "--log_output", default=f"{tool}.log", help="the file that log lines are added to"
+        "--log_output",
+        type=path,
+        default=f"{tool}.log",
+        help="the file that log lines are added to",
     )
 
 

@@ -32,7 +32,7 @@ _UNET3D = "unet3d"
 def get_parser() -> ArgumentParser:
     """Return the parser of the command line."""
     parser = tools.parser_of("package_checker", "Check a submission.")
-    parser.add_argument("folder", help="the folder of a submission")
+    parser.add_argument("folder", type=tools.path, help="the folder of a submission")
     tools.add_rules(parser)
     tools.add_warnings(parser)
     for flag in FLAGS:
@@ -86,7 +86,9 @@ def _checked_submission(folder: str, usage: str, ruleset: str, flags: frozenset[
         raise UserError(f"{folder}: not one submission; expected {folder}/results and systems")
     (submission,) = contents.submissions
     inputs = (replace(contents, submissions=(_without_top_flags(submission),)),)
-    return check_inputs(inputs, Options(usage, round_name(ruleset), flags=flags))
+    checked = check_inputs(inputs, Options(usage, round_name(ruleset), flags=flags))
+    tools.refuse_drift_of_runs(checked, usage, ruleset)
+    return checked
 
 
 def _without_top_flags(submission: Submission) -> Submission:

@@ -10,10 +10,19 @@ from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.checks.rcp import crash_of, rcp_test
 from mlperf_pkg.commands.rcp.reference import PointsOrigin, reference, reference_of
-from mlperf_pkg.compat.console import Console, add_log_output, command, parser_of
+from mlperf_pkg.compat.console import (
+    Console,
+    add_log_output,
+    command,
+    file_path,
+    parser_of,
+    path,
+    refuse_drift,
+    refuse_drift_of_runs,
+)
 from mlperf_pkg.compat.official import write_factor
 from mlperf_pkg.config import round_name
-from mlperf_pkg.errors import UserError
+from mlperf_pkg.errors import EMPTY_PATH, UserError
 from mlperf_pkg.results import rcp
 from mlperf_pkg.rulebook.documents import usages
 from mlperf_pkg.submission.model import TRAIN_SAMPLES
@@ -29,13 +38,13 @@ Record: TypeAlias = dict[str, Any]
 def get_parser() -> ArgumentParser:
     """Return the parser of the command line."""
     parser = parser_of("rcp_checker", "Test the convergence of a result set.")
-    parser.add_argument("dir", help="the folder of a result set")
+    parser.add_argument("dir", type=path, help="the folder of a result set")
     parser.add_argument("--rcp_usage", choices=usages(), default="training")
     parser.add_argument("--rcp_version", default="6.0.0", help="the ruleset, such as 5.1.0")
     parser.add_argument("--verbose", action="store_true", help="say more about the test")
     parser.add_argument("--bert_train_samples", action="store_true", help="for BERT, by samples")
     parser.add_argument("--rcp_pass", choices=[_PRUNED, _FULL], default=_PRUNED)
-    parser.add_argument("--custom_rcps", type=Path, help="a file of reference points")
+    parser.add_argument("--custom_rcps", type=file_path, help="a file of reference points")
     add_log_output(parser, "rcp_checker")
     return parser
 
@@ -46,6 +55,8 @@ def logs_in(folder: str) -> list[str]:
     Raises:
         UserError: there is none.
     """
+    if not folder:
+        raise UserError(EMPTY_PATH)
     logs = sorted(map(str, Path(folder).glob("result_*.txt")))
     if logs:
         return logs
@@ -97,8 +108,9 @@ class RCP_Checker:  # noqa: N801 - as in mlperf-logging
         """Read the points of mlperf-logging or of an open file.
 
         Raises:
-            UserError: there are no such points.
+            UserError: there are no such points, or as ``refuse_drift``.
         """
+        refuse_drift(usage, ruleset, {benchmark})
         origin = PointsOrigin(Path(rcp_file.name) if rcp_file else None)
         self.usage = usage
         self.ruleset = ruleset
@@ -163,7 +175,9 @@ def _tested(  # noqa: PLR0917 - the options of the command
 ) -> rcp.RcpResult:
     flags = TRAIN_SAMPLES if by_samples else frozenset()
     options = Options(usage, round_name(version), flags=flags)
-    contexts = check(logs_in(folder), options).contexts
+    checked = check(logs_in(folder), options)
+    refuse_drift_of_runs(checked, usage, version)
+    contexts = checked.contexts
     if len(contexts) != 1 or contexts[0].rules is None:
         raise UserError(f"{folder}: the logs are not those of one result set of the round")
     context = contexts[0]

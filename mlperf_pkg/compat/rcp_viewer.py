@@ -2,10 +2,9 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
 
 from mlperf_pkg.commands.rcp.reference import PointsOrigin, reference
-from mlperf_pkg.compat.console import Console, command, parser_of
+from mlperf_pkg.compat.console import Console, command, file_path, parser_of, refuse_drift
 from mlperf_pkg.config import round_name
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.results.rcp import ReferencePoint
@@ -21,13 +20,14 @@ def get_parser() -> ArgumentParser:
     parser.add_argument("--verbose", action="store_true", help="without effect")
     parser.add_argument("--unpruned", action="store_true", help="show all points")
     parser.add_argument("--no-header", action="store_true", help="do not show names of columns")
-    parser.add_argument("--custom_rcps", type=Path, help="a file of reference points")
+    parser.add_argument("--custom_rcps", type=file_path, help="a file of reference points")
     parser.add_argument("--interpolate", action="store_true", help="show all batch sizes")
     parser.add_argument("--jackknife", type=int, metavar="GBS", help="show this batch size alone")
     return parser
 
 
 def _show(args: Namespace, console: Console) -> int:
+    refuse_drift(args.usage, args.version, {args.benchmark})
     item = reference(
         args.usage, round_name(args.version), args.benchmark, PointsOrigin(args.custom_rcps)
     )

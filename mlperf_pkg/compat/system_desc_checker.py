@@ -14,7 +14,7 @@ from mlperf_pkg.rulebook.load import load_round
 def get_parser() -> ArgumentParser:
     """Return the parser of the command line."""
     parser = tools.parser_of("system_desc_checker", "Check a system description.")
-    parser.add_argument("filename", help="the system description")
+    parser.add_argument("filename", type=tools.path, help="the system description")
     tools.add_rules(parser)
     tools.add_warnings(parser)
     tools.add_log_output(parser, "system_desc_checker")
@@ -22,6 +22,7 @@ def get_parser() -> ArgumentParser:
 
 
 def _check(args: Namespace, console: tools.Console) -> int:
+    tools.refuse_drift(args.usage, args.ruleset)
     round_ = load_round(args.usage, round_name(args.ruleset))
     system = checked_description(args.filename, SystemRound(args.usage, round_.name, "as given"))
     is_wrong = rejects(system.findings)

@@ -16,7 +16,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from mlperf_pkg.errors import UserError, reason_of
+from mlperf_pkg.errors import EMPTY_PATH, UserError, reason_of
 from mlperf_pkg.infra.paths import AnyPath, ListedPath, PathListing
 from mlperf_pkg.infra.resources import require_package
 
@@ -52,8 +52,11 @@ def path_of(argument: str) -> AnyPath:
     """Return the path that an argument names; one in a store is listed.
 
     Raises:
-        UserError: a URL is not that of a store, the store cannot be reached, or nothing is there.
+        UserError: the argument is empty; a URL is not that of a store, the store cannot be reached,
+            or nothing is there.
     """
+    if not argument:
+        raise UserError(EMPTY_PATH)
     if not is_url(argument):
         return Path(argument)
     with _errors_of(argument):

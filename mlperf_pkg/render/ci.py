@@ -119,7 +119,7 @@ def _kind(finding: Finding) -> str:
 
 def _summary(report: Report, numbers: Mapping[str, int]) -> str:
     """Return the verdicts, the counts, the round, and how many annotations are left out."""
-    lines = [f"{basis}: {words.verdict_sentence(report, basis)}" for basis in BASES]
+    lines = [words.verdict_line(report, basis) for basis in BASES]
     lines += [words.counts_in_words(report), words.round_in_words(report)]
     left_out = []
     for kind in _KINDS.values():

@@ -212,12 +212,46 @@ def verdict_in_words(report: Report, basis: Basis) -> str:
 
     Such as ``12 warnings in 8 of 184 result sets``; it may be empty.
     """
+    if _is_taken_back(report, basis):
+        return _difference(report)
     if verdict_on(report, basis) is Verdict.NOT_CHECKED:
         return _reason(report, basis)
     parts = [*_amounts(report, basis), *_unchecked(report, basis)]
     if basis is Basis.RULES:
         return ", ".join(parts)
     return _official_extent(report, parts)
+
+
+def verdict_parts(report: Report, basis: Basis) -> tuple[str, Verdict, str]:
+    """Return a verdict as a label, the verdict, and what follows, with what separates it.
+
+    Where the installed mlperf-logging differs from the verified one in all that was checked, the
+    label names the verified one, whose verdict it is.
+    """
+    words = verdict_in_words(report, basis)
+    if report.drift and _is_taken_back(report, basis):
+        return f"{basis} by {report.drift.verified}", report.drift.official, f"; {words}"
+    return str(basis), verdict_on(report, basis), f", {words}" if words else ""
+
+
+def verdict_line(report: Report, basis: Basis) -> str:
+    """Return ``official: pass, mlperf-logging 4.1.68 accepts this``."""
+    label, verdict, words = verdict_parts(report, basis)
+    return f"{label}: {wording.VERDICTS[verdict]}{words}"
+
+
+def _is_taken_back(report: Report, basis: Basis) -> bool:
+    """Return whether the official verdict is not checked because of what differs."""
+    is_unknown = report.verdict.official is Verdict.NOT_CHECKED
+    return basis is Basis.OFFICIAL and report.drift is not None and is_unknown
+
+
+def _difference(report: Report) -> str:
+    """Return ``the installed 4.2.0 differs in llama2_70b_lora of 5.1``; empty if it does not."""
+    if report.drift is None:
+        return ""
+    version = report.drift.installed.rpartition(" ")[2]
+    return f"the installed {version} differs in {'; '.join(report.drift.differs)}"
 
 
 class _Judged(Protocol):
@@ -255,15 +289,12 @@ def _official_extent(report: Report, parts: Sequence[str]) -> str:
     outcome = "rejects" if fails else "accepts"
     judged_logs_only = {row.judged for row in report.result_sets} == {False}
     what = "the logs" if judged_logs_only else "this"
-    subject = f"{report.tool['reference']} {outcome} {what}"
-    return f"{subject}: {', '.join(details)}" if details else subject
-
-
-def verdict_sentence(report: Report, basis: Basis) -> str:
-    """Return a verdict and what follows it: ``pass, 12 warnings in 8 of 184 result sets``."""
-    word = wording.VERDICTS[verdict_on(report, basis)]
-    extent = verdict_in_words(report, basis)
-    return f"{word}, {extent}" if extent else word
+    extent = f"{report.tool['reference']} {outcome} {what}"
+    if details:
+        extent = f"{extent}: {', '.join(details)}"
+    if report.drift:
+        extent = f"{extent}; {_difference(report)}"
+    return extent
 
 
 def _reason(report: Report, basis: Basis) -> str:

@@ -248,15 +248,12 @@ def _statistics(report: Report, submitters: Submitters) -> Table:
 
 def _summary(terminal: Terminal, report: Report, view: View) -> None:
     for basis in words.BASES:
-        verdict = words.verdict_on(report, basis)
-        extent = words.verdict_in_words(report, basis)
-        spans = [
-            (f"{basis}: ".ljust(len("official: ")), PLAIN),
+        label, verdict, extent = words.verdict_parts(report, basis)
+        terminal.paragraph(
+            (f"{label}: ".ljust(len("official: ")), PLAIN),
             (wording.VERDICTS[verdict], STYLES[verdict]),
-        ]
-        if extent:
-            spans.append((f", {extent}", PLAIN))
-        terminal.paragraph(*spans)
+            (extent, PLAIN),
+        )
     if view.quiet:
         return
     counts = words.counts_in_words(report)
@@ -480,8 +477,9 @@ def verdicts(report: Report) -> str:
     """Return both verdicts, the counts and the round, as a list."""
     lines = []
     for basis in words.BASES:
-        sentence = words.verdict_sentence(report, basis)
-        lines.append(f"**{basis}**: {escape_markdown(sentence)}")
+        label, verdict, extent = words.verdict_parts(report, basis)
+        sentence = f"{wording.VERDICTS[verdict]}{extent}"
+        lines.append(f"**{label}**: {escape_markdown(sentence)}")
     lines.append(words.counts_in_words(report))
     for sentence in (words.round_in_words(report), *words.sets_in_words(report)):
         lines.append(escape_markdown(sentence))
@@ -510,7 +508,8 @@ def log(report: Report, view: View) -> str:
             level = "INFO" if finding.waiver else _LEVELS[finding.severity]
             lines.append(_log_line(level, in_line(finding)))
     for basis in words.BASES:
-        sentence = f"{basis} verdict: {words.verdict_sentence(report, basis)}"
+        label, verdict, extent = words.verdict_parts(report, basis)
+        sentence = f"{label} verdict: {wording.VERDICTS[verdict]}{extent}"
         lines.append(_log_line("INFO", sentence))
     return "".join(lines)
 

@@ -120,12 +120,26 @@ class RunRow(Struct, frozen=True):
     dropped: str | None
 
 
+class DriftRow(Struct, frozen=True):
+    """How the installed mlperf-logging differs from the one that the rulebook was verified against.
+
+    ``verified`` and ``installed`` are their names with versions, ``differs`` says in words what
+    differs in each round. ``official`` is what the verified one says of all that was checked.
+    """
+
+    verified: str
+    installed: str
+    differs: tuple[str, ...]
+    official: Verdict
+
+
 class Report(Struct, frozen=True):
     """The outcome of a check; ``round`` is None where several rounds were checked.
 
     ``hidden`` is the number of findings that the user left out of ``findings``; the verdicts
     include them. ``configuration`` is a whole ``mlperf-pkg.yaml`` to complete; empty if
-    raw logs leave nothing open.
+    raw logs leave nothing open. ``drift`` is None if the installed mlperf-logging gives the
+    official verdict: its files equal the verified ones in all that was checked.
     """
 
     tool: dict[str, str]
@@ -139,6 +153,7 @@ class Report(Struct, frozen=True):
     findings: tuple[Finding, ...] = ()
     hidden: int = 0
     configuration: str = ""
+    drift: DriftRow | None = None
 
     @property
     def results(self) -> tuple[ResultSetRow, ...]:

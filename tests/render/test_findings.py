@@ -7,8 +7,8 @@ import pytest
 
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts, Waiver, folded
 from mlperf_pkg.render import findings
-from mlperf_pkg.render.findings import system_titles, verdict_sentence
-from mlperf_pkg.results.report import ResultSetRow
+from mlperf_pkg.render.findings import system_titles, verdict_line
+from mlperf_pkg.results.report import DriftRow, ResultSetRow
 from tests.helpers.reports import (
     NOT_CHECKED,
     PASS,
@@ -241,8 +241,54 @@ def test_verdicts(
     verdict: Verdicts, rows: dict[str, Any], made: Sequence[Finding], official: str, rules: str
 ) -> None:
     checked = report(verdict=verdict, findings=made, **rows)
-    assert verdict_sentence(checked, Basis.OFFICIAL) == official
-    assert verdict_sentence(checked, Basis.RULES) == rules
+    assert verdict_line(checked, Basis.OFFICIAL) == f"official: {official}"
+    assert verdict_line(checked, Basis.RULES) == f"rules: {rules}"
+
+
+DRIFT = DriftRow("mlperf-logging 9.9.8", "mlperf-logging 9.9.9", ("bert of 2.0",), Verdict.FAIL)
+OF_TWO_ROUNDS = DriftRow("mlperf-logging 9.9.8", "mlperf-logging 9.9.9", ("a", "b"), Verdict.PASS)
+TAKEN_BACK = Verdicts(Verdict.NOT_CHECKED, Verdict.PASS)
+
+
+@pytest.mark.parametrize(
+    ("drift", "verdict", "official"),
+    [
+        pytest.param(
+            DRIFT,
+            TAKEN_BACK,
+            "official by mlperf-logging 9.9.8: FAIL; the installed 9.9.9 differs in bert of 2.0",
+            id="all is concerned",
+        ),
+        pytest.param(
+            OF_TWO_ROUNDS,
+            TAKEN_BACK,
+            "official by mlperf-logging 9.9.8: pass; the installed 9.9.9 differs in a; b",
+            id="two rounds",
+        ),
+        pytest.param(
+            DRIFT,
+            PASS,
+            f"official: {ACCEPTS}; the installed 9.9.9 differs in bert of 2.0",
+            id="accepted, by other points",
+        ),
+        pytest.param(
+            DRIFT,
+            BOTH_FAIL,
+            f"official: {REJECTS}; the installed 9.9.9 differs in bert of 2.0",
+            id="what is not concerned fails",
+        ),
+    ],
+)
+def test_the_official_verdict_where_mlperf_logging_differs(
+    drift: DriftRow, verdict: Verdicts, official: str
+) -> None:
+    checked = report(verdict=verdict, drift=drift, **sets(1))
+    assert verdict_line(checked, Basis.OFFICIAL) == official
+
+
+def test_the_verdict_by_the_rules_is_not_concerned() -> None:
+    checked = report(verdict=TAKEN_BACK, drift=DRIFT, **sets(1))
+    assert verdict_line(checked, Basis.RULES) == "rules: pass"
 
 
 def raw(**changes: Any) -> ResultSetRow:

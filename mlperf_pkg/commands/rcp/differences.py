@@ -1,11 +1,11 @@
 """The changes of reference points and their limits between two rounds."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
 from mlperf_pkg.commands.rcp.records import points_folder
-from mlperf_pkg.commands.rcp.reference import reference_of
+from mlperf_pkg.commands.rcp.reference import other_points, reference_of
 from mlperf_pkg.commands.rcp.table import add_item, number, size
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.resources import official_folder
@@ -15,7 +15,7 @@ from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results.rcp import has_limit
 from mlperf_pkg.results.report import as_json
 from mlperf_pkg.results.wording import counted
-from mlperf_pkg.rulebook.explain import compare, loaded
+from mlperf_pkg.rulebook.explain import RoundComparison, compare, loaded
 from mlperf_pkg.rulebook.model import Benchmark, Round
 
 FORMAT = "mlperf-pkg/rcp-diff/1"
@@ -63,12 +63,17 @@ class BenchmarkDifference(Struct, frozen=True):
 
 
 class Differences(Struct, frozen=True):
-    """The differences of all benchmarks of two rounds of a usage."""
+    """The differences of all benchmarks of two rounds of a usage.
+
+    ``source`` names mlperf-logging if its points are not those that the rulebook was verified
+    against.
+    """
 
     usage: str
     old: str
     new: str
     benchmarks: tuple[BenchmarkDifference, ...]
+    source: str | None = None
 
 
 def differences(usage: str, old: str, new: str, benchmark: str | None) -> Differences:
@@ -93,7 +98,23 @@ def differences(usage: str, old: str, new: str, benchmark: str | None) -> Differ
         rules = loaded(comparison.old, name)
         states = _states(comparison.old, rules)
         benchmarks.append(_difference(rules, name, states, {}, gone=True))
-    return Differences(usage, comparison.old.name, comparison.new.name, tuple(benchmarks))
+    return Differences(
+        usage,
+        comparison.old.name,
+        comparison.new.name,
+        tuple(benchmarks),
+        _source(comparison, benchmarks),
+    )
+
+
+def _source(comparison: RoundComparison, benchmarks: Iterable[BenchmarkDifference]) -> str | None:
+    """Return mlperf-logging in words if its points are not the verified ones."""
+    rounds = []
+    for round_ in (comparison.old, comparison.new):
+        rounds.append((round_.usage, round_.name))
+    names = {difference.name for difference in benchmarks}
+    names |= {difference.old_name for difference in benchmarks if difference.old_name}
+    return other_points(rounds, names)
 
 
 _RunsAndState = tuple[tuple[float, ...], PointState]
@@ -159,6 +180,8 @@ def text(result: Differences, view: View) -> str:
     terminal = Terminal(view)
     title = f"Reference points of {result.usage}, {result.old} -> {result.new}"
     terminal.paragraph((title, HEADING))
+    if result.source:
+        terminal.paragraph((f"source: {result.source}", PLAIN))
     unchanged = []
     for benchmark in result.benchmarks:
         if not benchmark.points:

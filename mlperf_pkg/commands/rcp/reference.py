@@ -3,15 +3,16 @@
 They are those of mlperf-logging, or of a file that has others, such as a pending change.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import ceil, floor
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mlperf_pkg.commands.rcp.records import PointRecord, points_folder, read_points
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.resources import installed_version, official_folder
+from mlperf_pkg.infra.resources import official_folder
 from mlperf_pkg.infra.text import did_you_mean, visible
 from mlperf_pkg.results import rcp
 from mlperf_pkg.results.rcp import ReferencePoint
@@ -19,6 +20,7 @@ from mlperf_pkg.rulebook.documents import rounds, usages
 from mlperf_pkg.rulebook.load import benchmarks_of, load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Benchmark, Round, Runs
 from mlperf_pkg.rulebook.rounds import TRAINING
+from mlperf_pkg.rulebook.verified import drift, installed_name, verified
 
 _LARGEST = 1e9
 """Batch sizes are smaller: the official checker starts its search at this value."""
@@ -140,7 +142,7 @@ def reference(
 
 def _lacking(subject: str, others: Sequence[str]) -> UserError:
     """Return the error that there are no points of a round or a benchmark, only of others."""
-    message = f"{_package()} has no reference points of {subject}"
+    message = f"{installed_name()} has no reference points of {subject}"
     if others:
         message += f"; rounds with points: {', '.join(others)}"
     return UserError(message)
@@ -156,7 +158,9 @@ def reference_of(round_: Round, rules: Benchmark, origin: PointsOrigin = PACKAGE
     name = rules.name
     runs = rules.runs
     points = rcp.reference_points(usage, round_.ruleset, name, runs=runs.required, drop=runs.drop)
-    source = f"{_package()}, {points_folder(Path(), round_).as_posix()}/rcps_{name}.json"
+    source = f"{installed_name()}, {points_folder(Path(), round_).as_posix()}/rcps_{name}.json"
+    if name in drift(usage, round_.name).points:
+        source = f"{source}, which differs from that of {verified().version}"
     if origin.file:
         own_points = custom_points(origin.file, name, runs)
         own_source = visible(str(origin.file))
@@ -188,8 +192,21 @@ def benchmarks_with_points(round_: Round) -> list[str]:
     return sorted(file.stem.removeprefix("rcps_") for file in files)
 
 
-def _package() -> str:
-    return f"mlperf-logging {installed_version('mlperf-logging')}"
+def other_points(rounds_: Iterable[tuple[str, str]], benchmarks: Collection[str]) -> str | None:
+    """Return the installed mlperf-logging in words, where its points are not the verified ones.
+
+    Such as ``mlperf-logging 4.2.0, which differs from 4.1.68 in the reference points of bert of
+    5.1``; None if no points of the benchmarks in these usages and rounds differ.
+    """
+    differences = []
+    for usage, name in rounds_:
+        of_points = replace(drift(usage, name).of(benchmarks), code=(), rules=())
+        if of_points:
+            differences.append(of_points.in_words())
+    if not differences:
+        return None
+    words = "; ".join(differences)
+    return f"{installed_name()}, which differs from {verified().version} in {words}"
 
 
 def _rules(round_: Round, name: str) -> Benchmark | None:

@@ -11,7 +11,12 @@ from mlperf_pkg.checker.reading import guarded
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.rcp import Points, crash_of, rcp_row, rcp_test
-from mlperf_pkg.commands.rcp.reference import PointsOrigin, benchmarks_in, reference_of
+from mlperf_pkg.commands.rcp.reference import (
+    PointsOrigin,
+    benchmarks_in,
+    other_points,
+    reference_of,
+)
 from mlperf_pkg.commands.rcp.table import number, size
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Verdict
@@ -56,7 +61,11 @@ class TestedSet(Struct, frozen=True):
 
 
 class TestedSets(Struct, frozen=True):
-    """All result sets of a report with their tests; ``source`` names the file of points, if any."""
+    """All result sets of a report with their tests.
+
+    ``source`` names the file of points, if any, and mlperf-logging if its points are not those that
+    the rulebook was verified against.
+    """
 
     report: Report
     sets: tuple[TestedSet, ...]
@@ -82,14 +91,18 @@ def tested_sets(checked: Checked, origin: PointsOrigin) -> TestedSets:
     tested = []
     for row, context in zip(rows, checked.contexts, strict=True):
         tested.append(_tested(row, context, origin, covered))
+    rounds = sorted({(context.round.usage, context.round.name) for context in checked.contexts})
+    official_source = other_points(rounds, {row.benchmark for row in rows})
     if origin.file is None:
-        return TestedSets(checked.report, tuple(tested))
+        return TestedSets(checked.report, tuple(tested), official_source)
     source = visible(str(origin.file))
     if not any(result.is_custom for result in tested):
         raise UserError(
             f"{source}: points of {_joined(covered)}; expected a benchmark of the result sets:"
             f" {_joined({row.benchmark for row in rows})}"
         )
+    if official_source:
+        source = f"{source}; {official_source}"
     return TestedSets(checked.report, tuple(tested), source)
 
 

@@ -14,6 +14,7 @@ from mlperf_pkg.commands.watch import events
 from mlperf_pkg.commands.watch.forecast import Goal, TrainingCourse, forecast, goal_of
 from mlperf_pkg.findings import Basis, Finding, Pending, Severity, Unordered
 from mlperf_pkg.infra.paths import open_file
+from mlperf_pkg.infra.resources import installed_version
 from mlperf_pkg.infra.source import Source, foreign_text
 from mlperf_pkg.infra.streams import Compression, DamagedError, Decompressor, compression_of
 from mlperf_pkg.log.reader import MAX_LINE_BYTES, OF_LINES
@@ -21,6 +22,7 @@ from mlperf_pkg.log.record import TOKEN
 from mlperf_pkg.rulebook.explain import all_layers, target
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import Benchmark
+from mlperf_pkg.rulebook.verified import REFERENCE, drift, verified_name
 from mlperf_pkg.run.evaluations import KEYS, MS_PER_MINUTE
 from mlperf_pkg.run.model import LogFile, Run
 from mlperf_pkg.run.reading import read_run
@@ -444,6 +446,13 @@ class _GrowingLog:
             if self._rules:
                 goal = target(self._rules)
             yield events.Identified(run.benchmark, run.division, run.round, run.round_reason, goal)
+            differences = drift(run.usage, run.round).of({run.benchmark})
+            if differences.concerns(run.benchmark):
+                message = (
+                    f"official findings are those of {verified_name()}: the installed"
+                    f" {installed_version(REFERENCE)} differs in {differences.in_words()}"
+                )
+                yield events.FileState("unverified", message)
 
     def _findings(self, findings: list[Finding]) -> Iterator[events.WatchEvent]:
         """Report each kind of finding once."""

@@ -41,14 +41,21 @@ _SEVERAL = re.compile(r"(.*)\{(.*)\}")
 def get_parser() -> ArgumentParser:
     """Return the parser of the command line."""
     parser = tools.parser_of("result_summarizer", "Write the tables of submissions.")
-    parser.add_argument("folder", help="a submission, or several as 'round/{*}'")
+    parser.add_argument("folder", type=tools.path, help="a submission, or several as 'round/{*}'")
     tools.add_rules(parser)
     parser.add_argument(
         "--generate_private_ids", action="store_true", help=f"keep private ids in ./{IDS}"
     )
     tools.add_warnings(parser)
-    parser.add_argument("-csv", "--csv", help="write the table to this file, and as JSON beside it")
-    parser.add_argument("-xlsx", "--xlsx", help="write the tables to this workbook")
+    parser.add_argument(
+        "-csv",
+        "--csv",
+        type=tools.path,
+        help="write the table to this file, and as JSON beside it",
+    )
+    parser.add_argument(
+        "-xlsx", "--xlsx", type=tools.path, help="write the tables to this workbook"
+    )
     return parser
 
 
@@ -88,6 +95,7 @@ def _summarized(folders: Sequence[str], args: Namespace) -> tuple[Summary, list[
     """Return the tables, and the paths at which the official summarizer crashes."""
     options = Options(args.usage, round_name(args.ruleset), flags=frozenset({KEEP_SCALING}))
     checked = check(folders, options)
+    tools.refuse_drift_of_runs(checked, args.usage, args.ruleset)
     ids = None
     if args.generate_private_ids:
         ids = with_private_ids(args.folder, checked, read_ids(Path(IDS)))

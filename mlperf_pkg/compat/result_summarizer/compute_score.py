@@ -5,7 +5,14 @@ from argparse import ArgumentParser, Namespace
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.compat.console import Console, command, parser_of, rulesets
+from mlperf_pkg.compat.console import (
+    Console,
+    command,
+    parser_of,
+    path,
+    refuse_drift_of_runs,
+    rulesets,
+)
 from mlperf_pkg.compat.rcp_checker import logs_in
 from mlperf_pkg.config import round_name
 from mlperf_pkg.errors import UserError
@@ -17,7 +24,9 @@ from mlperf_pkg.rulebook.documents import usages
 def get_parser() -> ArgumentParser:
     """Return the parser of the command line."""
     parser = parser_of("result_summarizer.compute_score", "Compute the score of a result set.")
-    parser.add_argument("--benchmark_folder", required=True, help="the folder of the logs")
+    parser.add_argument(
+        "--benchmark_folder", type=path, required=True, help="the folder of the logs"
+    )
     parser.add_argument("--usage", choices=usages(), required=True)
     parser.add_argument("--ruleset", choices=rulesets(), required=True)
     parser.add_argument("--system", help="the name of the system, which is shown")
@@ -31,7 +40,9 @@ def _compute(args: Namespace, console: Console) -> int:
     if args.has_power or args.is_weak_scaling:
         raise UserError("for energy or weak scaling, run 'mlperf-pkg score FOLDER'")
     logs = logs_in(args.benchmark_folder)
-    report = check(logs, Options(args.usage, round_name(args.ruleset))).report
+    checked = check(logs, Options(args.usage, round_name(args.ruleset)))
+    refuse_drift_of_runs(checked, args.usage, args.ruleset)
+    report = checked.report
     if len(report.result_sets) != 1:
         raise UserError(f"{args.benchmark_folder}: the logs are not those of one result set")
     (row,) = report.result_sets

@@ -1,0 +1,392 @@
+"""What each command says where the installed mlperf-logging is not the verified one."""
+
+import json
+from pathlib import Path
+from shutil import copytree
+from subprocess import CompletedProcess
+from typing import Any
+
+import pytest
+
+from tests.helpers.logs import without
+from tests.helpers.references import (
+    BENCHMARK,
+    OTHER,
+    ROUND,
+    VERIFIED,
+    CopyOf,
+    is_verified,
+    run_with,
+)
+from tests.helpers.trees import SYSTEM, simulated, write_set, write_system
+
+pytestmark = is_verified
+ROOT = "Graphcore"
+RETINANET = f"{ROOT}/results/{SYSTEM}/retinanet"
+LORA = f"{ROOT}/results/{SYSTEM}/{BENCHMARK}"
+LOG = f"{LORA}/result_0.txt"
+DESCRIPTION = f"{ROOT}/systems/{SYSTEM}.json"
+LORA_WRONG = "lora wrong"
+RETINANET_WRONG = "retinanet wrong"
+DIFFERS = f"the installed {OTHER} differs in"
+BY = f"official by mlperf-logging {VERIFIED}"
+BY_POINTS = (
+    f"by the reference points of mlperf-logging {OTHER}, which differ from those of {VERIFIED}"
+)
+
+
+@pytest.fixture(scope="session")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a submission of two benchmarks, and copies with logs that lack a key."""
+    folder = tmp_path_factory.mktemp("unverified")
+    write_system(folder / ROOT / "systems")
+    write_set(folder / LORA, simulated(BENCHMARK, round_=ROUND))
+    write_set(folder / RETINANET, simulated("retinanet", round_=ROUND))
+    for name, logs in ((LORA_WRONG, LORA), (RETINANET_WRONG, RETINANET)):
+        copytree(folder / ROOT, folder / name / ROOT)
+        for path in (folder / name / logs).iterdir():
+            path.write_bytes(without(path.read_bytes(), "opt_base_learning_rate"))
+    return folder
+
+
+Done = CompletedProcess[str]
+
+
+@pytest.fixture
+def run(here: Path, copy_of: CopyOf) -> Any:
+    """Return what runs mlperf-pkg with a copy of mlperf-logging that has a change."""
+
+    def of(change: str, *arguments: str) -> Done:
+        return run_with(copy_of(change), here, "mlperf_pkg", *arguments)
+
+    return of
+
+
+def report_of(done: Done) -> Any:
+    return json.loads(done.stdout)
+
+
+# ---- check --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "arguments", "status", "says"),
+    [
+        ("none", (ROOT,), 0, f"official: pass, mlperf-logging {OTHER} accepts this\n"),
+        ("none", (ROOT, "--fail-on", "official"), 0, "official: pass, "),
+        ("new ruleset", (ROOT,), 0, f"official: pass, mlperf-logging {OTHER} accepts this\n"),
+        ("rules", (ROOT,), 0, f"{BY}: pass; {DIFFERS}\n{BENCHMARK} of {ROUND}\nrules: "),
+        ("rules", (ROOT, "--fail-on", "official"), 1, f"{BY}: pass; "),
+        ("rules", (LORA,), 0, f"{BY}: pass; {DIFFERS}\n{BENCHMARK} of {ROUND}\n"),
+        ("rules", (LOG,), 0, f"{BY}: pass; {DIFFERS}\n{BENCHMARK} of {ROUND}\n"),
+        ("rules", (LOG, "--fail-on", "official"), 1, f"{BY}: pass; "),
+        ("rules", (RETINANET,), 0, f"official: pass, mlperf-logging {OTHER} accepts this"),
+        ("rules", (RETINANET, "--fail-on", "official"), 0, "official: pass, "),
+        ("rules", (f"{LORA_WRONG}/{ROOT}",), 1, f"{BY}: FAIL; {DIFFERS}\n{BENCHMARK} of"),
+        (
+            "rules",
+            (f"{RETINANET_WRONG}/{ROOT}",),
+            1,
+            f"official: FAIL, mlperf-logging {OTHER} rejects this: 2 errors in 1 of 2 result\n",
+        ),
+        (
+            "rules",
+            (ROOT, "--format", "log"),
+            0,
+            f"{BY} verdict: pass; {DIFFERS} {BENCHMARK} of {ROUND}\n",
+        ),
+        (
+            "rules",
+            (ROOT, "--format", "markdown"),
+            0,
+            f"**{BY}**: pass; {DIFFERS} {BENCHMARK} of {ROUND}\n",
+        ),
+        (
+            "rules",
+            (ROOT, "--format", "github"),
+            0,
+            f"{BY}: pass; {DIFFERS} {BENCHMARK} of {ROUND}",
+        ),
+        (
+            "points",
+            (ROOT,),
+            0,
+            f"official: pass, mlperf-logging {OTHER} accepts this; the installed {OTHER} differs\n"
+            f"in the reference points of {BENCHMARK} of {ROUND}\n",
+        ),
+        ("points", (ROOT, "--fail-on", "official"), 0, "official: pass, "),
+        ("points", (RETINANET,), 0, f"official: pass, mlperf-logging {OTHER} accepts this"),
+        (
+            "points that reject",
+            (ROOT,),
+            1,
+            f"official: FAIL, mlperf-logging {OTHER} rejects this: 1 error in 1 of 2 result\n",
+        ),
+        ("code", (ROOT,), 0, f"{BY}: pass; {DIFFERS} the code\nof the checkers\n"),
+        ("code", (RETINANET, "--fail-on", "official"), 1, f"{BY}: pass; {DIFFERS} the code"),
+        ("code", (f"{RETINANET_WRONG}/{ROOT}",), 1, f"{BY}: FAIL; {DIFFERS} the code"),
+    ],
+)
+def test_check_says(
+    run: Any, change: str, arguments: tuple[str, ...], status: int, says: str
+) -> None:
+    done: Done = run(change, "check", *arguments)
+    assert (done.returncode, done.stderr) == (status, "")
+    assert says in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("change", "differs", "official", "sets"),
+    [
+        ("none", None, "pass", {BENCHMARK: "pass", "retinanet": "pass"}),
+        (
+            "rules",
+            [f"{BENCHMARK} of {ROUND}"],
+            "not_checked",
+            {BENCHMARK: "not_checked", "retinanet": "pass"},
+        ),
+        (
+            "points",
+            [f"the reference points of {BENCHMARK} of {ROUND}"],
+            "pass",
+            {BENCHMARK: "pass", "retinanet": "pass"},
+        ),
+        (
+            "code",
+            ["the code of the checkers"],
+            "not_checked",
+            {BENCHMARK: "not_checked", "retinanet": "not_checked"},
+        ),
+    ],
+)
+def test_check_as_json(
+    run: Any, change: str, differs: list[str] | None, official: str, sets: dict[str, str]
+) -> None:
+    report = report_of(run(change, "check", ROOT, "--format", "json"))
+    assert report["verdict"] == {"official": official, "rules": "pass"}
+    assert {row["benchmark"]: row["verdict"]["official"] for row in report["result_sets"]} == sets
+    if differs is None:
+        assert report["drift"] is None
+    else:
+        assert report["drift"] == {
+            "verified": f"mlperf-logging {VERIFIED}",
+            "installed": f"mlperf-logging {OTHER}",
+            "differs": differs,
+            "official": "pass",
+        }
+
+
+@pytest.fixture(scope="session")
+def concerned(here: Path, copy_of: CopyOf) -> Any:
+    """The report on a submission, where the rules of one of its benchmarks differ."""
+    arguments = ("check", ROOT, "--format", "json")
+    return report_of(run_with(copy_of("rules"), here, "mlperf_pkg", *arguments))
+
+
+@pytest.mark.parametrize(
+    ("rows", "field"),
+    [("result_sets", "official_minutes"), ("runs", "official_minutes")],
+)
+def test_no_official_score_of_what_is_concerned(concerned: Any, rows: str, field: str) -> None:
+    values = {row["benchmark"]: row[field] for row in concerned[rows]}
+    assert values[BENCHMARK] is None
+    assert values["retinanet"] is not None
+
+
+@pytest.mark.parametrize(
+    ("change", "official"), [("rules", "pass"), ("points", "pass"), ("code", "not_checked")]
+)
+def test_a_system_description_is_judged_by_code_alone(run: Any, change: str, official: str) -> None:
+    report = report_of(run(change, "check", ROOT, "--format", "json"))
+    assert [row["verdict"]["official"] for row in report["systems"]] == [official]
+
+
+def test_findings_by_points_that_differ_say_so(run: Any) -> None:
+    report = report_of(run("points that reject", "check", ROOT, "--format", "json"))
+    messages = [
+        finding["message"] for finding in report["findings"] if finding["code"].startswith("RCP")
+    ]
+    assert [message.endswith(f", {BY_POINTS}") for message in messages] == [True]
+
+
+def test_the_score_note_of_a_set_names_the_points(run: Any) -> None:
+    report = report_of(run("points", "check", ROOT, "--format", "json"))
+    notes = {row["benchmark"]: row["score_note"] for row in report["result_sets"]}
+    assert notes[BENCHMARK].endswith(f"score and RCP margin are {BY_POINTS}")
+    assert OTHER not in (notes["retinanet"] or "")
+
+
+# ---- other commands -----------------------------------------------------------------------
+
+
+def unwrapped(text: str) -> str:
+    """The text without the line ends and the indentation of paragraphs."""
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("change", "arguments", "status", "says"),
+    [
+        ("points", ("score", ROOT), 0, f"score and RCP margin are {BY_POINTS}"),
+        ("rules", ("score", ROOT), 0, "rules pass"),
+        (
+            "rules",
+            ("doctor",),
+            1,
+            f"broken mlperf-logging {OTHER} differs from {VERIFIED}, which the rulebook was"
+            f" verified against, in {BENCHMARK} of {ROUND}"
+            f" pip install 'mlperf-logging=={VERIFIED}'",
+        ),
+        ("points", ("doctor",), 1, f"in the reference points of {BENCHMARK} of {ROUND} pip"),
+        ("code", ("doctor",), 1, "verified against, in the code of the checkers pip install"),
+        ("none", ("doctor",), 0, f"ok mlperf-logging {OTHER}, with the rules of all rounds"),
+        ("new ruleset", ("doctor",), 0, f"ok mlperf-logging {OTHER}, with the rules of all"),
+        (
+            "rules",
+            ("watch", LOG),
+            0,
+            f"official findings are those of mlperf-logging {VERIFIED}: {DIFFERS} {BENCHMARK} of"
+            f" {ROUND}",
+        ),
+        ("code", ("watch", LOG), 0, f"{DIFFERS} the code of the checkers"),
+        (
+            "points",
+            ("rcp", "show", BENCHMARK, "--round", ROUND),
+            0,
+            f"source: mlperf-logging {OTHER}, rcp_checker/training_5.1.0/rcps_{BENCHMARK}.json,"
+            f" which differs from that of {VERIFIED} ",
+        ),
+        (
+            "points",
+            ("rcp", "check", ROOT),
+            0,
+            f"reference points: mlperf-logging {OTHER}, which differs from {VERIFIED} in the"
+            f" reference points of {BENCHMARK} of {ROUND} ",
+        ),
+        (
+            "points",
+            ("rcp", "diff", "5.0", ROUND),
+            0,
+            f"source: mlperf-logging {OTHER}, which differs from {VERIFIED} in the reference"
+            f" points of {BENCHMARK} of {ROUND} ",
+        ),
+    ],
+)
+def test_other_commands_say(
+    run: Any, change: str, arguments: tuple[str, ...], status: int, says: str
+) -> None:
+    done: Done = run(change, *arguments)
+    assert (done.returncode, done.stderr) == (status, "")
+    assert says in unwrapped(done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("change", "arguments"),
+    [
+        ("none", ("watch", LOG)),
+        ("points", ("watch", LOG)),
+        ("rules", ("watch", f"{RETINANET}/result_0.txt")),
+        ("rules", ("score", RETINANET)),
+        ("none", ("rcp", "diff", "5.0", ROUND)),
+        ("points", ("rcp", "diff", "4.1", "5.0")),
+        ("points", ("rcp", "check", RETINANET)),
+        ("rules", ("rcp", "show", BENCHMARK, "--round", ROUND)),
+    ],
+)
+def test_other_commands_say_nothing_of_what_is_not_concerned(
+    run: Any, change: str, arguments: tuple[str, ...]
+) -> None:
+    done: Done = run(change, *arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "differ" not in done.stdout
+
+
+API = """\
+import sys
+
+import mlperf_pkg
+
+report = mlperf_pkg.check(sys.argv[1])
+print(report.verdict.official.value, report.drift and report.drift.differs)
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "printed"),
+    [
+        ("none", "pass None\n"),
+        ("rules", f"not_checked ('{BENCHMARK} of {ROUND}',)\n"),
+        ("points", f"pass ('the reference points of {BENCHMARK} of {ROUND}',)\n"),
+    ],
+)
+def test_the_report_of_the_api(here: Path, copy_of: CopyOf, change: str, printed: str) -> None:
+    (here / "through_api.py").write_text(API, "utf-8")
+    done = run_with(copy_of(change), here, "through_api", ROOT)
+    assert (done.stdout, done.stderr) == (printed, "")
+
+
+# ---- the tools of mlperf-logging ----------------------------------------------------------
+
+
+TOOLS: dict[str, tuple[str, ...]] = {
+    "compliance_checker": (LOG, "--ruleset", "5.1.0"),
+    "package_checker": (ROOT, "training", "5.1.0"),
+    "rcp_checker": (LORA, "--rcp_version", "5.1.0"),
+    "rcp_viewer": (BENCHMARK, "--version", "5.1.0"),
+    "repo_checker": (ROOT, "training", "5.1.0"),
+    "result_summarizer": (ROOT, "training", "5.1.0"),
+    "result_summarizer.compute_score": (
+        *("--benchmark_folder", LORA),
+        *("--usage", "training"),
+        *("--ruleset", "5.1.0"),
+    ),
+    "system_desc_checker": (DESCRIPTION, "training", "5.1.0"),
+}
+OF_LOGS = [name for name in TOOLS if name not in {"repo_checker", "system_desc_checker"}]
+THAT_WRITE = ("package_checker", "result_summarizer")  # scaling.json, as the points normalise
+
+
+def files_in(folder: Path) -> list[Path]:
+    return sorted((folder / ROOT).rglob("*"))
+
+
+@pytest.mark.parametrize(
+    ("change", "tool", "differs"),
+    [
+        *(("code", tool, "the code of the checkers") for tool in TOOLS),
+        *(("rules", tool, f"{BENCHMARK} of {ROUND}") for tool in OF_LOGS),
+        *(
+            ("points", tool, f"the reference points of {BENCHMARK} of {ROUND}")
+            for tool in THAT_WRITE
+        ),
+    ],
+)
+def test_a_tool_refuses_to_speak_for_what_differs(
+    here: Path, copy_of: CopyOf, change: str, tool: str, differs: str
+) -> None:
+    before = files_in(here)
+    done = run_with(copy_of(change), here, f"mlperf_pkg.compat.{tool}", *TOOLS[tool])
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        f"ERROR - mlperf-logging {OTHER} is installed, which differs from mlperf-logging"
+        f" {VERIFIED} in {differs}: run its own tools, or pip install"
+        f" 'mlperf-logging=={VERIFIED}'\n"
+    )
+    assert files_in(here) == before
+
+
+@pytest.mark.parametrize(
+    ("change", "tool", "arguments"),
+    [
+        ("rules", "repo_checker", TOOLS["repo_checker"]),
+        ("points", "system_desc_checker", TOOLS["system_desc_checker"]),
+        ("rules", "rcp_viewer", ("retinanet", "--version", "5.1.0")),
+        ("none", "compliance_checker", TOOLS["compliance_checker"]),
+    ],
+)
+def test_a_tool_works_on_what_is_not_concerned(
+    here: Path, copy_of: CopyOf, change: str, tool: str, arguments: tuple[str, ...]
+) -> None:
+    done = run_with(copy_of(change), here, f"mlperf_pkg.compat.{tool}", *arguments)
+    assert done.returncode == 0
+    assert "differs" not in done.stderr
