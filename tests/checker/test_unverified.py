@@ -212,6 +212,16 @@ def test_the_score_note_of_a_set_names_the_points(run: Run) -> None:
     assert OTHER not in (notes["retinanet"] or "")
 
 
+def test_the_score_is_normalised_by_points_that_differ(run: Run) -> None:
+    minutes = {}
+    for change in ("none", "points"):
+        report = report_of(run(change, "check", ROOT, "--format", "json"))
+        for row in report["result_sets"]:
+            minutes[change, row["benchmark"]] = row["score_minutes"]
+    assert minutes["points", BENCHMARK] > minutes["none", BENCHMARK]
+    assert minutes["points", "retinanet"] == minutes["none", "retinanet"]
+
+
 # ---- other commands -----------------------------------------------------------------------
 
 
