@@ -1,6 +1,8 @@
 """What each command says where the installed mlperf-logging is not the verified one."""
 
 import json
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from shutil import copytree
 from subprocess import CompletedProcess
@@ -28,6 +30,7 @@ LOG = f"{LORA}/result_0.txt"
 DESCRIPTION = f"{ROOT}/systems/{SYSTEM}.json"
 LORA_WRONG = "lora wrong"
 RETINANET_WRONG = "retinanet wrong"
+FAST = ("--interval", "0.05")
 DIFFERS = f"the installed {OTHER} differs in"
 BY = f"official by mlperf-logging {VERIFIED}"
 BY_POINTS = (
@@ -50,12 +53,14 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 Done = CompletedProcess[str]
+Run = Callable[..., Done]
 
 
-@pytest.fixture
-def run(here: Path, copy_of: CopyOf) -> Any:
-    """Return what runs mlperf-pkg with a copy of mlperf-logging that has a change."""
+@pytest.fixture(scope="session")
+def run(here: Path, copy_of: CopyOf) -> Run:
+    """Return what runs mlperf-pkg, once, with a copy of mlperf-logging that has a change."""
 
+    @cache
     def of(change: str, *arguments: str) -> Done:
         return run_with(copy_of(change), here, "mlperf_pkg", *arguments)
 
@@ -128,9 +133,9 @@ def report_of(done: Done) -> Any:
     ],
 )
 def test_check_says(
-    run: Any, change: str, arguments: tuple[str, ...], status: int, says: str
+    run: Run, change: str, arguments: tuple[str, ...], status: int, says: str
 ) -> None:
-    done: Done = run(change, "check", *arguments)
+    done = run(change, "check", *arguments)
     assert (done.returncode, done.stderr) == (status, "")
     assert says in done.stdout
 
@@ -160,7 +165,7 @@ def test_check_says(
     ],
 )
 def test_check_as_json(
-    run: Any, change: str, differs: list[str] | None, official: str, sets: dict[str, str]
+    run: Run, change: str, differs: list[str] | None, official: str, sets: dict[str, str]
 ) -> None:
     report = report_of(run(change, "check", ROOT, "--format", "json"))
     assert report["verdict"] == {"official": official, "rules": "pass"}
@@ -176,19 +181,10 @@ def test_check_as_json(
         }
 
 
-@pytest.fixture(scope="session")
-def concerned(here: Path, copy_of: CopyOf) -> Any:
-    """The report on a submission, where the rules of one of its benchmarks differ."""
-    arguments = ("check", ROOT, "--format", "json")
-    return report_of(run_with(copy_of("rules"), here, "mlperf_pkg", *arguments))
-
-
-@pytest.mark.parametrize(
-    ("rows", "field"),
-    [("result_sets", "official_minutes"), ("runs", "official_minutes")],
-)
-def test_no_official_score_of_what_is_concerned(concerned: Any, rows: str, field: str) -> None:
-    values = {row["benchmark"]: row[field] for row in concerned[rows]}
+@pytest.mark.parametrize("rows", ["result_sets", "runs"])
+def test_no_official_score_of_what_is_concerned(run: Run, rows: str) -> None:
+    report = report_of(run("rules", "check", ROOT, "--format", "json"))
+    values = {row["benchmark"]: row["official_minutes"] for row in report[rows]}
     assert values[BENCHMARK] is None
     assert values["retinanet"] is not None
 
@@ -196,12 +192,12 @@ def test_no_official_score_of_what_is_concerned(concerned: Any, rows: str, field
 @pytest.mark.parametrize(
     ("change", "official"), [("rules", "pass"), ("points", "pass"), ("code", "not_checked")]
 )
-def test_a_system_description_is_judged_by_code_alone(run: Any, change: str, official: str) -> None:
+def test_a_system_description_is_judged_by_code_alone(run: Run, change: str, official: str) -> None:
     report = report_of(run(change, "check", ROOT, "--format", "json"))
     assert [row["verdict"]["official"] for row in report["systems"]] == [official]
 
 
-def test_findings_by_points_that_differ_say_so(run: Any) -> None:
+def test_findings_by_points_that_differ_say_so(run: Run) -> None:
     report = report_of(run("points that reject", "check", ROOT, "--format", "json"))
     messages = [
         finding["message"] for finding in report["findings"] if finding["code"].startswith("RCP")
@@ -209,11 +205,21 @@ def test_findings_by_points_that_differ_say_so(run: Any) -> None:
     assert [message.endswith(f", {BY_POINTS}") for message in messages] == [True]
 
 
-def test_the_score_note_of_a_set_names_the_points(run: Any) -> None:
+def test_the_score_note_of_a_set_names_the_points(run: Run) -> None:
     report = report_of(run("points", "check", ROOT, "--format", "json"))
     notes = {row["benchmark"]: row["score_note"] for row in report["result_sets"]}
     assert notes[BENCHMARK].endswith(f"score and RCP margin are {BY_POINTS}")
     assert OTHER not in (notes["retinanet"] or "")
+
+
+def test_the_score_is_normalised_by_points_that_differ(run: Run) -> None:
+    minutes = {}
+    for change in ("none", "points"):
+        report = report_of(run(change, "check", ROOT, "--format", "json"))
+        for row in report["result_sets"]:
+            minutes[change, row["benchmark"]] = row["score_minutes"]
+    assert minutes["points", BENCHMARK] > minutes["none", BENCHMARK]
+    assert minutes["points", "retinanet"] == minutes["none", "retinanet"]
 
 
 # ---- other commands -----------------------------------------------------------------------
@@ -243,12 +249,12 @@ def unwrapped(text: str) -> str:
         ("new ruleset", ("doctor",), 0, f"ok mlperf-logging {OTHER}, with the rules of all"),
         (
             "rules",
-            ("watch", LOG),
+            ("watch", LOG, *FAST),
             0,
             f"official findings are those of mlperf-logging {VERIFIED}: {DIFFERS} {BENCHMARK} of"
             f" {ROUND}",
         ),
-        ("code", ("watch", LOG), 0, f"{DIFFERS} the code of the checkers"),
+        ("code", ("watch", LOG, *FAST), 0, f"{DIFFERS} the code of the checkers"),
         (
             "points",
             ("rcp", "show", BENCHMARK, "--round", ROUND),
@@ -273,9 +279,9 @@ def unwrapped(text: str) -> str:
     ],
 )
 def test_other_commands_say(
-    run: Any, change: str, arguments: tuple[str, ...], status: int, says: str
+    run: Run, change: str, arguments: tuple[str, ...], status: int, says: str
 ) -> None:
-    done: Done = run(change, *arguments)
+    done = run(change, *arguments)
     assert (done.returncode, done.stderr) == (status, "")
     assert says in unwrapped(done.stdout)
 
@@ -283,9 +289,9 @@ def test_other_commands_say(
 @pytest.mark.parametrize(
     ("change", "arguments"),
     [
-        ("none", ("watch", LOG)),
-        ("points", ("watch", LOG)),
-        ("rules", ("watch", f"{RETINANET}/result_0.txt")),
+        ("none", ("watch", LOG, *FAST)),
+        ("points", ("watch", LOG, *FAST)),
+        ("rules", ("watch", f"{RETINANET}/result_0.txt", *FAST)),
         ("rules", ("score", RETINANET)),
         ("none", ("rcp", "diff", "5.0", ROUND)),
         ("points", ("rcp", "diff", "4.1", "5.0")),
@@ -294,9 +300,9 @@ def test_other_commands_say(
     ],
 )
 def test_other_commands_say_nothing_of_what_is_not_concerned(
-    run: Any, change: str, arguments: tuple[str, ...]
+    run: Run, change: str, arguments: tuple[str, ...]
 ) -> None:
-    done: Done = run(change, *arguments)
+    done = run(change, *arguments)
     assert (done.returncode, done.stderr) == (0, "")
     assert "differ" not in done.stdout
 
