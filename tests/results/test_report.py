@@ -61,7 +61,15 @@ def test_findings_by_code(select: list[str], ignore: list[str], codes: list[str]
 
 
 ROWS = (
-    *(Verdicts, rows.SystemRow, rows.RcpRow, rows.SeedsRow, rows.ResultSetRow, rows.RunRow),
+    *(
+        rows.DriftRow,
+        Verdicts,
+        rows.SystemRow,
+        rows.RcpRow,
+        rows.SeedsRow,
+        rows.ResultSetRow,
+        rows.RunRow,
+    ),
     *(Finding, Occurrence, Waiver),
 )
 
