@@ -112,13 +112,20 @@ class Case:
         _contents.cache_clear()
 
 
-_case: ContextVar[Case] = ContextVar("case")
+_item: ContextVar[pytest.Item] = ContextVar("item")
+_CASE = pytest.StashKey[Case]()
 _Value = TypeVar("_Value")
 
 
 def compared(value: _Value) -> _Value:
     """Compare a value with what is stored of this test, call by call, and return it."""
-    _case.get().compare(_lines(value))
+    item = _item.get()
+    assert isinstance(item, pytest.Function)
+    folder = item.funcargs.get("tmp_path", Path("/no/folder"))
+    assert isinstance(folder, Path)
+    is_new = item.config.getoption("--store")
+    case = Case(item.path.with_suffix(".json"), item.name, folder, is_new)
+    item.stash.setdefault(_CASE, case).compare(_lines(value))
     return value
 
 
@@ -142,18 +149,10 @@ def _contents(path: Path) -> dict[str, list[list[str]]]:
     return json.loads(path.read_text("utf-8")) if path.exists() else contents
 
 
-@pytest.fixture(autouse=True)
-def _follow_case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> None:
-    folder = tmp_path_factory.getbasetemp()
-    if "tmp_path" in request.fixturenames:
-        folder = request.getfixturevalue("tmp_path")
-    is_new = request.config.getoption("--store")
-    case = Case(request.path.with_suffix(".json"), request.node.name, folder, is_new)
-    request.node.stash[_CASE] = case
-    _case.set(case)
-
-
-_CASE = pytest.StashKey[Case]()
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Remember the test that runs."""
+    _item.set(item)
 
 
 @pytest.hookimpl(wrapper=True)
