@@ -465,6 +465,9 @@ class PageContent:
         for basis in BASES:
             verdict = getattr(self.report.verdict, basis)
             words = verdict_in_words(self.report, basis)
+            drift = self.report.drift
+            if drift and basis is Basis.OFFICIAL and verdict is Verdict.NOT_CHECKED:
+                words = f"{drift.verified}: {wording.VERDICTS[drift.official]}; {words}"
             verdicts.append((basis.value, verdict, words, list(self._failing(basis))))
         return verdicts
 
