@@ -59,7 +59,7 @@ def _process(folder: Path, *command: str) -> Iterator[BaseProcess]:
     """A fork of a process that has imported what all of them need."""
     context = get_context("forkserver")
     context.set_forkserver_preload([f"distributed.cli.dask_{n}" for n in ("scheduler", "worker")])
-    process = context.Process(target=_serve, args=(folder, *command))
+    process = context.Process(target=_serve, args=(folder, dict(os.environ), *command))
     process.start()
     try:
         yield process
@@ -68,8 +68,10 @@ def _process(folder: Path, *command: str) -> Iterator[BaseProcess]:
         process.join()
 
 
-def _serve(folder: Path, name: str, *arguments: str) -> None:
+def _serve(folder: Path, environment: dict[str, str], name: str, *arguments: str) -> None:
+    """Serve in a folder; the server of forks has the environment of its first use."""
     os.chdir(folder)
+    os.environ.update(environment)
     for descriptor in (1, 2):
         os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
     import_module(f"distributed.cli.dask_{name}").main(arguments)
