@@ -103,7 +103,7 @@ def _run_row(row: RunRow, drifts: Sequence[Drift]) -> RunRow:
 
 
 def _system(row: SystemRow, drifts: Sequence[Drift]) -> SystemRow:
-    if any(drift.code for drift in drifts):
+    if any(drift.concerns(None) for drift in drifts):
         return replace(row, verdict=_unknown(row.verdict))
     return row
 

@@ -140,10 +140,9 @@ def remedy() -> str:
 def drift(usage: str, round_name: str) -> Drift:
     """Compare the installed mlperf-logging with the verified one, as far as a round is concerned.
 
-    It may have reference points of benchmarks that the round does not have.
-
     A round whose ruleset the verified version does not have differs in all its benchmarks, unless
-    the installed version does not have it either.
+    the installed version does not have it either. The installed one may have reference points of
+    benchmarks that the round does not have.
 
     Raises:
         UserError: mlperf-logging is not installed, or a file of it cannot be read.
