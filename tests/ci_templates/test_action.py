@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.ci import ACTION, HAS_NETWORK, QUICK, Runner, copied, run
+from tests.helpers.ci import ACTION, HAS_NETWORK, QUICK, Runner, copied, run, stand_in
 from tests.helpers.trees import SYSTEM
 from tests.helpers.workspaces import bytes_below
 
@@ -152,11 +152,13 @@ def test_what_cannot_be_built(runner: Runner) -> None:
 
 
 @HAS_NETWORK
-@pytest.mark.parametrize("version", ["", "source"])
+@pytest.mark.parametrize("version", ["", "a wheel"])
 def test_install(runner: Runner, tmp_path: Path, version: str) -> None:
     """That of the action's own commit, or what ``version`` says; nothing of what is checked."""
-    source = copied(tmp_path / "source")
-    if not version:
+    if version:
+        source = stand_in(tmp_path / "wheels")
+    else:
+        source = copied(tmp_path / "source")
         runner.action = source
     for name in ("venv", "pip", "json"):
         (runner.workspace / f"{name}.py").write_text("open('pwned', 'w')\n")

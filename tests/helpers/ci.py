@@ -11,6 +11,7 @@ from io import BytesIO
 from pathlib import Path
 from subprocess import PIPE, STDOUT
 from typing import Any
+from zipfile import ZipFile, ZipInfo
 
 import pytest
 import yaml
@@ -181,6 +182,27 @@ def sources() -> list[str]:
     """Names of what an installation needs: what the recipe copies from here."""
     copies = [copy.split() for copy in instructions("COPY")]
     return [name for parts in copies if "--from" not in parts[0] for name in parts[:-1]]
+
+
+def stand_in(folder: Path) -> Path:
+    """A wheel of the tool's name that calls the tool under test: it is installed in a second."""
+    wheel = folder / "mlperf_pkg-9.9.9-py3-none-any.whl"
+    wheel.parent.mkdir(exist_ok=True)
+    script = f'#!/bin/sh\nexec "{TOOLS / "mlperf-pkg"}" "$@"\n'
+    info = "mlperf_pkg-9.9.9.dist-info"
+    files = {
+        "mlperf_pkg-9.9.9.data/scripts/mlperf-pkg": script,
+        f"{info}/METADATA": "Metadata-Version: 2.1\nName: mlperf-pkg\nVersion: 9.9.9\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    record = "".join(f"{name},,\n" for name in (*files, f"{info}/RECORD"))
+    with ZipFile(wheel, "w") as archive:
+        for name, text in files.items():
+            entry = ZipInfo(name)
+            entry.external_attr = 0o100755 << 16  # a file that anybody may run
+            archive.writestr(entry, text)
+        archive.writestr(f"{info}/RECORD", record)
+    return wheel
 
 
 def copied(folder: Path, *more: str) -> Path:
