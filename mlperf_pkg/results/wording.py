@@ -47,13 +47,17 @@ def enumerated(texts: Sequence[str]) -> str:
     return f"{', '.join(texts[:-1])} and {texts[-1]}"
 
 
-def shortened(texts: Sequence[str], most: int) -> str:
-    """Return the first strings and the number of the others: ``a, b and 3 more``."""
+def shortened(texts: Sequence[str], most: int, noun: str = "") -> str:
+    """Return the first strings and the number of the others: ``a, b and 3 more``.
+
+    The ``noun`` says more of what, unless the words before the strings do: ``and 3 more logs``.
+    """
     text = ", ".join(texts[:most])
     rest = len(texts) - most
     if rest <= 0:
         return text
-    return f"{text} and {rest} more"
+    more = counted(rest, f"more {noun}") if noun else f"{rest} more"
+    return f"{text} and {more}"
 
 
 def minutes(value: float | None) -> str:

@@ -108,7 +108,7 @@ def tests_of(rows: Iterable[ResultSetRow], findings: Iterable[Finding]) -> list[
 def section(reviewed: ReviewedRound) -> ReviewSection:
     """Return the RCP tests of all Closed sets, the smallest margin first."""
     dates = reviewed.outcome.calendar or {}
-    tests = tests_of(reviewed.report.results, reviewed.report.findings)
+    tests = tests_of(reviewed.report.result_sets, reviewed.report.findings)
     tests.sort(key=_by_margin)
     missing = list(_missing(tests, dates))
     normalised = _normalised(tests)
