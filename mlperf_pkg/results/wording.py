@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from mlperf_pkg.findings import Finding, Verdict
-from mlperf_pkg.results.rcp import margin_in_words
+from mlperf_pkg.results.rcp import is_missing, margin_in_words
 from mlperf_pkg.results.report import ResultSetRow, RunRow
 from mlperf_pkg.results.scoring import NO_TIME, NOT_CONVERGED
 
@@ -101,18 +101,23 @@ def severity(finding: Finding) -> str:
 
 
 def rcp_state(row: ResultSetRow) -> str | None:
-    """Return ``pass``, ``fail``, ``bypassed`` or ``not_checked``; None if no test is required."""
+    """Return the state of the RCP test; None if no test is required.
+
+    It is ``pass``, ``fail``, ``missing`` (no reference point), ``bypassed`` or ``not_checked``.
+    """
     if row.division != "closed":
         return None
     if row.rcp is None:
         return "not_checked"
     if row.rcp.bypassed:
         return "bypassed"
-    return "pass" if row.rcp.official_pass else "fail"
+    if row.rcp.official_pass:
+        return "pass"
+    return "missing" if is_missing(row.rcp.message) else "fail"
 
 
 def rcp(row: ResultSetRow) -> str:
-    """Return the RCP test and its margin: ``pass +3.2 %``, ``FAIL``, ``too few runs`` and so on."""
+    """Return the RCP test and its margin: ``pass +3.2 %``, ``FAIL``, ``missing`` and so on."""
     state = rcp_state(row)
     if state is None:
         return NOTHING

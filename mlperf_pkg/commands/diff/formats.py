@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from mlperf_pkg.commands.diff import changes
 from mlperf_pkg.commands.diff.runs import EditedRun
+from mlperf_pkg.infra.json_values import digits
 from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render.findings import View, sentence
 from mlperf_pkg.render.table import PLAIN, Column, RowGroup, Table, document, json_text
@@ -243,7 +244,7 @@ def _plain(value: Any) -> str:
     if value is None:
         return wording.NOTHING
     if isinstance(value, float):
-        return f"{value:.6g}"
+        return digits(value)
     if not isinstance(value, str):
         value = jsonlib.dumps(value, ensure_ascii=False)
     return _cut(value)

@@ -81,7 +81,7 @@ def _state_of_failed(test: RcpRow, *, fails: bool) -> str:
     """Return the outcome of a test that the official checker fails."""
     if test.message.startswith((rcp.NO_BATCH_SIZE, rcp.NOT_CONVERGED)):
         return OPEN
-    if test.message.startswith((rcp.MISSING, rcp.NO_POINTS)):
+    if rcp.is_missing(test.message):
         return MISSING
     if test.bypassed:
         return BYPASSED
