@@ -365,8 +365,10 @@ def _with_systems(judged: JudgedPlan, systems: Sequence[SystemFile], round_: Rou
     findings = list(judged.findings)
     verdicts = [judged.verdict]
     for system in shown:
-        findings += folded(system.findings, system.path)
-        verdict = verdicts_of(system.findings)
+        system_findings = tree.weighed(system, round_.version, is_read=system.id in used)
+        folded_findings = folded(system_findings, system.path)
+        findings += folded_findings
+        verdict = verdicts_of(folded_findings)
         verdicts.append(known_verdicts(verdict, round_.usage, round_.name).failures)
     return replace(
         judged,

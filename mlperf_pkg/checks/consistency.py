@@ -245,7 +245,7 @@ def _check_organisations(context: SetContext, organisations: set[str]) -> Iterat
 
 _CLAIMS = {"research": 0, "preview": 1, "cloud": 2, "onprem": 2}  # how much a status promises
 _DEFAULT_STATUS = "onprem"  # of the reference implementations, and so in many logs
-_COUNT = r"\d+ ?x ?"  # of nodes, before the name of a platform
+_COUNT = re.compile(r"(\d{1,9}) ?x ?")  # of nodes, before the name of a platform
 _MIN_LETTERS = 4  # of an abbreviation
 
 
@@ -306,17 +306,37 @@ def check_platform(context: SetContext) -> Iterator[Finding]:
 
 
 def _other_system(context: SetContext, system: SystemFile, platform: str) -> _NamedSystem | None:
-    """Return another system that a platform names, or a part of whose name it is."""
-    names = {letters(platform), letters(re.sub(_COUNT, "", platform, count=1))} - {""}
+    """Return another system that a platform names, or a part of whose name it is.
+
+    A number before the platform is that of its nodes, or of its accelerators.
+    """
+    number, name = _number_and_name(platform)
+    names = {letters(platform), letters(name)} - {""}
     own_names = names_of(system)
     if not names.isdisjoint(own_names):
         return None
     is_own_part = _is_part(names, own_names)
+    if is_own_part and number and _may_have(system, number):
+        return None
     for other in context.systems:
         is_name = not names.isdisjoint(names_of(other) - own_names)
-        if is_name or (not is_own_part and _is_part(names, names_of(other))):
+        is_part = not is_own_part and _is_part(names, names_of(other)) and _may_have(other, number)
+        if is_name or is_part:
             return _NamedSystem(other.path, is_name, is_own_part)
     return None
+
+
+def _number_and_name(platform: str) -> tuple[int | None, str]:
+    """Return the number before the name of a platform, if any, and the name."""
+    count = _COUNT.match(platform)
+    if count is None:
+        return None, platform
+    return int(count[1]), platform[count.end() :]
+
+
+def _may_have(system: SystemFile, number: int | None) -> bool:
+    """Return whether a system may have this number of nodes or accelerators, None for any."""
+    return None in (number, system.nodes) or number in (system.nodes, system.accelerators)
 
 
 def names_of(system: SystemFile) -> set[str]:

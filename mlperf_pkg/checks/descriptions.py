@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.checks.names import FIELDS as NAME_FIELDS
-from mlperf_pkg.checks.names import published_spelling
+from mlperf_pkg.checks.names import model_words, published_spelling
 from mlperf_pkg.findings import (
     MAX_LINES,
     NOTE,
@@ -532,20 +532,29 @@ _NUMBER_IN_NAME = re.compile(
 def _number_in_name(description: _Description) -> Iterator[Finding]:
     """Check that the number of nodes or accelerators in the name is that of the fields.
 
-    In HPC it may be that of one model of weak scaling.
+    In HPC it may be that of one model of weak scaling. A number in the name of a processor or an
+    accelerator counts nothing.
     """
-    match = _NUMBER_IN_NAME.search(PurePosixPath(description.path).stem.lower())
+    number = _stated_number(description)
     nodes = whole_number(description.fields.get("number_of_nodes"))
     per_node = whole_number(description.fields.get("accelerators_per_node"))
-    if not match or not nodes or per_node is None:
+    if number is None or not nodes or per_node is None:
         return
-    number = int(next(filter(None, match.groups())))
     accelerators = nodes * per_node
     is_part = description.usage != TRAINING and number and nodes % number == 0
     if number not in (nodes, accelerators) and not is_part:
         message = f"number_of_nodes is {{found}}, with {accelerators} accelerators in all"
         message = f"{message}; the file name has the number {{expected}}"
         yield description.finding("SYS206", "number_of_nodes", message, expected=number)
+
+
+def _stated_number(description: _Description) -> int | None:
+    """Return the first number in the name of the file that is not in the name of a model."""
+    models = model_words(description.text(field) for field in NAME_FIELDS)
+    for match in _NUMBER_IN_NAME.finditer(PurePosixPath(description.path).stem.lower()):
+        if match[0].strip("-_") not in models:
+            return int(next(filter(None, match.groups())))
+    return None
 
 
 def _names(description: _Description) -> Iterator[Finding]:

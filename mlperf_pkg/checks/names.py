@@ -2,9 +2,10 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
+from itertools import chain
 
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.infra.text import letters
@@ -13,6 +14,7 @@ from mlperf_pkg.published.model import PublishedSet
 FIELDS = ("host_processor_model_name", "accelerator_model_name")
 """The fields of a description of which ``published_spelling`` knows names."""
 
+_MODEL_WORD = re.compile(r"\b(?=[a-z]*\d)(?!\d{1,3}\b)[a-z0-9]+")
 _LEFT_OUT = r"(?:\((?:r|tm)\)|[^\w+]|_)+"  # trademarks, spaces and punctuation
 
 
@@ -22,6 +24,18 @@ def published_spelling(field: str, name: str) -> str | None:
     Spellings of one name differ in nothing but case, spaces, punctuation and trademarks.
     """
     return name if name in _names(field) else _spellings(field).get(plain_name(name))
+
+
+def model_words(names: Iterable[str]) -> set[str]:
+    """Return the words with a digit in names of models, given and published: ``7773x``, ``a100``.
+
+    Numbers of fewer than four digits alone, as in ``64-Core``, are of no model.
+    """
+    published = chain.from_iterable(map(_names, FIELDS))
+    words = set[str]()
+    for name in chain(names, published):
+        words.update(_MODEL_WORD.findall(name.lower()))
+    return words
 
 
 @cache

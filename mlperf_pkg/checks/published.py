@@ -13,7 +13,7 @@ from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.descriptions import PREVIEW, category, differences, published_fields
 from mlperf_pkg.checks.names import are_alike, plain_name
 from mlperf_pkg.findings import NOTE, Finding, Verdict, in_words
-from mlperf_pkg.infra.json_values import to_finite
+from mlperf_pkg.infra.json_values import digits, to_finite
 from mlperf_pkg.infra.resources import per_rulebook
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.infra.text import letters
@@ -376,7 +376,7 @@ def _check_hyperparameters(context: SetContext, peers: _Peers) -> Iterator[Findi
             continue
         number = _number(value)
         if number is not None and not _is_near(number, *limits):
-            unlike[f"{key} {number:.6g}"] = f"{key} {_range(*limits)}"
+            unlike[f"{key} {digits(number)}"] = f"{key} {_range(*limits)}"
     if unlike:
         benchmark = context.files.benchmark
         message = f"{{found:s}}; all published sets of {benchmark} have {{expected:s}}"
@@ -385,8 +385,8 @@ def _check_hyperparameters(context: SetContext, peers: _Peers) -> Iterator[Findi
 
 def _range(least: float, greatest: float) -> str:
     if least == greatest:
-        return f"{least:.6g}"
-    return f"{least:.6g} to {greatest:.6g}"
+        return digits(least)
+    return f"{digits(least)} to {digits(greatest)}"
 
 
 def _is_near(number: float, least: float, greatest: float) -> bool:

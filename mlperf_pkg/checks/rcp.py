@@ -162,11 +162,12 @@ def check_rcp(context: SetContext, result: rcp.RcpResult | None) -> Iterator[Fin
     if not explanation.startswith("RCP"):
         explanation = explanation[:1].lower() + explanation[1:]
     means = {"found": result.mean, "expected": result.minimum}
+    outcome = "RCP missing" if rcp.is_missing(result.message) else "RCP test failed"
     if _is_bypassed(context, result):
-        message = f"RCP test failed, bypassed on request: {explanation}"
+        message = f"{outcome}, bypassed on request: {explanation}"
         yield context.finding("RCP102", message, basis=Basis.RULES, **means)
         return
-    message = f"RCP test failed: {explanation}"
+    message = f"{outcome}: {explanation}"
     hint = "a review decides; to ask for one, write rcp-bypass in package_checker_params"
     basis = Basis.BOTH if context.rcp_required else Basis.RULES
     yield context.finding("RCP101", message, basis=basis, hint=hint, **means)

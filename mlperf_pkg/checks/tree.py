@@ -165,20 +165,24 @@ def packed_logs(files: ResultSet) -> list[str]:
 def findings_of_systems(
     submission: Submission, systems: Iterable[SystemFile], version: tuple[int, ...]
 ) -> Iterator[Finding]:
-    """Yield the findings of the descriptions, with a lower basis where the checker ignores them.
-
-    Before round 1.0 the official package checker only reads the division of systems with results,
-    and crashes without it.
-    """
+    """Yield the findings of the descriptions of a submission."""
     systems_with_results = {files.system for files in submission.result_sets}
-    hint = "before round 1.0 the package checker ignores descriptions"
     for system in systems:
-        is_read = system.id in systems_with_results
-        for item in system.findings:
-            crashes = item.code in _UNREADABLE or item.expected == "division"
-            counts = version >= _DESCRIPTIONS_FROM or (is_read and crashes)
-            yield item if counts else without_official(item, hint)
+        yield from weighed(system, version, is_read=system.id in systems_with_results)
         yield from _submitter(submission, system)
+
+
+def weighed(system: SystemFile, version: tuple[int, ...], *, is_read: bool) -> Iterator[Finding]:
+    """Yield the findings of a description, with a lower basis where the checker ignores it.
+
+    Before round 1.0 the official package checker only reads the division of systems with results
+    (``is_read``), and crashes without it.
+    """
+    hint = "before round 1.0 the package checker ignores descriptions"
+    for item in system.findings:
+        crashes = item.code in _UNREADABLE or item.expected == "division"
+        counts = version >= _DESCRIPTIONS_FROM or (is_read and crashes)
+        yield item if counts else without_official(item, hint)
 
 
 def _submitter(submission: Submission, system: SystemFile) -> Iterator[Finding]:

@@ -15,6 +15,7 @@ from mlperf_pkg.commands.builder.workspace import Folders
 from mlperf_pkg.commands.builder.writing import write_tree
 from mlperf_pkg.config import CONFIG_NAME
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.results.report import Report
 
 _ADVICE = (
     ": fix the errors, or leave a result set out with --leave-out SYSTEM/BENCHMARK,"
@@ -126,20 +127,19 @@ def command(
         return 1
     say("kept although not valid", prepared.kept)
     if not dry_run and not explain:
-        _write(prepared, order, force=force)
-        Output().write(preparing.built_text(prepared))
+        report = _write(prepared, order, force=force)
+        Output().write(preparing.built_text(prepared, report))
     return 0
 
 
-def _write(prepared: preparing.Prepared, order: preparing.Order, *, force: bool) -> None:
-    """Write the tree, which must be valid unless the order keeps what is not."""
-    target = prepared.target
-    division = prepared.plan.division
-    if order.invalid == "keep":
-        write_tree(target, prepared.files, force=force, division=division)
-        return
+def _write(prepared: preparing.Prepared, order: preparing.Order, *, force: bool) -> Report:
+    """Write the tree, which must be valid unless the order keeps what is not; return its check."""
+    reports: list[Report] = []
 
     def accept(tree: Path) -> None:
-        preparing.accept(prepared, tree)
+        keeps_invalid = order.invalid == "keep"
+        reports.append(preparing.accept(prepared, tree, keeps_invalid=keeps_invalid))
 
-    write_tree(target, prepared.files, accept, force=force, division=division)
+    division = prepared.plan.division
+    write_tree(prepared.target, prepared.files, accept, force=force, division=division)
+    return reports[0]

@@ -260,7 +260,7 @@ def noted(checked: Checked) -> Checked:
             logs = logs_by_problem.setdefault(finding.text, [])
             logs.extend(place.path for place in finding.occurrences)
     for problem, logs in logs_by_problem.items():
-        note(f"{shortened(logs, _NAMED)}: {problem}")
+        note(f"{shortened(logs, _NAMED, 'log')}: {problem}")
     return checked
 
 

@@ -87,7 +87,7 @@ def command(
         contents, report = verify_tree(tree, check_options, manifest_required=False)
         if invalid == "drop" and not integrity_failed(report.findings):
             contents, report = _without_invalid(contents, report, check_options)
-        reason = packing.refusal(report, keep_invalid=invalid == "keep")
+        reason = packing.refusal(report, invalid)
         if reason:
             Output().write(FORMATS["text"](report, Output().view()))
             click.echo(f"nothing was packed: {reason}", err=True)

@@ -29,6 +29,7 @@ ProblemKind = Literal["bom", "encoding", "duplicate_key", "not_finite"]
 _LEXEME = r'(?s:"[^"\\]*(?:\\.[^"\\]*)*"?|[\[\]{}]|[^\s\[\]{}",:]+)'
 # The same or the end of a line, after what is between tokens; in valid JSON no string has several.
 _PIECE = r'[ \t\r,:]*(\n|"[^"\\\n]*(?:\\.[^"\\\n]*)*"?|[\[\]{}]|[^ \t\r\n\[\]{}",:]+|\Z)'
+_WHOLE = 1e15  # doubles above it may skip integers
 _OPENING = ("{", "[")
 _CLOSING = ("}", "]")
 _NOT_FINITE = ("NaN", "Infinity", "-Infinity")
@@ -266,6 +267,13 @@ def to_float(value: Any) -> float | None:
         return float(value)
     except OverflowError:  # an integer of more than 308 digits
         return math.inf if value > 0 else -math.inf
+
+
+def digits(number: float) -> str:
+    """Return a number with six significant digits, a whole one with all: ``1199984``."""
+    if number.is_integer() and abs(number) < _WHOLE:
+        return f"{number:.0f}"
+    return f"{number:.6g}"
 
 
 def to_finite(value: Any) -> float | None:

@@ -10,6 +10,7 @@ from msgspec import Struct, field
 
 from mlperf_pkg.findings import MAX_LINES, Basis, Finding, Occurrence, Severity, Verdict, Verdicts
 from mlperf_pkg.results import wording
+from mlperf_pkg.results.amounts import Subjects
 from mlperf_pkg.results.report import Report, ResultSetRow
 from mlperf_pkg.rulebook.rounds import has_ruleset
 
@@ -319,21 +320,14 @@ def _reason(report: Report, basis: Basis) -> str:
 
 
 def _amounts(report: Report, basis: Basis) -> Iterator[str]:
-    """Yield the numbers of errors and warnings of a basis, and the result sets that have them."""
+    """Yield the numbers of errors and warnings of a basis, and of the things that have them."""
     by_severity: dict[Severity, list[Finding]] = {}
     for finding in report.findings:
         if not finding.waiver and finding.basis in (Basis.BOTH, basis):
             by_severity.setdefault(finding.severity, []).append(finding)
-    set_ids = {row.id for row in report.results}
-    total = wording.counted(len(report.results), "result set")
+    subjects = Subjects(report)
     for severity in (Severity.ERROR, Severity.WARNING):
-        findings = by_severity.get(severity, [])
-        sets_with = set_ids.intersection(finding.set for finding in findings)
-        number = wording.counted(len(findings), severity.value)
-        if sets_with:
-            yield f"{number} in {len(sets_with)} of {total}"
-        elif findings:
-            yield number
+        yield from subjects.in_words(by_severity.get(severity, []), severity.value)
 
 
 def counts_in_words(report: Report) -> str:

@@ -28,7 +28,7 @@ STYLES = {
 
 
 def _style_of_rcp(row: ResultSetRow) -> str:
-    return STYLES[Verdict.FAIL] if wording.rcp_state(row) == "fail" else PLAIN
+    return STYLES[Verdict.FAIL] if wording.rcp_state(row) in ("fail", "missing") else PLAIN
 
 
 RCP_MARGIN = Column("RCP margin", 16, of=wording.rcp, style=_style_of_rcp)

@@ -30,6 +30,7 @@ from mlperf_pkg.render.findings import Show, View
 from mlperf_pkg.render.table import HEADING, PLAIN, Column, RowGroup, Table, by_key, shown
 from mlperf_pkg.render.terminal import RCP_MARGIN, STYLES, Terminal
 from mlperf_pkg.results import wording
+from mlperf_pkg.results.amounts import Subjects, Thing
 from mlperf_pkg.results.report import Report, ResultSetRow, RunRow, folder, name
 from mlperf_pkg.submission.membership import spellings
 
@@ -201,17 +202,11 @@ def _kind(terminal: Terminal, kind: CodeGroup, submitters: Submitters) -> None:
 def _subjects(kind: CodeGroup, submitters: Submitters) -> str:
     """Return what the findings of a kind are about, and whose it is."""
     first = kind.first
-    if first.about in submitters.roots:
-        noun = "submission"
-    elif first.set is None:
-        noun = "file"
-    else:
-        noun = "result set"
-    number = wording.counted(len(kind.subjects), noun)
+    number = submitters.things_in_words(kind)
     if submitters.number <= 1:
         return f"{number}: {wording.shortened(kind.subjects, _MOST_NAMED)}"
     whose = f"{number}{submitters.whose(kind)}"
-    return whose if noun == "submission" else f"{whose}; first {words.location(first)}"
+    return whose if first.about in submitters.roots else f"{whose}; first {words.location(first)}"
 
 
 def _finding(terminal: Terminal, finding: Finding, view: View) -> None:
@@ -242,7 +237,8 @@ def _statistics(report: Report, submitters: Submitters) -> Table:
         Column("Places", 9, numbers=True, of=attrgetter("places")),
     ]
     if submitters.number:
-        columns.append(Column("Submitters", 40, of=submitters.of_group))
+        owners = Column("Submitters", 40, of=lambda kind: submitters.owners(kind.findings))
+        columns.append(owners)
     return Table(columns, _titled(by_code(report.findings)))
 
 
@@ -300,9 +296,17 @@ class CodeGroup(Struct, frozen=True):
         return sum(finding.count for finding in self.findings)
 
     @property
+    def firsts(self) -> list[Finding]:
+        """The first finding on each thing that they are about."""
+        firsts: dict[str, Finding] = {}
+        for finding in self.findings:
+            firsts.setdefault(finding.about, finding)
+        return list(firsts.values())
+
+    @property
     def subjects(self) -> tuple[str, ...]:
         """The paths, or ids of sets of raw logs, of what they are about."""
-        return tuple(dict.fromkeys(finding.about for finding in self.findings))
+        return tuple(finding.about for finding in self.firsts)
 
 
 class SubmitterRow(Struct, frozen=True):
@@ -344,7 +348,9 @@ class Submitters:
     def __init__(self, report: Report) -> None:
         """Take the submissions from the paths of result sets, and the submitters of raw logs."""
         self._report = report
-        self.number = len(spellings(row.submitter for row in report.results if row.submitter))
+        self._subjects = Subjects(report)
+        owners = (row.submitter for row in report.result_sets if row.submitter)
+        self.number = len(spellings(owners))
         self.submitted: list[ResultSetRow] = []
         self.roots: dict[str, str] = {}
         self._by_set: dict[str, str] = {}
@@ -401,41 +407,45 @@ class Submitters:
         if self._report.verdict.official is Verdict.NOT_CHECKED:  # of the whole: of no part
             verdict = replace(verdict, official=Verdict.NOT_CHECKED)
         number_of = words.counts(findings)
-        with_runs = 0
         rcp_failures = 0
         for row in rows:
-            if row.runs_found > 0:
-                with_runs += 1
             if wording.rcp_state(row) == "fail":
                 rcp_failures += 1
         return SubmitterRow(
             name=name,
-            result_sets=with_runs,
+            result_sets=len(rows),
             verdict=verdict,
             errors=number_of[Severity.ERROR],
             warnings=number_of[Severity.WARNING],
             rcp_failures=rcp_failures,
         )
 
-    def of_group(self, group: CodeGroup) -> str:
-        """Return how many findings of a code each submitter has: ``ACME 3, Dell 1``."""
-        numbers = self._numbers(group).most_common()
+    def things_in_words(self, group: CodeGroup) -> str:
+        """Return what the findings of a code are about: ``2 result sets and 1 submission``."""
+        numbers = Counter(self._subjects.of(finding).thing for finding in group.firsts)
+        things = [wording.counted(numbers[thing], thing) for thing in Thing if numbers[thing]]
+        return wording.enumerated(things)
+
+    def owners(self, findings: Iterable[Finding]) -> str:
+        """Return how many of the findings each submitter has: ``ACME 3, Dell 1``."""
+        numbers = self._numbers(findings).most_common()
         parts = [f"{name} {number}" for name, number in numbers]
-        return wording.shortened(parts, _MOST_NAMED)
+        return wording.shortened(parts, _MOST_NAMED, "submitter")
 
     def whose(self, group: CodeGroup) -> str:
-        """Return whose the findings of a code are: ``, both ACME``, ``: ACME 3, Dell 1``."""
-        numbers = self._numbers(group)
+        """Return whose the subjects of a code are: ``, both ACME``, ``: ACME 3, Dell 1``."""
+        firsts = group.firsts
+        numbers = self._numbers(firsts)
         if len(numbers) == 1:
             [submitter] = numbers
-            every = "both" if len(group.subjects) == 2 else "all"  # noqa: PLR2004
+            every = "both" if len(firsts) == 2 else "all"  # noqa: PLR2004
             return f", {every} {submitter}"
         if numbers.total() == len(numbers):
-            return f": {wording.shortened(list(numbers), _MOST_NAMED)}"
-        return f": {self.of_group(group)}"
+            return f": {wording.shortened(list(numbers), _MOST_NAMED, 'submitter')}"
+        return f": {self.owners(firsts)}"
 
-    def _numbers(self, group: CodeGroup) -> Counter[str]:
-        return Counter(self.of(finding) or "elsewhere" for finding in group.findings)
+    def _numbers(self, findings: Iterable[Finding]) -> Counter[str]:
+        return Counter(self.of(finding) or "elsewhere" for finding in findings)
 
 
 def root(path: str) -> str:

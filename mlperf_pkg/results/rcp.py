@@ -435,13 +435,21 @@ def has_limit(point: ReferencePoint) -> bool:
     return point.minimum >= _SMALLEST_SHARE * point.mean
 
 
+def is_missing(message: str) -> bool:
+    """Return whether the message of a test says that there is no point to compare with."""
+    return message.startswith((MISSING, NO_POINTS))
+
+
 def explain(result: RcpResult, points: Sequence[ReferencePoint]) -> str:
     """Return one or two sentences for people: what was compared, the margin, the effect."""
     minimum = result.minimum
     mean = result.mean
     reference = result.reference_mean
     if minimum is None or reference is None or mean is None or math.isnan(mean):
-        return f"{result.message}: convergence was not compared with the reference."
+        reason = result.message
+        if is_missing(reason):
+            reason = f"There is no reference point for batch size {_number(result.batch_size)}"
+        return f"{reason}: convergence was not compared with the reference."
     accepted = reaches(mean, reference, minimum)
     compared = _compared_in_words(result, minimum, points, accepted=accepted)
     source = "interpolated between" if result.interpolated else "from"

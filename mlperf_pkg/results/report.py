@@ -156,14 +156,9 @@ class Report(Struct, frozen=True):
     drift: DriftRow | None = None
 
     @property
-    def results(self) -> tuple[ResultSetRow, ...]:
-        """The result sets that count as results: those with a log."""
-        return tuple(row for row in self.result_sets if row.runs_found)
-
-    @property
     def submitters(self) -> dict[str, list[str]]:
-        """The submitters with results, each with the names of its submissions."""
-        named = (row.submitter for row in self.results if row.submitter)
+        """The submitters with result sets, each with the names of its submissions."""
+        named = (row.submitter for row in self.result_sets if row.submitter)
         return submitters(named, self.described)
 
     @property

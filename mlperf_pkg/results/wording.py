@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from mlperf_pkg.findings import Finding, Verdict
-from mlperf_pkg.results.rcp import margin_in_words
+from mlperf_pkg.results.rcp import is_missing, margin_in_words
 from mlperf_pkg.results.report import ResultSetRow, RunRow
 from mlperf_pkg.results.scoring import NO_TIME, NOT_CONVERGED
 
@@ -47,13 +47,17 @@ def enumerated(texts: Sequence[str]) -> str:
     return f"{', '.join(texts[:-1])} and {texts[-1]}"
 
 
-def shortened(texts: Sequence[str], most: int) -> str:
-    """Return the first strings and the number of the others: ``a, b and 3 more``."""
+def shortened(texts: Sequence[str], most: int, noun: str = "") -> str:
+    """Return the first strings and the number of the others: ``a, b and 3 more``.
+
+    The ``noun`` says more of what, unless the words before the strings do: ``and 3 more logs``.
+    """
     text = ", ".join(texts[:most])
     rest = len(texts) - most
     if rest <= 0:
         return text
-    return f"{text} and {rest} more"
+    more = counted(rest, f"more {noun}") if noun else f"{rest} more"
+    return f"{text} and {more}"
 
 
 def minutes(value: float | None) -> str:
@@ -97,18 +101,23 @@ def severity(finding: Finding) -> str:
 
 
 def rcp_state(row: ResultSetRow) -> str | None:
-    """Return ``pass``, ``fail``, ``bypassed`` or ``not_checked``; None if no test is required."""
+    """Return the state of the RCP test; None if no test is required.
+
+    It is ``pass``, ``fail``, ``missing`` (no reference point), ``bypassed`` or ``not_checked``.
+    """
     if row.division != "closed":
         return None
     if row.rcp is None:
         return "not_checked"
     if row.rcp.bypassed:
         return "bypassed"
-    return "pass" if row.rcp.official_pass else "fail"
+    if row.rcp.official_pass:
+        return "pass"
+    return "missing" if is_missing(row.rcp.message) else "fail"
 
 
 def rcp(row: ResultSetRow) -> str:
-    """Return the RCP test and its margin: ``pass +3.2 %``, ``FAIL``, ``too few runs`` and so on."""
+    """Return the RCP test and its margin: ``pass +3.2 %``, ``FAIL``, ``missing`` and so on."""
     state = rcp_state(row)
     if state is None:
         return NOTHING

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from mlperf_pkg.findings import bounded
-from mlperf_pkg.infra.json_values import to_finite
+from mlperf_pkg.infra.json_values import digits, to_finite
 from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.record import Record, shown
 from mlperf_pkg.rulebook.formula import Seen, read_number
@@ -263,7 +263,7 @@ _HYPERPARAMETERS = frozenset([
 def hyperparameters_of(seen: Seen, followed: frozenset[str]) -> dict[str, str]:
     """Return the first values of the hyperparameters that the rules have ``followed``, as JSON.
 
-    Numbers have six significant digits: ``1``, ``1.0`` and ``"1"`` are the same.
+    Numbers are as ``in_words`` writes them: ``1``, ``1.0`` and ``"1"`` are the same.
     """
     return {key: in_words(seen[key].first) for key in _hyperparameters(followed) if key in seen}
 
@@ -288,7 +288,7 @@ def is_hyperparameter(key: str) -> bool:
 
 
 def in_words(value: Any) -> str:
-    """Return a value as JSON; numbers have six significant digits."""
+    """Return a value as JSON; numbers have six significant digits, whole ones all."""
     is_cached = type(value) in (int, float) and value  # zeros are equal, whatever their sign
     return _in_words(value) if is_cached else _in_words.__wrapped__(value)
 
@@ -298,7 +298,7 @@ def _in_words(value: Any) -> str:
     number = to_finite(read_number(value))
     if number is None:
         return shown(value)
-    return f"{number:.6g}"
+    return digits(number)
 
 
 # ---- tensors -----------------------------------------------------------------------------

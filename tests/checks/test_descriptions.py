@@ -313,6 +313,10 @@ NAMES = [  # path, id, findings
     ("Acme/systems/anvil_n3_cuda.json", "anvil_n3_cuda", [("SYS206", 6, *ADVISED)]),
     ("Acme/systems/3xanvil.json", "3xanvil", [("SYS206", 6, *ADVISED)]),
     ("Acme/systems/anvil_n3x.json", "anvil_n3x", []),
+    ("Acme/systems/anvil_7773X_mxnet.json", "anvil_7773X_mxnet", []),
+    ("Acme/systems/anvil_7773X_n2.json", "anvil_7773X_n2", []),
+    ("Acme/systems/anvil_7773X_n3.json", "anvil_7773X_n3", [("SYS206", 6, *ADVISED)]),
+    ("Acme/systems/anvil_7774x.json", "anvil_7774x", [("SYS206", 6, *ADVISED)]),
 ]
 
 

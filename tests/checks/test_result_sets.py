@@ -79,6 +79,13 @@ def test_too_few_runs_for_the_rcp_test(tmp_path: Path) -> None:
     assert text == ("RCP test failed: RCP found: convergence was not compared with the reference")
 
 
+def test_a_batch_size_without_reference_points(tmp_path: Path) -> None:
+    """``review`` counts such a set as missing, not as failed."""
+    field("global_batch_size", 100_000)(write_submission(tmp_path))
+    (text,) = [f.text for f in checked(tmp_path).findings if f.code == "RCP101"]
+    assert text.startswith("RCP missing: there is no reference point for batch size 100,000")
+
+
 def test_the_score(tmp_path: Path) -> None:
     report = checked(write_submission(tmp_path))
     row, minutes = only(report), sorted(run.minutes or 0 for run in report.runs)

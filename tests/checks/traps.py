@@ -61,11 +61,11 @@ def without_file(name: str, benchmark: str = "resnet") -> Change:
     return lambda root: remove(root / "benchmarks" / benchmark / name)
 
 
-def other_platform(platform: str) -> Change:
-    """The logs have another platform, and the submission another system."""
+def other_platform(platform: str, name: str = "Bow Pod64") -> Change:
+    """The logs have another platform, and the submission another system of this name."""
 
     def change(root: Path) -> None:
-        write_system(root / "systems", "bow-pod64", system_name="Bow Pod64")
+        write_system(root / "systems", name.lower().replace(" ", "-"), system_name=name)
         field("submission_platform", platform)(root)
 
     return change
@@ -640,6 +640,34 @@ PASSED = [
         "pass",
         "pass",
         ("TREE120 note advice systems/bow-pod64.json",),
+    ),
+    Trap(
+        "a part of the name of another system with as many nodes",
+        other_platform("1x pod64"),
+        "pass",
+        "pass",
+        ("TREE120 note advice systems/bow-pod64.json", *of_all("SET141 note advice")),
+    ),
+    Trap(
+        "a part of the name of another system with fewer nodes",
+        other_platform("2x pod64"),
+        "pass",
+        "pass",
+        ("TREE120 note advice systems/bow-pod64.json",),
+    ),
+    Trap(
+        "other nodes, and a part of its name that is the name of another system",
+        other_platform("2x Bow-Pod", "Bow Pod"),
+        "pass",
+        "pass",
+        ("TREE120 note advice systems/bow-pod.json", *of_all("SET141 note advice")),
+    ),
+    Trap(
+        "its nodes, and a part of its name that is the name of another system",
+        other_platform("1x Bow-Pod", "Bow Pod"),
+        "pass",
+        "pass",
+        ("TREE120 note advice systems/bow-pod.json",),
     ),
     Trap(
         "the platform by the system's name",

@@ -15,7 +15,7 @@ from mlperf_logging.rcp_checker import rcp_checker as official
 from mlperf_pkg.commands.charts import drawing
 from mlperf_pkg.infra.resources import official_folder
 from tests.helpers import program
-from tests.helpers.trees import simulated, write_set
+from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission
 from tests.helpers.upstream import RUNS, point
 from tests.parity.incumbent import quickened
 
@@ -243,6 +243,14 @@ def test_custom_points_as_the_official_checker(name: str, merge: bool, tmp_path:
     assert as_theirs(row) == theirs(logs, custom(tmp_path, {**kept, **points} if merge else points))
     assert row["custom"] is True
     assert row["before"]["official_pass"] is theirs(logs, None)[0]
+
+
+def test_check_of_a_folder_without_logs(tmp_path: Path) -> None:
+    root = write_submission(tmp_path / "ACME")
+    (root / "results" / SYSTEM / "bert").mkdir()
+    _, text, _ = streams("check", root)
+    assert ": the set has no log" in text
+    assert "could not be read" not in text
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from mlperf_pkg.infra.json_values import (
     MAX_DEPTH,
     JsonSyntaxError,
+    digits,
     is_number,
     read_json,
     to_finite,
@@ -179,3 +180,18 @@ def test_numbers() -> None:
         if is_number(value) is not (as_python is not None)
     ] == []
     assert (is_number(math.nan), to_float(math.nan) is None, to_finite(math.nan)) == (1, 0, None)
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (1199984.0, "1199984"),
+        (-3.0, "-3"),
+        (1e15, "1e+15"),
+        (0.00123456789, "0.00123457"),
+        (2.5, "2.5"),
+        (1e-05, "1e-05"),
+    ],
+)
+def test_digits(number: float, text: str) -> None:
+    assert digits(number) == text

@@ -207,6 +207,7 @@ def of_system(submitter: str, *names: str) -> list[Finding]:
 
 A_ROUND = report(
     verdict=Verdicts.worst([PASS, *(row.verdict for row in ROWS)]),
+    systems=[system(path=f"{name}/systems/dgx.json") for name in ("ACME", "beta")],
     result_sets=ROWS,
     findings=[
         *of_set("ACME/bert", "RCP101", "too fast", basis=Basis.OFFICIAL, hint="a review"),
@@ -230,10 +231,10 @@ Submitters   Sets  Official     Rules        Errors  Warnings  RCP failures
 """
 VERDICTS = """\
 official: FAIL, mlperf-logging 9.9.9 rejects this: 3 errors in 3 of 5 result
-sets, 2 warnings, 1 of 5 result sets not checked, 1 waived, which the official
-checker ignores
-rules:    FAIL, 2 errors in 2 of 5 result sets, 4 warnings, 1 of 5 result sets
-not checked
+sets, 1 warning in 1 submission, 1 in 1 file, 1 of 5 result sets not checked, 1
+waived, which the official checker ignores
+rules:    FAIL, 2 errors in 2 of 5 result sets, 2 warnings in 2 system
+descriptions, 1 in 1 submission, 1 in 1 file, 1 of 5 result sets not checked
 """
 COUNTS = """\
 3 errors, 4 warnings, 1 note, 1 waived (--show all lists them)
@@ -251,7 +252,7 @@ Warnings
   beta: no code  CODE100
   mlperf-pkg.yaml:3: ended  WAIVE101
   no value for cooling, framework  SYS202 [rules]
-    2 files: ACME, beta; first ACME/systems/dgx.json:9
+    2 system descriptions: ACME, beta; first ACME/systems/dgx.json:9
 
 Waived
   ACME/results/dgx/resnet: refused  SET103 [official]
@@ -353,6 +354,42 @@ def test_the_verdicts_of_a_submitter(
     )
     row = next(Submitters(report(result_sets=rows, findings=made)).rows())
     assert row.verdict == verdicts
+
+
+MANY = [f"{name}{number}" for name in "AB" for number in range(4)]
+COUNTED = report(
+    result_sets=[
+        result_set(path=f"{name}/results/dgx/{benchmark}", submitter=name, benchmark=benchmark)
+        for name in ("A", "B", *MANY)
+        for benchmark in ("bert", "resnet")
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("places", "subjects", "findings"),
+    [
+        (["A/bert"] * 3, "1 result set, all A", "A 3"),
+        (["A/bert", "A/bert", "A/resnet"], "2 result sets, both A", "A 3"),
+        (
+            ["A/bert", "A/bert", "A/resnet", "B/bert"],
+            "3 result sets: A 2, B 1",
+            "A 3, B 1",
+        ),
+        (
+            ["A/bert", *(f"{name}/bert" for name in MANY)],
+            "9 result sets: A, A0, A1, A2, A3, B0 and 3 more submitters",
+            "A 1, A0 1, A1 1, A2 1, A3 1, B0 1 and 3 more submitters",
+        ),
+    ],
+    ids=["one set", "two sets", "two submitters", "many submitters"],
+)
+def test_a_group_counts_what_it_says(places: list[str], subjects: str, findings: str) -> None:
+    made = [one for place in places for one in of_set(place, "RUN107", "wrong")]
+    (group,) = by_code(made)
+    submitters = Submitters(COUNTED)
+    assert submitters.things_in_words(group) + submitters.whose(group) == subjects
+    assert submitters.owners(group.findings) == findings
 
 
 WITHIN = report(result_sets=(result_set(),))  # a submission that was checked from within

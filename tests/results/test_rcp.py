@@ -386,8 +386,8 @@ def test_in_words(margin: float, words: str) -> None:
         (
             2048,
             [20] * 5,
-            "Missing RCP, please submit RCP with BS = 2048: convergence was not compared with the"
-            " reference.",
+            "There is no reference point for batch size 2,048: convergence was not compared with"
+            " the reference.",
         ),
         (128, None, "Insufficient convergence: convergence was not compared with the reference."),
         (128, [], "RCP found: convergence was not compared with the reference."),

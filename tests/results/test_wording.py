@@ -50,6 +50,7 @@ def test_outcome(status: str | None, dropped: str | None, outcome: str) -> None:
 
 NO_NUMBERS = {"official_pass": False, "mean": None, "minimum": None, "margin_percent": None}
 ZERO = {"official_pass": False, "bypassed": True, "minimum": 0.0, "margin_percent": None}
+NO_POINT: dict[str, Any] = {**NO_NUMBERS, "message": "Missing RCP, please submit RCP with BS = 9"}
 
 
 @pytest.mark.parametrize(
@@ -59,6 +60,7 @@ ZERO = {"official_pass": False, "bypassed": True, "minimum": 0.0, "margin_percen
         ({"rcp": rcp(official_pass=False, mean=99.0, margin_percent=-1.0)}, "fail", "FAIL -1.0 %"),
         ({"rcp": rcp(**NO_NUMBERS)}, "fail", "FAIL"),
         ({"rcp": rcp(official_pass=False, mean=math.nan)}, "fail", "too few runs"),
+        ({"rcp": rcp(**NO_POINT)}, "missing", "missing"),
         ({"rcp": rcp(**ZERO)}, "bypassed", "bypassed"),
         ({"rcp": rcp(margin_percent=None, no_limit_reason="why")}, "pass", "pass, no limit"),
         ({"rcp": None}, "not_checked", "not checked"),

@@ -195,13 +195,16 @@ def _listing(tree: HashedTree, report: Report, options: Options) -> tuple[Hashed
 # ---- messages -----------------------------------------------------------------------------
 
 
-def refusal(report: Report, *, keep_invalid: bool) -> str | None:
-    """Return why a tree is not packed, None if it may be."""
+def refusal(report: Report, invalid: str | None) -> str | None:
+    """Return why a tree is not packed, None if it may be; ``invalid`` is ``drop`` or ``keep``."""
     if verification.integrity_failed(report.findings):
         return "the tree does not match its manifest, or contains something that cannot be packed"
-    if keep_invalid or not report.has_errors:
+    if invalid == "keep" or not report.has_errors:
         return None
+    advice = "fix the errors, or pack the tree anyway with --invalid keep"
+    if invalid == "drop":
+        return f"what is left has errors, or no result set is valid: {advice}"
     return (
-        "fix the errors, or pack the tree anyway with --invalid keep;"
-        " --invalid drop leaves out result sets that are not valid, if any others are valid"
+        f"{advice}; --invalid drop leaves out result sets that are not valid,"
+        " if any others are valid"
     )

@@ -12,7 +12,7 @@ from mlperf_pkg.commands.builder import plan as planning
 from mlperf_pkg.commands.builder import workspace as inputs
 from mlperf_pkg.commands.builder import writing
 from mlperf_pkg.commands.builder.plan import BuildPlan
-from mlperf_pkg.config import read_config
+from mlperf_pkg.config import Config, read_config
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Verdict
 from mlperf_pkg.infra.text import visible
@@ -21,6 +21,7 @@ from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.tables import results_markdown
 from mlperf_pkg.render.text import warnings_text
 from mlperf_pkg.results import wording as words
+from mlperf_pkg.results.report import Report
 
 _UNCHECKED = "not checked: the rulebook or the official checker does not cover it"
 
@@ -136,25 +137,27 @@ def _notes(
     yield from planning.waiver_notes(judged, workspace)
 
 
-def accept(prepared: Prepared, tree: Path) -> None:
-    """Check the tree that was built.
+def accept(prepared: Prepared, tree: Path, *, keeps_invalid: bool) -> Report:
+    """Check the tree that was built, and return the report on it.
 
-    Findings that the plan had already, and that were waived or kept, do not count against it.
+    Findings of codes that the plan had already do not count against it: they were accepted.
 
     Raises:
-        UserError: it is not valid.
+        UserError: it is not valid, and ``keeps_invalid`` is not set.
     """
     accepted: set[str] = set()
     for judged in prepared.judged:
         accepted.update(finding.code for finding in judged.result.observations)
     round_ = prepared.workspace.round
-    report = check([str(tree)], Options(round_.usage, round_.name)).report
+    config = Config(waivers=prepared.workspace.config.waivers)
+    report = check([str(tree)], Options(round_.usage, round_.name, config=config)).report
     lines = []
     for finding in planning.failures(report.findings):
         if finding.code not in accepted:
             lines.append(planning.line_of(finding))
-    if lines:
+    if lines and not keeps_invalid:
         raise UserError("\n  ".join(["the tree would not be valid:", *lines]))
+    return report
 
 
 # ---- text ---------------------------------------------------------------------------------
@@ -189,8 +192,8 @@ def _about(judged: planning.JudgedSet) -> str:
     return ", ".join(parts)
 
 
-def built_text(prepared: Prepared) -> str:
-    """Return the paths of the tree and its tables, the results and the warnings."""
+def built_text(prepared: Prepared, checked: Report) -> str:
+    """Return the paths of the tree and its tables, the results, and what was ``checked`` in it."""
     sets = prepared.plan.sets
     target = prepared.target
     systems = words.counted(len(planning.systems_of(sets)), "system")
@@ -202,8 +205,8 @@ def built_text(prepared: Prepared) -> str:
     results = planning.report(prepared.judged, workspace)
     remarks = writing.remarks(results, workspace.config)
     markdown = results_markdown(results, remarks)
-    warnings = warnings_text(results, View())
-    return f"{_printable(lines)}{markdown}\n{warnings}{findings.counts_in_words(results)}\n"
+    warnings = warnings_text(checked, View())
+    return f"{_printable(lines)}{markdown}\n{warnings}{findings.counts_in_words(checked)}\n"
 
 
 def _printable(lines: Iterable[str]) -> str:

@@ -189,9 +189,16 @@ class SetChange(Struct, frozen=True, dict=True):
         return len(self.old.logs) - self.same.identical - len(self.same.edited)
 
     @property
+    def minutes(self) -> FieldChange:
+        """The scores before and after; of a set that changed its division, without factors."""
+        is_moved = self.old.row.division != self.new.row.division
+        name = "unscaled_minutes" if is_moved else "score_minutes"
+        return FieldChange(name, getattr(self.old.row, name), getattr(self.new.row, name))
+
+    @property
     def percent(self) -> float | None:
         """By how much the score changed."""
-        return percent(self.old.row.score_minutes, self.new.row.score_minutes)
+        return percent(self.minutes.old, self.minutes.new)
 
     @property
     def fields(self) -> list[str]:

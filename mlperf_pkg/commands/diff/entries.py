@@ -331,12 +331,12 @@ def _availability(change: SetChange) -> Iterator[EntryVerdict]:
 
 
 def _score(change: SetChange, *, allowed: bool | None) -> Iterator[EntryVerdict]:
-    old = change.old.row.score_minutes
-    new = change.new.row.score_minutes
     percent = change.percent
-    if old == new or (percent is not None and abs(percent) < _LEAST_CHANGE):
+    before = change.minutes.old
+    after = change.minutes.new
+    if before == after or (percent is not None and abs(percent) < _LEAST_CHANGE):
         return
-    text = f"{wording.minutes(old)} to {wording.minutes(new)} minutes"
+    text = f"{wording.minutes(before)} to {wording.minutes(after)} minutes"
     if percent is not None:
         text = f"by {percent:+.1f} %: {text}"
     if not change.same.new and not change.gone:

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from mlperf_pkg.commands.diff import changes
 from mlperf_pkg.commands.diff.runs import EditedRun
+from mlperf_pkg.infra.json_values import digits
 from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render.findings import View, sentence
 from mlperf_pkg.render.table import PLAIN, Column, RowGroup, Table, document, json_text
@@ -63,19 +64,22 @@ def text(comparison: changes.VersionComparison, view: View) -> str:
 
 
 def _verdict_changes(comparison: changes.VersionComparison) -> Iterator[str]:
-    """Yield a line for each kind of change of a verdict, of the whole and of result sets."""
-    for change in comparison.verdicts:
-        yield _verdict_change(change)
+    """Yield a line for each kind of change of a verdict, of the whole, of result sets or both."""
+    whole = [_verdict_change(change) for change in comparison.verdicts]
     names: dict[str, list[str]] = {}  # of result sets by the change of a verdict
     for set_change in comparison.sets:
         for change in set_change.results:
             if change.name in ("official", "rules"):
                 line = _verdict_change(change)
                 names.setdefault(line, []).append(set_change.new.name)
+    for line in whole:
+        if line not in names:
+            yield line
     for line, set_names in names.items():
         number = wording.counted(len(set_names), "result set")
         few = wording.shortened(set_names, _FEW)
-        yield f"{line} of {number}: {few}"
+        extent = "of all together, and of" if line in whole else "of"
+        yield f"{line} {extent} {number}: {few}"
 
 
 def _verdict_change(change: changes.FieldChange) -> str:
@@ -185,7 +189,7 @@ def _system_group(system: changes.SystemChange) -> RowGroup:
 
 def _set_group(change: changes.SetChange, view: View) -> RowGroup:
     title = _to(_name(change.old), _name(change.new))
-    rows = [_result(result) for result in change.results]
+    rows = [_result(result) for result in change.results if not _is_factor(change, result)]
     for setting in change.settings:
         rows.append([setting.key, _values(setting.old), _values(setting.new)])
     rows += [_finding(finding) for finding in change.findings]
@@ -222,6 +226,14 @@ def _to(old: str, new: str) -> str:
 # ---- rows ---------------------------------------------------------------------------------
 
 
+def _is_factor(change: changes.SetChange, result: changes.FieldChange) -> bool:
+    """Return whether a score of a set that moved to another division lost or got its factor."""
+    is_moved = change.minutes.name not in _MINUTES
+    is_same = change.minutes.old == change.minutes.new
+    is_score = result.name in _MINUTES and None not in (result.old, result.new)
+    return is_moved and is_same and is_score
+
+
 def _result(change: changes.FieldChange) -> list[str]:
     """Return the row of a field of a result set, or of a verdict of the whole."""
     name = _LABELS.get(change.name, change.name.replace("_", " "))
@@ -243,7 +255,7 @@ def _plain(value: Any) -> str:
     if value is None:
         return wording.NOTHING
     if isinstance(value, float):
-        return f"{value:.6g}"
+        return digits(value)
     if not isinstance(value, str):
         value = jsonlib.dumps(value, ensure_ascii=False)
     return _cut(value)

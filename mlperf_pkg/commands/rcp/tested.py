@@ -135,7 +135,7 @@ def _test(context: SetContext, points: Points | None) -> tuple[RcpRow | None, st
     if context.rules is None:
         return None, f"round {context.round.name} does not have this benchmark"
     if not is_read:
-        return None, "a log of the set could not be read"
+        return None, "a log of the set could not be read" if context.runs else "the set has no log"
     if context.round.version < (1, 0):
         return None, "the RCP test exists from round 1.0 on"
     crash = crash_of(context, points)

@@ -322,7 +322,7 @@ def _reason(result: SetResult, minutes: float | None, *, by_rules: bool) -> str:
     if verdict.rules is Verdict.FAIL and failing:
         reason = f"{_INVALID}: {failing[0].code}: {failing[0].text}"
         if len(failing) > 1:
-            reason += f", and {len(failing) - 1} more"
+            reason += f", and {wording.counted(len(failing) - 1, 'more error')}"
         return reason
     if minutes is None:
         return row.score_note or "no score"
@@ -349,9 +349,9 @@ def _remarks(findings: Sequence[Finding]) -> str:
             official.add(finding.code)
     remarks = []
     if by_rules:
-        remarks.append(f"rules: {wording.shortened(sorted(by_rules), _MOST_CODES)}")
+        remarks.append(f"rules: {wording.shortened(sorted(by_rules), _MOST_CODES, 'code')}")
     if official:
-        remarks.append(f"official: {wording.shortened(sorted(official), _MOST_CODES)}")
+        remarks.append(f"official: {wording.shortened(sorted(official), _MOST_CODES, 'code')}")
     return "; ".join(remarks)
 
 
@@ -398,7 +398,7 @@ _Pairs = Sequence[tuple[SubmittedSystem, PublishedRow]]
 
 
 def _submitters(pairs: _Pairs, scores: Sequence[PublishedScore]) -> tuple[Submitter, ...]:
-    """Return the submitters with a result set, by rank."""
+    """Return the submitters with a result, by rank."""
     by_name = by_key((system.submitter, row) for system, row in pairs if system.results)
     described = {}
     for spelling, rows in by_name.items():

@@ -555,7 +555,7 @@ def summary(result: Publication, written: Sequence[str], folder: Path, view: Vie
     terminal = Terminal(view)
     numbers = [
         wording.counted(len({score.row for score in result.scores}), "system"),
-        wording.counted(len(result.scores), "result set"),
+        wording.counted(len(result.scores), "result"),
         f"{len(result.scores) - len(result.without_score)} with a score",
     ]
     if result.submitters:

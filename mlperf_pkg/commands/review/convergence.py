@@ -81,7 +81,7 @@ def _state_of_failed(test: RcpRow, *, fails: bool) -> str:
     """Return the outcome of a test that the official checker fails."""
     if test.message.startswith((rcp.NO_BATCH_SIZE, rcp.NOT_CONVERGED)):
         return OPEN
-    if test.message.startswith((rcp.MISSING, rcp.NO_POINTS)):
+    if rcp.is_missing(test.message):
         return MISSING
     if test.bypassed:
         return BYPASSED
@@ -108,7 +108,7 @@ def tests_of(rows: Iterable[ResultSetRow], findings: Iterable[Finding]) -> list[
 def section(reviewed: ReviewedRound) -> ReviewSection:
     """Return the RCP tests of all Closed sets, the smallest margin first."""
     dates = reviewed.outcome.calendar or {}
-    tests = tests_of(reviewed.report.results, reviewed.report.findings)
+    tests = tests_of(reviewed.report.result_sets, reviewed.report.findings)
     tests.sort(key=_by_margin)
     missing = list(_missing(tests, dates))
     normalised = _normalised(tests)

@@ -105,14 +105,11 @@ def review_of(reviewed: ReviewedRound, sections: Sequence[ReviewSection]) -> Rev
     """Return the review of a round with these sections."""
     report = reviewed.report
     outcome = reviewed.outcome
-    with_errors = 0
-    for row in report.results:
-        if row.id in reviewed.with_errors:
-            with_errors += 1
+    set_ids = {row.id for row in report.result_sets}
     counts = {
         "submitters": reviewed.number,
-        "result_sets": len(report.results),
-        "with_errors": with_errors,
+        "result_sets": len(report.result_sets),
+        "with_errors": len(set_ids & reviewed.with_errors),
         "objections": len(outcome.objections) + len(outcome.new),
     }
     choices = {**asdict(reviewed.choices), "one_spelling": True}

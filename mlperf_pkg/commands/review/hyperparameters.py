@@ -19,7 +19,7 @@ from mlperf_pkg.commands.review.round import (
     with_rows,
 )
 from mlperf_pkg.findings import Basis, Finding
-from mlperf_pkg.infra.json_values import to_finite
+from mlperf_pkg.infra.json_values import digits, to_finite
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.render.table import Table, table_of
 from mlperf_pkg.results.rcp import reference_hyperparameters
@@ -29,7 +29,7 @@ from mlperf_pkg.rulebook.model import Benchmark, Rule
 from mlperf_pkg.run.readers import in_words, is_hyperparameter
 
 UNPUBLISHED = "SET162"  # hyperparameters unlike all published ones
-_EXACT = 1e6  # values of hyperparameters have six digits
+_EXACT = 1e15  # whole values of hyperparameters below it have all digits
 _MOST_LINES = 8  # that may be columns
 _MOST_COLUMNS = 60  # in one table; hostile logs have more
 _TEXT = (
@@ -752,5 +752,5 @@ def _apart(entry: LoggedHyperparameters, key: str, others: _Held) -> Iterator[st
     if value <= 0 or least <= 0:
         return
     if value >= TENFOLD * greatest or value * TENFOLD <= least:
-        words = " to ".join(dict.fromkeys(f"{limit:.6g}" for limit in range_))
+        words = " to ".join(dict.fromkeys(digits(limit) for limit in range_))
         yield f"{counted(len(submitters), 'other submitter')} have {words}"

@@ -107,7 +107,7 @@ class ReviewedRound(Struct, frozen=True, dict=True):
 
     @property
     def number(self) -> int:
-        """The number of submitters with a result."""
+        """The number of submitters with a result set."""
         number = 0
         for folders in self.submitters.values():
             if any(map(self.sets.get, folders)):
@@ -118,7 +118,7 @@ class ReviewedRound(Struct, frozen=True, dict=True):
     def sets(self) -> Mapping[str, tuple[ResultSetRow, ...]]:
         """The result sets of each submission, by its name, in the order of their paths."""
         sets: dict[str, list[ResultSetRow]] = {item.name: [] for item in self.submissions}
-        for row in sorted(self.report.results, key=lambda row: row.path):
+        for row in sorted(self.report.result_sets, key=lambda row: row.path):
             if row.submitter in sets:
                 sets[row.submitter].append(row)
         return {name: tuple(rows) for name, rows in sets.items()}
@@ -126,11 +126,7 @@ class ReviewedRound(Struct, frozen=True, dict=True):
     @cached_property
     def with_errors(self) -> set[str | None]:
         """The ids of the result sets with an error that is not waived."""
-        ids = set[str | None]()
-        for finding in self.report.findings:
-            if finding.is_error and finding.waiver is None:
-                ids.add(finding.set)
-        return ids
+        return {finding.set for finding in self.report.findings if finding.is_error}
 
     @cached_property
     def systems(self) -> Mapping[str, SystemRow]:

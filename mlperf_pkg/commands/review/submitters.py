@@ -21,6 +21,7 @@ from mlperf_pkg.commands.review.round import (
     table_of_cells,
 )
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict
+from mlperf_pkg.render.findings import counts
 from mlperf_pkg.render.table import table_of
 from mlperf_pkg.render.text import CodeGroup, Submitters, by_code
 from mlperf_pkg.results import wording
@@ -70,14 +71,14 @@ def submitters_section(reviewed: ReviewedRound) -> ReviewSection:
     table = table_of(_SUBMITTERS, _submitters(reviewed), title="Submitters", note=note)
     numbers = {
         "submitter": reviewed.number,
-        "system": _number_of_systems(report.results),
-        "result set": len(report.results),
+        "system": _number_of_systems(report.result_sets),
+        "result set": len(report.result_sets),
         "run": len(report.runs),
     }
-    counts = ", ".join(wording.counted(number, noun) for noun, number in numbers.items())
+    totals = ", ".join(wording.counted(number, noun) for noun, number in numbers.items())
     official, rules = failing(report.result_sets)
     verdicts = f"result sets that fail: {official} by the official verdict, {rules} by the rules"
-    return ReviewSection("submitters", "Submitters", (), {"table": table}, (counts, verdicts))
+    return ReviewSection("submitters", "Submitters", (), {"table": table}, (totals, verdicts))
 
 
 def failing(rows: Iterable[ResultSetRow]) -> tuple[int, int]:
@@ -108,7 +109,7 @@ def _submitters(reviewed: ReviewedRound) -> Iterator[tuple[str | int | None, ...
         for folder in folders:
             rows += reviewed.sets[folder]
             findings = findings_by_label.get(labels[folder], ())
-            severities.update(finding.severity for finding in findings)
+            severities.update(counts(findings))
         yield (
             name,
             _number_of_systems(rows),
@@ -164,11 +165,11 @@ _KINDS = {
 def findings_section(name: str, reviewed: ReviewedRound) -> ReviewSection:
     """Return the findings of a kind, of each code, by weight: errors by the rules first."""
     findings = [finding for finding in reviewed.report.findings if _kind(finding) == name]
-    submitters_of = Submitters(reviewed.report).of_group
+    submitters = Submitters(reviewed.report)
     rows = []
     lines = []
     for group in sorted(by_code(findings), key=_weight):
-        whose = submitters_of(group)
+        whose = submitters.owners(group.firsts)
         rows.append(_row(group, whose))
         lines.append(f"{group.first.severity} {group.first.code} ({whose}): {_title(group)}")
     title, title_of_table = _KINDS[name]
@@ -245,6 +246,8 @@ def companies(reviewed: ReviewedRound) -> tuple[Company, ...]:
         largest = 0
         for folder in folders[name]:
             for row in reviewed.sets[folder]:
+                if not row.runs_found:
+                    continue
                 size = scales.get(description_path(row), 0)
                 largest = max(largest, size)
                 results["scale" if has_large and size >= LARGE else "results"].append(row)

@@ -1,11 +1,14 @@
 """The text of a comparison: what the review decides fits on a screen."""
 
 from itertools import product
+from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from mlperf_pkg.commands.diff.changes import ChangeKind, VersionComparison, compare
 from mlperf_pkg.commands.diff.formats import text
+from mlperf_pkg.findings import Verdicts
 from mlperf_pkg.render.findings import View
 from tests.helpers.compared_sides import a_set, a_side
 from tests.helpers.reports import FAIL, PASS
@@ -37,3 +40,49 @@ def test_a_whole_round_fits_on_a_screen_unless_all_is_asked_for() -> None:
     assert whole.count("results/29/bert: a sentence") == len(ChangeKind)
     assert "lines of details" not in whole
     assert whole.count("19.000 (-7.32 %)") == 30
+
+
+CLOSED = {"score_minutes": 20.5, "official_minutes": 20.5, "unscaled_minutes": 20.0}
+OPENED = {"division": "open", "score_minutes": 20.0, "official_minutes": 20.0}
+FACTORS = {"scaling_factor": 1.025}, {"scaling_factor": 1.0, "unscaled_minutes": 20.0}
+
+
+@pytest.mark.parametrize(
+    ("new", "percent", "shown"),
+    [
+        ({}, 0.0, ["division", "scaling factor", "RCP test"]),
+        (
+            {"score_minutes": 21.0, "unscaled_minutes": 21.0},
+            pytest.approx(5.0),
+            ["division", "score minutes", "official minutes", "scaling factor"],
+        ),
+    ],
+    ids=["the same runs", "other runs"],
+)
+def test_a_set_that_moved_to_open(new: dict[str, Any], percent: float, shown: list[str]) -> None:
+    """Open has no factor: what only the factor changed is not another score."""
+    before = a_set(**CLOSED, **FACTORS[0])
+    after = a_set(**{**OPENED, **FACTORS[1], **new})
+    made = compare(a_side(before), a_side(after))
+    [change] = made.sets
+    lines = text(made, View(verbose=True)).splitlines()
+    rows = [line[2:].split("  ")[0] for line in lines if line.startswith("  ")]
+    assert change.percent == percent
+    assert rows[: len(shown)] == shown
+
+
+@pytest.mark.parametrize(
+    ("whole", "extent"),
+    [
+        (FAIL, "of all together, and of 1 result set: results/0/bert"),
+        (PASS, "of 1 result set: results/0/bert"),
+    ],
+    ids=["of all", "of one set"],
+)
+def test_a_verdict_is_said_once(whole: Verdicts, extent: str) -> None:
+    old = a_set("results/0/bert", verdict=PASS)
+    new = a_set("results/0/bert", verdict=FAIL)
+    made = compare(a_side(old), replace(a_side(new), verdict=whole))
+    lines = text(made, View(width=100)).splitlines()
+    verdicts = [line for line in lines if line.startswith("official verdict")]
+    assert verdicts == [f"official verdict: pass -> FAIL {extent}"]
