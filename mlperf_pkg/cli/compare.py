@@ -50,7 +50,6 @@ from mlperf_pkg.infra.files import write_whole
 )
 @options.chart_option("the ratios into FILE, .svg or .png")
 @options.judged
-@options.scaled
 @options.written(COMPARE_FORMATS)
 @options.gathered(Filter, "result_filter")
 def command(

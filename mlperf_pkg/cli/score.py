@@ -20,7 +20,6 @@ from mlperf_pkg.infra.files import locked, refuse_within, write_together
 @click.command(name="score", cls=Command)
 @options.checked
 @options.bypassing
-@options.scaled
 @options.written(SCORE_FORMATS, many=True)
 @click.option(
     "--tables", type=FOLDER, help="Also write the tables of the official summarizer into FOLDER."
