@@ -14,6 +14,7 @@ from mlperf_pkg.checks.descriptions import PREVIEW, category, differences, publi
 from mlperf_pkg.checks.names import are_alike, plain_name
 from mlperf_pkg.findings import NOTE, Finding, Verdict, in_words
 from mlperf_pkg.infra.json_values import to_finite
+from mlperf_pkg.infra.paths import with_slashes
 from mlperf_pkg.infra.resources import per_rulebook
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.infra.text import letters
@@ -50,14 +51,19 @@ def published_index(context: SetContext, minutes: float | None) -> int | None:
     """Return the index of a set in the published results; None if it is not published.
 
     The published set has the same usage, round, submitter, system, benchmark, division, number of
-    runs and mean in ``minutes``. No log is hashed to find it.
+    runs and mean in ``minutes``. No log is hashed to find it. Raw logs without a name have that of
+    their place in a submission, if any.
     """
     results = usable_results()
-    if results is None or not context.origin.has_name:
+    if results is None or minutes is None:
         return None
-    round_ = context.round
-    name = context.files.name_of(context.submitter or context.tree.name)
-    full_name = (round_.usage, round_.name, name)
+    if context.origin.has_name:
+        name = context.files.name_of(context.submitter or context.tree.name)
+    else:
+        path = with_slashes(context.files.place.path.resolve())
+        tree, _, name = path.rpartition("/results/")
+        name = f"{tree.rpartition('/')[2]}/{name}"
+    full_name = (context.round.usage, context.round.name, name)
     return results.index_of(full_name, context.division, len(context.runs), minutes)
 
 
@@ -75,7 +81,8 @@ def published_runs(
     results = usable_results()
     if results is None:
         return {}
-    if index is not None and results.is_first_of_its_logs(index):
+    has_name = context.origin.has_name
+    if has_name and index is not None and results.is_first_of_its_logs(index):
         return None
     started = [run for run in context.runs if run.start_ms is not None]
     digests = _digests_of_old(context, started, results.provenance.end_ms)

@@ -18,6 +18,9 @@ from mlperf_pkg.results import wording
 from mlperf_pkg.results.rcp import RcpResult
 from mlperf_pkg.submission.model import AS_FILED
 
+OTHER_SCORE = "SET120"
+"""The code of the finding that something gives another score than that of the set."""
+
 _PRECISION = 5e-4  # of a factor that a reviewer rounded
 
 
@@ -141,12 +144,12 @@ def _check_factor(
     if other == own:
         return
     message = (
-        f"{subject} {{found:.6g}} ({other} minutes); the score has {{expected:.6g}}"
+        f"{subject} {{found:.6g}} ({other} minutes); the score has the factor {{expected:.6g}}"
         f" ({own} minutes), {score.reason}"
     )
     is_better = score.index is None and factor < score.factor * (1 - _PRECISION)
     weight = {} if is_better else NOTE
-    yield finding("SET120", message, found=factor, expected=score.factor, **weight)
+    yield finding(OTHER_SCORE, message, found=factor, expected=score.factor, **weight)
 
 
 def _value(text: str) -> Any:

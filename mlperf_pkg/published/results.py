@@ -169,14 +169,14 @@ class PublishedResults:
         return tuple(map(tuple, by_set))
 
     def index_of(
-        self, name: tuple[str, str, str], division: str | None, runs: int, minutes: float | None
+        self, name: tuple[str, str, str], division: str | None, runs: int, minutes: float
     ) -> int | None:
         """Return the index of the set with a usage, a round and a ``name`` in it; None without one.
 
         It also has the same division, as many runs, and the same mean in ``minutes``.
         """
         index = self._indexes.get(name)
-        if index is None or minutes is None:
+        if index is None:
             return None
         scores = self._scores
         mean = scores.unscaled_minutes[index]
