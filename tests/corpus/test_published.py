@@ -11,7 +11,6 @@ import pytest
 from mlperf_pkg.published.model import PublishedSet, Setting
 from mlperf_pkg.published.results import published_results
 from mlperf_pkg.results.report import ResultSetRow
-from mlperf_pkg.submission.model import KEEP_SCALING
 from tests.helpers.corpus import CORPUS, ROUNDS, checked, needs_corpus
 from tests.tools.export import of_rounds
 
@@ -86,11 +85,10 @@ def published() -> list[dict[str, str]]:
 
 
 def test_every_published_score() -> None:
-    """Scaled as they were published: before 3.1, few were."""
     compared = Counter[str]()
     different: list[dict[str, str]] = []
     for round_ in sorted({row["round"] for row in published()}):
-        rows = checked(f"v{round_}", KEEP_SCALING).report.result_sets
+        rows = checked(f"v{round_}").report.result_sets
         sets = {row.path.replace("/results/", "/"): row for row in rows}
         of_round = [r for r in published() if r["round"] == round_ and r["result_set"] in sets]
         compared.update(r["match"] for r in of_round)
