@@ -27,8 +27,8 @@ _PRECISION = 5e-4  # of a factor that a reviewer rounded
 class SetScore(Struct, frozen=True):
     """The score of a set: ``minutes`` are its mean, ``unscaled``, times its ``factor``.
 
-    Both are None where there is no score. ``reason`` says why it has this factor. ``index`` is that
-    of the set in the published results, None if it is not published.
+    Both are None where there is no score. ``reason`` says why it has this factor, in words before
+    the factor. ``index`` is that of the set in the published results, None if it is not published.
     """
 
     minutes: float | None
@@ -48,8 +48,7 @@ def score_set(context: SetContext, unscaled: float | None, result: RcpResult | N
     index = published_index(context, unscaled)
     published = None if index is None else published_results().score_minutes(index)
     if published and unscaled:
-        reason = "without normalisation" if published == unscaled else "with this factor"
-        return SetScore(published, unscaled, published / unscaled, f"published {reason}", index)
+        return SetScore(published, unscaled, published / unscaled, "published with", index)
     factor = 1.0
     if context.round.normalised and context.rcp_required_by_rules:
         factor = _tested_factor(context, result)
@@ -60,12 +59,12 @@ def score_set(context: SetContext, unscaled: float | None, result: RcpResult | N
 def _reason(context: SetContext, result: RcpResult | None) -> str:
     """Return why the score of a set that is not published has its factor."""
     if not context.round.normalised:
-        return f"as the rules of round {context.round.name} do not normalise scores"
+        return f"scores of round {context.round.name} are not normalised:"
     if not context.closed_by_rules:
-        return "as only Closed scores are normalised"
+        return "only Closed scores are normalised:"
     if result is None or not result.official_pass:
-        return "as the set does not pass the RCP test"
-    return "by the RCP test"
+        return "the set does not pass the RCP test:"
+    return "the RCP test gives"
 
 
 def official_factor(context: SetContext, result: RcpResult | None) -> float | None:
@@ -109,9 +108,9 @@ def check_score(
     if context.files.scaling is not None:
         yield from _check_file(context, score, context.files.scaling)
     if context.rcp_required_by_rules and score.minutes is not None:
-        subject = "a set that does not pass the RCP test has the factor"
+        subject = "without a passed RCP test the factor is"
         if result is not None and result.official_pass:
-            subject = "the RCP test with today's reference points gives the factor"
+            subject = "today's reference points give the factor"
         factor = _tested_factor(context, result)
         yield from _check_factor(context.finding, score, factor, subject)
 
@@ -144,8 +143,8 @@ def _check_factor(
     if other == own:
         return
     message = (
-        f"{subject} {{found:.6g}} ({other} minutes); the score has the factor {{expected:.6g}}"
-        f" ({own} minutes), {score.reason}"
+        f"{subject} {{found:.6g}} ({other} minutes); {score.reason} {{expected:.6g}}"
+        f" ({own} minutes)"
     )
     is_better = score.index is None and factor < score.factor * (1 - _PRECISION)
     weight = {} if is_better else NOTE

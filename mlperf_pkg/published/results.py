@@ -171,7 +171,7 @@ class PublishedResults:
     def index_of(
         self, name: tuple[str, str, str], division: str | None, runs: int, minutes: float
     ) -> int | None:
-        """Return the index of the set with a usage, a round and a ``name`` in it; None without one.
+        """Return the index of a published set by its usage, round and name in it; None if none is.
 
         It also has the same division, as many runs, and the same mean in ``minutes``.
         """
