@@ -2,6 +2,7 @@
 
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -79,18 +80,19 @@ def test_the_score_of_a_set_that_is_not_published(
     ("factor", "text", "published"),
     [
         pytest.param(1.0, None, "1 (19.565 minutes)", id="without a factor"),
-        pytest.param(1.25, 1.25, "1.25 (24.456 minutes)", id="with that of the file"),
+        pytest.param(1.25, "1.25", "1.25 (24.456 minutes)", id="with that of the file"),
     ],
 )
 def test_a_published_set_has_the_published_score(
-    tree: Path, monkeypatch: pytest.MonkeyPatch, factor: float, text: float | None, published: str
+    tree: Path, monkeypatch: pytest.MonkeyPatch, factor: float, text: str | None, published: str
 ) -> None:
     publish_score(tree, monkeypatch, MEAN * factor)
     row, report = scored(filed(tree, text and f'{{"scaling_factor": {text}}}'))
     assert (row.score_minutes, row.scaling_factor) == (MEAN * factor, factor)
     (message,) = [f.text for f in report.findings if f.code == OTHER_SCORE]
     assert message == (
-        f"today's reference points give the factor 1.0044 (19.651 minutes); published with {published}"
+        "today's reference points give the factor 1.0044 (19.651 minutes);"
+        f" published with {published}"
     )
 
 
@@ -108,7 +110,7 @@ def test_a_published_set_has_the_published_score(
     ],
 )
 def test_which_set_is_published(
-    tree: Path, monkeypatch: pytest.MonkeyPatch, other: dict[str, object], factor: float
+    tree: Path, monkeypatch: pytest.MonkeyPatch, other: dict[str, Any], factor: float
 ) -> None:
     publish_score(tree, monkeypatch, **{"minutes": MEAN * 1.25, **other})
     row, _ = scored(tree)
@@ -123,7 +125,7 @@ def test_logs_that_are_named_one_by_one(tree: Path, monkeypatch: pytest.MonkeyPa
 
 
 def publish_score(
-    tree: Path, monkeypatch: pytest.MonkeyPatch, minutes: float, **fields: object
+    tree: Path, monkeypatch: pytest.MonkeyPatch, minutes: float, **fields: Any
 ) -> None:
     """Replace the published results by the set of a submission, with this score."""
     facts = of_rounds([str(tree.parent)], date(2026, 11, 22))
