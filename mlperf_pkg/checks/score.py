@@ -50,21 +50,11 @@ def score_set(context: SetContext, unscaled: float | None, result: RcpResult | N
     if published and unscaled:
         return SetScore(published, unscaled, published / unscaled, "published with", index)
     factor = 1.0
+    reason = f"{context.division_by_rules} scores of round {context.round.name} are not normalised:"
     if context.round.normalised and context.rcp_required_by_rules:
         factor = _tested_factor(context, result)
-    minutes = scaled(unscaled, factor)
-    return SetScore(minutes, unscaled, factor, _reason(context, result), index)
-
-
-def _reason(context: SetContext, result: RcpResult | None) -> str:
-    """Return why the score of a set that is not published has its factor."""
-    if not context.round.normalised:
-        return f"scores of round {context.round.name} are not normalised:"
-    if not context.closed_by_rules:
-        return "only Closed scores are normalised:"
-    if result is None or not result.official_pass:
-        return "the set does not pass the RCP test:"
-    return "the RCP test gives"
+        reason = "the RCP test gives"
+    return SetScore(scaled(unscaled, factor), unscaled, factor, reason, index)
 
 
 def official_factor(context: SetContext, result: RcpResult | None) -> float | None:
@@ -108,10 +98,8 @@ def check_score(
     if context.files.scaling is not None:
         yield from _check_file(context, score, context.files.scaling)
     if context.rcp_required_by_rules and score.minutes is not None:
-        subject = "without a passed RCP test the factor is"
-        if result is not None and result.official_pass:
-            subject = "today's reference points give the factor"
         factor = _tested_factor(context, result)
+        subject = "today's reference points give the factor"
         yield from _check_factor(context.finding, score, factor, subject)
 
 
