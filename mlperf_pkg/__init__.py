@@ -62,7 +62,6 @@ def check(
     round: str | None = None,  # noqa: A002 - as the option of the command
     config: str | os.PathLike[str] | None = None,
     partial: bool = False,
-    keep_scaling: bool = False,
     jobs: int | None = 1,
 ) -> Report:
     """Check logs, result sets, submissions or whole rounds, as ``mlperf-pkg check`` does.
@@ -77,13 +76,11 @@ def check(
     """
     from mlperf_pkg.checker.check import check as check_paths  # noqa: PLC0415
     from mlperf_pkg.errors import UserError  # noqa: PLC0415
-    from mlperf_pkg.submission.model import KEEP_SCALING  # noqa: PLC0415
 
     if not paths:
         raise UserError("no path: expected a log, a folder of logs or a submission")
     texts = list(map(_text, paths))
-    flags = frozenset({KEEP_SCALING} if keep_scaling else ())
-    options = _options(texts, usage, round, config, flags, partial=partial, jobs=jobs)
+    options = _options(texts, usage, round, config, partial=partial, jobs=jobs)
     return check_paths(texts, options).report
 
 
@@ -140,7 +137,6 @@ def _options(
     usage: str | None,
     round_: str | None,
     config: str | os.PathLike[str] | None = None,
-    flags: frozenset[str] = frozenset(),
     *,
     partial: bool = False,
     jobs: int | None = 1,
@@ -157,7 +153,7 @@ def _options(
     if jobs is not None and jobs < 1:
         raise UserError(f"jobs is {jobs}; expected 1 or more")
     name = None if round_ is None else round_name(str(round_))
-    options = Options(usage, name, jobs, flags=flags, partial=partial)
+    options = Options(usage, name, jobs, partial=partial)
     file = None if config is None else Path(_text(config))
 
     def warn(text: str) -> None:

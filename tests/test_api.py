@@ -124,7 +124,6 @@ def test_a_check_does_not_import_pandas(workspace: Path) -> None:
         (["--round", "v2.0"], {"round": "v2.0"}),
         (["--round", "2.0"], {"round": 2.0}),  # as one writes it in a notebook
         (["--partial"], {"partial": True}),
-        (["--keep-scaling"], {"keep_scaling": True}),
         (["--config", "other.yaml"], {"config": Path("other.yaml")}),
         (["--jobs", "2"], {"jobs": 2}),
     ],

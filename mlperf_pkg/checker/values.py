@@ -117,7 +117,7 @@ class Rank(Struct, frozen=True):
 
 
 class Standing(Struct, frozen=True):
-    """The rank of a score among the normalised scores of a published round.
+    """The rank of a score among the scores of a published round.
 
     They have the same benchmark, division and number of accelerators; ``of_model`` is the rank
     among those on the same model of accelerator, None if there is no other.

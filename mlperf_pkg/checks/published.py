@@ -14,6 +14,7 @@ from mlperf_pkg.checks.descriptions import PREVIEW, category, differences, publi
 from mlperf_pkg.checks.names import are_alike, plain_name
 from mlperf_pkg.findings import NOTE, Finding, Verdict, in_words
 from mlperf_pkg.infra.json_values import digits, to_finite
+from mlperf_pkg.infra.paths import with_slashes
 from mlperf_pkg.infra.resources import per_rulebook
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.infra.text import letters
@@ -46,18 +47,42 @@ Runs that were not published are left out.
 """
 
 
-def published_runs(context: SetContext, minutes: float | None) -> PublishedRuns | None:
+def published_index(context: SetContext, minutes: float | None) -> int | None:
+    """Return the index of a set in the published results; None if it is not published.
+
+    The published set has the same usage, round, submitter, system, benchmark, division, number of
+    runs and mean in ``minutes``. No log is hashed to find it. Raw logs without a name have that of
+    their place in a submission, if any.
+    """
+    results = usable_results()
+    if results is None or minutes is None:
+        return None
+    if context.origin.has_name:
+        name = context.files.name_of(context.submitter or context.tree.name)
+    else:
+        path = with_slashes(context.files.place.path.resolve())
+        tree, _, name = path.rpartition("/results/")
+        name = f"{tree.rpartition('/')[2]}/{name}"
+    full_name = (context.round.usage, context.round.name, name)
+    return results.index_of(full_name, context.division, len(context.runs), minutes)
+
+
+def published_runs(
+    context: SetContext, minutes: float | None, index: int | None
+) -> PublishedRuns | None:
     """Return which runs of a set were published; None if all were, first in this set.
 
     Only logs that may be published are hashed: those of runs as old as the published ones. Logs
-    without a start are placeholders. The logs of a published set are not hashed: it has the same
-    name, number of runs and mean in ``minutes``. A log whose bytes are not those of an earlier set
-    is looked for by the values of its run, and with all others of its set by their mean.
+    without a start are placeholders. The logs of a set that was published, as ``index`` says, are
+    not hashed, unless some were published before it. A log whose bytes are not those of an earlier
+    set is looked for by the values of its run, and with all others of its set by their mean in
+    ``minutes``.
     """
     results = usable_results()
     if results is None:
         return {}
-    if _is_first(context, results, minutes):
+    has_name = context.origin.has_name
+    if has_name and index is not None and results.is_first_of_its_logs(index):
         return None
     started = [run for run in context.runs if run.start_ms is not None]
     digests = _digests_of_old(context, started, results.provenance.end_ms)
@@ -77,16 +102,6 @@ def published_runs(context: SetContext, minutes: float | None) -> PublishedRuns 
     if not scored:
         return {}
     return {run.path: (scored, _BY_MEAN) for run in started}
-
-
-def _is_first(context: SetContext, results: PublishedResults, minutes: float | None) -> bool:
-    """Return whether a set is a published one, whose runs were not published before."""
-    if not context.origin.has_name:
-        return False
-    name = context.files.name_of(context.submitter or context.tree.name)
-    round_ = context.round
-    number = len(context.runs)
-    return results.is_first_of_its_logs(round_.usage, round_.name, name, number, minutes)
 
 
 def _digests_of_old(context: SetContext, runs: Iterable[Run], end_ms: float) -> Mapping[str, bytes]:

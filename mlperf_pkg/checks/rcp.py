@@ -1,24 +1,22 @@
-"""Rules on the convergence of a set: the RCP test, its exceptions, and the factor of the score.
+"""Rules on the convergence of a set: the RCP test, and its exceptions.
 
 ``results.rcp`` computes the test; here is what it means for a set. (mlperf_logging.rcp_checker)
 """
 
-import math
 from collections.abc import Iterator, Sequence
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.findings import NOTE, Basis, Finding, Severity, Verdict
-from mlperf_pkg.infra.json_values import JsonSyntaxError, is_number, parse_json, to_finite, to_float
-from mlperf_pkg.results import rcp, wording
+from mlperf_pkg.findings import Basis, Finding, Severity, Verdict
+from mlperf_pkg.infra.json_values import is_number, to_float
+from mlperf_pkg.results import rcp
 from mlperf_pkg.results.report import RcpRow
 from mlperf_pkg.results.scoring import weak_score
 from mlperf_pkg.run.model import Run
-from mlperf_pkg.submission.model import KEEP_SCALING
 
 Points = tuple[rcp.ReferencePoint, ...]
 
@@ -231,90 +229,6 @@ def _number(run: Run, key: str) -> float | None:
         return float(run.hyperparameters[key])
     except (KeyError, ValueError):
         return None
-
-
-# ---- the factor of the score of a set that converges faster than the reference -----------
-
-_PRECISION = 5e-4  # of a factor that a reviewer rounded
-
-
-class Factors(Struct, frozen=True):
-    """The factors of the olympic mean: that of the rules, and that of the official tables.
-
-    ``official`` is None where the summarizer crashes on ``scaling.json``.
-    """
-
-    rules: float = 1.0
-    official: float | None = 1.0
-
-
-def factors(context: SetContext, result: rcp.RcpResult | None) -> Factors:
-    """Return the factors of a set: those of its RCP test or, on request, of ``scaling.json``.
-
-    The package checker writes that file for the summarizer, with the factor ``official``.
-    """
-    if KEEP_SCALING not in context.files.flags or context.weak:
-        return _tested(context, result)
-    if context.files.scaling is None:
-        return Factors()
-    try:
-        kept = to_float(_value(context.files.scaling))
-    except JsonSyntaxError:
-        kept = None
-    if kept is None:
-        return Factors(1.0, None)
-    return Factors(kept, kept)
-
-
-def _tested(context: SetContext, result: rcp.RcpResult | None) -> Factors:
-    if context.weak or result is None or not result.official_pass:
-        return Factors()
-    return Factors(
-        rules=result.normalization if context.rcp_required_by_rules else 1.0,
-        official=result.normalization if context.rcp_required else 1.0,
-    )
-
-
-def check_scaling(
-    context: SetContext, result: rcp.RcpResult | None, unscaled: float | None
-) -> Iterator[Finding]:
-    """Check that ``scaling.json`` has the factor of the RCP test; ``unscaled`` is in minutes.
-
-    The scores that both give are reported.
-    """
-    if context.files.scaling is None:
-        return
-    finding = partial(context.finding, path=f"{context.path}/scaling.json")
-    try:
-        value = _value(context.files.scaling)
-    except JsonSyntaxError as error:
-        fields = {"found": error.message, "expected": "JSON", "line": error.line}
-        yield finding("SET119", "not read: {found:s}", **fields)
-        return
-    factor = to_finite(value)
-    own = _tested(context, result).rules
-    if factor is None:
-        message = "scaling_factor is {found}; expected {expected}"
-        yield finding("SET119", message, found=value, expected="a number")
-    elif factor < 1:
-        message = "scaling_factor is {found}, which improves the score; expected {expected}"
-        yield finding("SET118", message, found=factor, expected="at least 1")
-    elif not math.isclose(factor, own, rel_tol=_PRECISION):
-        scores = [wording.minutes(unscaled * f) for f in (factor, own)] if unscaled else ()
-        first, second = [f" ({minutes} minutes)" for minutes in scores] or ("", "")
-        message = f"scaling_factor is {{found}}{first}; the RCP test gives {{expected}}{second}"
-        weight = {} if factor < own and context.round.normalised else NOTE
-        yield finding("SET120", message, found=factor, expected=own, **weight)
-
-
-def _value(text: str) -> Any:
-    """Return the factor in ``scaling.json``, which may be any value; None if there is none.
-
-    Raises:
-        JsonSyntaxError: the file is not JSON, too large, or nested too deeply.
-    """
-    fields = parse_json(text)
-    return fields.get("scaling_factor") if isinstance(fields, dict) else None
 
 
 # ---- what the official summarizer prints besides the time-to-train ------------------------

@@ -17,6 +17,7 @@ from mlperf_pkg.checks.published import (
     check_unlike_published,
     published_runs,
 )
+from mlperf_pkg.checks.score import SetScore, check_score, official_factor, scaled, score_set
 from mlperf_pkg.checks.tree import check_code
 from mlperf_pkg.checks.workspace import check_folders, check_membership
 from mlperf_pkg.findings import (
@@ -79,15 +80,10 @@ class _Measured(Struct, frozen=True):
 
     seed_findings: tuple[Finding, ...]
     rcp_result: RcpResult | None
-    score: scoring.Score
-    factors: rcp.Factors
+    mean: scoring.Score
+    score: SetScore
     published: PublishedRuns | None
     energy: Energy
-
-    @property
-    def score_minutes(self) -> float | None:
-        """The score by the rules, None where there is none."""
-        return _product(self.score.minutes, self.factors.rules)
 
 
 class _Shown(Struct, frozen=True):
@@ -112,13 +108,14 @@ def check_set(context: SetContext) -> SetResult:
 
 def _measure(context: SetContext) -> _Measured:
     rcp_result = rcp.rcp_test(context)
-    score = _weak_score(context) if context.weak else _olympic_score(context)
+    mean = _weak_score(context) if context.weak else _olympic_score(context)
+    score = score_set(context, mean.minutes, rcp_result)
     return _Measured(
         seed_findings=tuple(runs.seed_findings(context)),
         rcp_result=rcp_result,
+        mean=mean,
         score=score,
-        factors=rcp.factors(context, rcp_result),
-        published=published_runs(context, score.minutes),
+        published=published_runs(context, mean.minutes, score.index),
         energy=energy(context),
     )
 
@@ -132,11 +129,11 @@ def _collect(context: SetContext, measured: _Measured) -> list[Finding]:
         findings += rule(context)
     findings += runs.check_seeds(context, measured.seed_findings)
     findings += rcp.check_rcp(context, rcp_result)
-    findings += rcp.check_scaling(context, rcp_result, measured.score.minutes)
+    findings += check_score(context, measured.score, rcp_result)
     findings += check_published(context, published or {})
     findings += check_availability(context, is_published=published is None)
     if published is not None and not published:
-        findings += check_unlike_published(context, measured.score_minutes)
+        findings += check_unlike_published(context, measured.score.minutes)
     return findings
 
 
@@ -190,11 +187,11 @@ def _result(
 ) -> SetResult:
     """Return the judged set with its scores."""
     rcp_result = measured.rcp_result
-    factors = measured.factors
+    factor = official_factor(context, rcp_result)
     official_minutes = None
     if measured.energy.crash is None:
         official_minutes = _official_minutes(context)
-    score_note = measured.score.reason
+    score_note = measured.mean.reason
     if context.rules is None:
         score_note = _no_rules(context)
     scales = _scales(context)
@@ -202,14 +199,14 @@ def _result(
     row = replace(
         unchecked.row,
         verdict=verdict,
-        score_minutes=measured.score_minutes,
-        unscaled_minutes=measured.score.minutes,
-        scaling_factor=factors.rules,
-        official_minutes=_product(official_minutes, factors.official),
+        score_minutes=measured.score.minutes,
+        unscaled_minutes=measured.mean.minutes,
+        scaling_factor=measured.score.factor,
+        official_minutes=scaled(official_minutes, factor),
         score_note=score_note,
         rcp=rcp.rcp_row(context, rcp_result),
         seeds=SeedsRow(not measured.seed_findings),
-        energy_joules=_product(measured.energy.joules, factors.official),
+        energy_joules=scaled(measured.energy.joules, factor),
         number_of_models=len(_trained_runs(context)) if context.weak else None,
         instance_scale=scales[0] if len(scales) == 1 else None,
     )
@@ -218,8 +215,8 @@ def _result(
         row=row,
         findings=shown.findings,
         run_findings=shown.run_findings,
-        dropped=dict(measured.score.dropped),
-        summarized=rcp.summarized(context, factors.official, rcp_result),
+        dropped=dict(measured.mean.dropped),
+        summarized=rcp.summarized(context, factor, rcp_result),
         rcp_result=rcp_result,
     )
 
@@ -295,10 +292,6 @@ def _official_minutes(context: SetContext) -> float | None:
     if failed > context.drop:
         return None
     return scoring.olympic_mean(minutes, context.drop, failed)
-
-
-def _product(value: float | None, factor: float | None) -> float | None:
-    return None if value is None or factor is None else value * factor
 
 
 # ---- weak scaling (HPC): how many models were trained at once, where, and how fast --------

@@ -17,7 +17,6 @@ from mlperf_pkg.render import FORMATS
 @click.command(name="check", cls=Command)
 @options.checked
 @options.bypassing
-@options.scaled
 @options.filtered
 @options.shown
 @options.failing

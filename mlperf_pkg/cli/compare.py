@@ -50,7 +50,6 @@ from mlperf_pkg.infra.files import write_whole
 )
 @options.chart_option("the ratios into FILE, .svg or .png")
 @options.judged
-@options.scaled
 @options.written(COMPARE_FORMATS)
 @options.gathered(Filter, "result_filter")
 def command(
@@ -73,8 +72,8 @@ def command(
 
     --published adds the published results of a round, which the package contains: those
     of the benchmarks and divisions of the PATHs or, without a PATH, all of them. They
-    are marked [5.1], and their scores are normalised. Text shows only those with the
-    same number of accelerators as a PATH; --verbose shows all.
+    are marked [5.1]. Text shows only those with the same number of accelerators as a
+    PATH; --verbose shows all.
 
     Results are compared where benchmark and division agree, the fastest first. The
     baseline of each benchmark is the first result of the first PATH, or of the

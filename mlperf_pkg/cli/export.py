@@ -26,7 +26,6 @@ _TABLES = ("systems", "result_sets", "runs", "evaluations", "settings", "finding
 @click.command(name="export", cls=Command)
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=PATH)
 @options.judged
-@options.scaled
 @click.option(
     "-o",
     "--output",

@@ -28,7 +28,6 @@ from mlperf_pkg.render import Show, View
 from mlperf_pkg.results.report import Report
 from mlperf_pkg.results.wording import shortened
 from mlperf_pkg.rulebook.model import DIVISIONS
-from mlperf_pkg.submission.model import KEEP_SCALING
 
 _Function = TypeVar("_Function", bound=CommandFunction)
 
@@ -135,14 +134,11 @@ _FLAGS = {
     "rcp-bypass": f"Accept result sets that fail the RCP test{_AS_THERE}",
     "seed-checker-bypass": f"Accept result sets that fail the seed test{_AS_THERE}",
     "rcp-bert-train-samples": f"Take the convergence of BERT from train_samples{_AS_THERE}",
-    KEEP_SCALING: "Multiply scores by the factor in scaling.json (1 if there is none), not by that"
-    " of the RCP test.",
 }
-_KEPT_NOTE = "scores have the factors in scaling.json, not those of the RCP test (--keep-scaling)"
 
 
 def bypass_options(*names: str) -> Callable[[CommandFunction], CommandFunction]:
-    """Add flags of ``package_checker_params``, or ``keep_scaling``."""
+    """Add flags of ``package_checker_params``."""
 
     def decorate(function: CommandFunction) -> CommandFunction:
         for name in reversed(names):
@@ -160,8 +156,6 @@ def flagged(*flags: str) -> Callable[[CommandFunction], CommandFunction]:
 
     def with_flags(check_options: Options, **values: bool) -> Options:
         chosen = {flag for flag in flags if values[parameter(flag)]}
-        if KEEP_SCALING in chosen:
-            note(_KEPT_NOTE)
         return replace(check_options, flags=check_options.flags | chosen)
 
     add_step = attached("check_options", with_flags, "check_options", *map(parameter, flags))
@@ -175,7 +169,6 @@ def parameter(flag: str) -> str:
 
 
 counting_samples = flagged("rcp-bert-train-samples")
-scaled = flagged(KEEP_SCALING)
 bypassing = flagged("rcp-bypass", "seed-checker-bypass", "rcp-bert-train-samples")
 
 

@@ -165,9 +165,9 @@ def check_points(
     """Test the convergence of result sets against reference points.
 
     PATH is as for 'mlperf-pkg check'. Show for each result set its batch size, olympic
-    mean, smallest acceptable mean (limit) and margin, the factor by which normalisation
-    multiplies the score, and whether the set passes. Open sets are tested too, but need
-    not pass. With more than 20 sets, text shows only those that do not pass.
+    mean, smallest acceptable mean (limit) and margin, the factor that the test gives for
+    the score, and whether the set passes. Open sets are tested too, but need not pass.
+    With more than 20 sets, text shows only those that do not pass.
 
     --custom FILE tests against points that mlperf-logging does not have, such as a
     pending change. They replace the points of mlperf-logging, as with --custom_rcps of

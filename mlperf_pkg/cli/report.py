@@ -34,7 +34,6 @@ _FORMATS = ("svg", "png")
 @click.command(name="report", cls=Command)
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=PATH)
 @options.judged
-@options.scaled
 @options.filtered
 @options.flag(
     "--history",

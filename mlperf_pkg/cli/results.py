@@ -19,7 +19,6 @@ DEFAULT_FOLDER = "summary"
 @click.command(name="results", cls=Command)
 @click.argument("round_dir", metavar="ROUND_FOLDER", type=PATH)
 @options.judged
-@options.scaled
 @options.output_folder_option(
     "Write the summary into FOLDER.", metavar="FOLDER", default=DEFAULT_FOLDER, show_default=True
 )

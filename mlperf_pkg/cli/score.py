@@ -20,7 +20,6 @@ from mlperf_pkg.infra.files import locked, refuse_within, write_together
 @click.command(name="score", cls=Command)
 @options.checked
 @options.bypassing
-@options.scaled
 @options.written(SCORE_FORMATS, many=True)
 @click.option(
     "--tables", type=FOLDER, help="Also write the tables of the official summarizer into FOLDER."
@@ -38,14 +37,16 @@ def command(
 
     PATH is as for 'mlperf-pkg check'. For one result set, or with --verbose, score
     shows the minutes of every run, which runs are dropped and why, the olympic mean,
-    the factor for convergence faster than the reference, and the score. For several
-    result sets, it shows one line per set: system, benchmark, score, RCP margin and
-    verdict.
+    the factor that multiplies it, and the score. For several result sets, it shows one
+    line per set: system, benchmark, score, RCP margin and verdict.
 
-    The line "published" ranks the score among the normalised published ones of the same
-    benchmark and division on the same number of accelerators, which the system
-    description gives: those of the set's own round or, for a new round, of the latest
-    round with the same target.
+    A published result set has the score that was published. Any other Closed one has the
+    factor of its RCP test, from round 2.1 of Training and 3.0 of HPC on.
+
+    The line "published" ranks the score among the published ones of the same benchmark
+    and division on the same number of accelerators, which the system description gives:
+    those of the set's own round or, for a new round, of the latest round with the same
+    target.
 
     --tables needs submissions of one round. It writes the same files as the official
     summarizer: summary, summary_detailed and (HPC) summary_weak_scaling, each as .csv

@@ -45,7 +45,7 @@ class PublishedSet(Struct, frozen=True, gc=False):
     Texts are empty and numbers None if the description lacks them. ``division`` and ``status`` are
     spelt as there. ``accelerators`` is the number in the whole system; ``path`` is below the round,
     of raw logs the id of the set.
-    ``score_minutes`` is normalised, ``official_minutes`` is as in ``ResultSetRow``.
+    ``score_minutes`` is as published, ``official_minutes`` is as in ``ResultSetRow``.
     """
 
     usage: str

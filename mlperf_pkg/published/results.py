@@ -32,6 +32,7 @@ from mlperf_pkg.published.model import (
     Setting,
     comparable,
     equal_values,
+    known_division,
     name_in_round,
 )
 
@@ -80,6 +81,15 @@ class SettingColumns(Struct, frozen=True):
     key: list[str]
     value: list[str]
     runs: list[int]
+
+
+class ScoreColumns(Struct, frozen=True):
+    """The columns of ``PublishedSet`` that tell a set and its score."""
+
+    division: list[str]
+    runs: list[int]
+    unscaled_minutes: list[float | None]
+    score_minutes: list[float | None]
 
 
 class _Head(Struct, frozen=True):
@@ -158,19 +168,33 @@ class PublishedResults:
             by_set[index].append(log_hash)
         return tuple(map(tuple, by_set))
 
-    def is_first_of_its_logs(
-        self, usage: str, round_: str, name: str, runs: int, minutes: float | None
-    ) -> bool:
-        """Return whether a set is published by this name, and none of its logs in a set before it.
+    def index_of(
+        self, name: tuple[str, str, str], division: str | None, runs: int, minutes: float
+    ) -> int | None:
+        """Return the index of a published set by its usage, round and name in it; None if none is.
 
-        It is the published one if it has as many runs and the same mean in ``minutes``.
+        It also has the same division, as many runs, and the same mean in ``minutes``.
         """
-        index = self._indexes.get((usage, round_, name))
-        if index is None or minutes is None:
-            return False
-        _, number, mean = (column[index] for column in self._scores)
-        is_same = number == runs and mean is not None and comparable(mean) == comparable(minutes)
-        return is_same and index not in self._sharing
+        index = self._indexes.get(name)
+        if index is None:
+            return None
+        scores = self._scores
+        mean = scores.unscaled_minutes[index]
+        is_same = (
+            known_division(scores.division[index]) == known_division(division)
+            and scores.runs[index] == runs
+            and mean is not None
+            and comparable(mean) == comparable(minutes)
+        )
+        return index if is_same else None
+
+    def score_minutes(self, index: int) -> float | None:
+        """Return the score of a set by its index, in minutes; None if the record has none."""
+        return self._scores.score_minutes[index]
+
+    def is_first_of_its_logs(self, index: int) -> bool:
+        """Return whether no set before this one has one of its logs."""
+        return index not in self._sharing
 
     def settings(self, benchmark: str) -> tuple[Setting, ...]:
         """Return the hyperparameters of all sets of a benchmark; none if it was never published."""
@@ -200,8 +224,11 @@ class PublishedResults:
         return {key: index for index, key in enumerate(keys)}
 
     @cached_property
-    def _scores(self) -> list[list[Any]]:
-        return self._columns(usage=str, runs=int, unscaled_minutes=float | None)
+    def _scores(self) -> ScoreColumns:
+        minutes = float | None
+        return ScoreColumns(
+            *self._columns(division=str, runs=int, unscaled_minutes=minutes, score_minutes=minutes)
+        )
 
     @cached_property
     def _sharing(self) -> frozenset[int]:
@@ -210,7 +237,9 @@ class PublishedResults:
     @cached_property
     def _indexes_by_mean(self) -> dict[tuple[str, int, float] | None, list[int]]:
         indexes: dict[tuple[str, int, float] | None, list[int]] = {}
-        for index, (usage, runs, mean) in enumerate(zip(*self._scores, strict=True)):
+        scores = self._scores
+        means = zip(self._names[0], scores.runs, scores.unscaled_minutes, strict=True)
+        for index, (usage, runs, mean) in enumerate(means):
             if mean is not None:
                 indexes.setdefault((usage, runs, comparable(mean)), []).append(index)
         return indexes

@@ -457,7 +457,7 @@ def explain(result: RcpResult, points: Sequence[ReferencePoint]) -> str:
     sentence = f"The mean to converge is {_number(mean)}{compared} ({basis})."
     if not accepted or mean >= reference:
         return sentence
-    return f"{sentence} Normalisation multiplies the score by {result.normalization:.4f}."
+    return f"{sentence} The test gives the factor {result.normalization:.4f}."
 
 
 def _compared_in_words(

@@ -64,9 +64,11 @@ class ResultSetRow(Struct, frozen=True, kw_only=True):
     """A result set and its scores, in minutes; ``id`` is its identity, unique in a report.
 
     ``official_minutes`` is what the official summarizer prints after the package checker.
-    ``unscaled_minutes`` and ``score_minutes`` (times ``scaling_factor``) follow the rules;
-    ``score_note`` says why there is no score, or that the set does not have the required number of
-    runs. ``energy_joules`` is the official mean energy of the runs that count.
+    ``score_minutes`` is ``unscaled_minutes``, the olympic mean by the rules, times
+    ``scaling_factor``: that with which the set was published or, if it was not, that of its RCP
+    test, where the rules normalise scores. ``score_note`` says why there is no score, or that the
+    set does not have the required number of runs. ``energy_joules`` is the official mean energy of
+    the runs that count.
 
     ``system_by`` is the evidence by which the system of raw logs was found. A set that is not
     ``judged`` has the verdicts of its logs alone. ``scaling`` is "strong" or "weak" (HPC). A weak

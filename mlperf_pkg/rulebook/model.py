@@ -193,9 +193,9 @@ class Round(Struct, frozen=True):
 
     ``sections`` holds the rules ``common`` to all runs and those of each division.
     ``date_source`` is the source of the ``submission_date``. ``benchmarks`` names all benchmarks of
-    the round. ``normalised`` says whether the published scores of sets that converge faster
-    than the reference were multiplied, as they are from round 3.1 on. ``text_of`` is the
-    round of Training whose written rules apply: its own, but for HPC.
+    the round. ``normalised`` says whether the rules multiply the scores of Closed sets that
+    converge faster than the reference, as they do from Training 2.1 and HPC 3.0 on. ``text_of`` is
+    the round of Training whose written rules apply: its own, but for HPC.
     """
 
     usage: str

@@ -36,8 +36,8 @@ PARAMS = "package_checker_params"
 BYPASSES = frozenset({"rcp-bypass", "seed-checker-bypass"})
 TRAIN_SAMPLES = frozenset({"rcp-bert-train-samples", "bert-train-samples"})
 
-KEEP_SCALING = "keep-scaling"
-"""A flag only of the command line: scores use the factors in ``scaling.json``."""
+AS_FILED = "scaling-as-filed"
+"""A flag only of the drop-in modules: official scores use the factors in ``scaling.json``."""
 _ABOVE = 4  # logs/<system>/<strong or weak>/<benchmark>
 
 

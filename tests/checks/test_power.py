@@ -19,7 +19,7 @@ from mlperf_pkg.infra.source import Source
 from mlperf_pkg.results.report import Report
 from mlperf_pkg.run import power
 from mlperf_pkg.run.power import PowerFile, PowerLog, joules, read_power_log
-from mlperf_pkg.submission.model import KEEP_SCALING
+from mlperf_pkg.submission.model import AS_FILED
 from tests.helpers.broken_runs import SET
 from tests.helpers.examples import SHARE
 from tests.helpers.logs import without
@@ -266,7 +266,7 @@ def summarized(root: Path) -> Any:
 def test_energy_of_a_set_as_the_summarizer(tmp_path: Path) -> None:
     root = measure(write_submission(tmp_path / "Org"))
     (root / SET / "scaling.json").write_text('{"scaling_factor": 1.25}')
-    kept = Options(round="4.0", flags=frozenset({KEEP_SCALING}))
+    kept = Options(round="4.0", flags=frozenset({AS_FILED}))
     report = compared(check([str(root)], kept)).report
     assert [f for f in report.findings if f.code.startswith("POW")] == []
     _, energy, _ = summarized(root)

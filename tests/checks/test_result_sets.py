@@ -14,8 +14,7 @@ from mlperf_pkg.log.record import Record
 from mlperf_pkg.results.report import Report, ResultSetRow
 from mlperf_pkg.results.scoring import Score, weak_score
 from mlperf_pkg.run.readers import InstanceScale
-from mlperf_pkg.submission.model import KEEP_SCALING
-from tests.helpers.broken_runs import SET, every_log, slightly_fast
+from tests.helpers.broken_runs import SET
 from tests.helpers.logs import edited, halved, joined, records
 from tests.helpers.models import models, of_models
 from tests.helpers.official import official_verdict
@@ -105,29 +104,6 @@ def test_the_score_with_a_diverged_run(tmp_path: Path) -> None:
     assert report.runs[2].dropped == "did not converge"
 
 
-@pytest.mark.parametrize(
-    ("text", "factor", "has_official"),
-    [
-        ('{"scaling_factor": 1.5}', 1.5, True),
-        ('{"scaling_factor": "x"}', 1.0, False),
-        ("{", 1.0, False),
-        ("[]", 1.0, False),
-        (None, 1.0, True),
-    ],
-)
-def test_scaling_json_on_request(
-    tmp_path: Path, text: str | None, factor: float, has_official: bool
-) -> None:
-    """Without a factor in the file, the summarizer crashes."""
-    root = every_log(slightly_fast, write_submission(tmp_path))
-    if text is not None:
-        (root / SET / "scaling.json").write_text(text)
-    row = only(compared(check([str(root)], Options(flags=frozenset({KEEP_SCALING})))).report)
-    assert row.scaling_factor == factor
-    assert row.score_minutes == pytest.approx((row.unscaled_minutes or 0) * factor)
-    assert row.official_minutes == (row.score_minutes if has_official else None)
-
-
 def bare(log: bytes) -> bytes:
     """The records of the seed, of the evaluations and of the end have no metadata."""
     keys = ("eval_accuracy", "run_stop", "seed")
@@ -147,22 +123,6 @@ def test_the_log_of_the_run_that_may_fail_is_one(tmp_path: Path, change: Any, ve
     assert report.verdict.rules.value == verdict
     by_rules = [finding.code for finding in report.findings if finding.fails(Basis.RULES)]
     assert by_rules == ["LOG102"] * (change is bare)
-
-
-@pytest.mark.parametrize("text", [None, '{"scaling_factor": 1.5}', '{"scaling_factor": 1}', "{"])
-def test_scores_are_scaled_by_the_rcp_test(tmp_path: Path, text: str | None) -> None:
-    """Whatever ``scaling.json`` says, and in any round; one that says otherwise is a finding."""
-    root = every_log(slightly_fast, write_submission(tmp_path))
-    if text is not None:
-        (root / SET / "scaling.json").write_text(text)
-    report = checked(root)
-    row = only(report)
-    assert row.rcp
-    assert 1 < row.scaling_factor == row.rcp.normalization
-    assert row.score_minutes == (row.unscaled_minutes or 0) * row.scaling_factor
-    assert row.official_minutes == row.score_minutes
-    codes = [f.code for f in report.findings if f.code in {"SET119", "SET120"}]
-    assert codes == {None: [], "{": ["SET119"]}.get(text, ["SET120"])
 
 
 def test_a_folder_that_is_no_benchmark(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from mlperf_pkg.commands.page.content import PageContent
 from mlperf_pkg.commands.review.round import read_side, record_side
 from mlperf_pkg.render import FORMATS, Show, View
 from mlperf_pkg.render.text import by_code
-from mlperf_pkg.submission.model import KEEP_SCALING
+from mlperf_pkg.submission.model import AS_FILED
 from tests.helpers.corpus import CORPUS, ROUNDS, SOME_ROUNDS, checked, kind_of, needs_corpus
 from tests.helpers.program import call
 from tests.helpers.report_schema import errors_of
@@ -25,9 +24,9 @@ from tests.helpers.report_schema import errors_of
 pytestmark = needs_corpus
 
 
-def compared(*paths: str, options: Sequence[str] = ()) -> list[dict[str, Any]]:
+def compared(*paths: str) -> list[dict[str, Any]]:
     names = [f"{CORPUS}/{path}" for path in paths]
-    result = call("compare", *names, *options, "--format", "json")
+    result = call("compare", *names, "--format", "json")
     assert result.exit_code == 0, result.output
     rows: list[dict[str, Any]] = json.loads(result.stdout)["results"]
     return rows
@@ -43,9 +42,8 @@ def compared(*paths: str, options: Sequence[str] = ()) -> list[dict[str, Any]]:
 def test_performance_per_dollar_of_round_1_0(
     dgx: str, pod: str, minutes: tuple[float, float], per_dollar: str
 ) -> None:
-    """Scores were not normalised in this round."""
     paths = (f"v1.0/NVIDIA/results/{dgx}", f"v1.0/Graphcore/results/{pod}")
-    rows = compared(*paths, options=["--keep-scaling"])
+    rows = compared(*paths)
     assert tuple(round(row["minutes"], 3) for row in rows) == minutes
     assert [row["price_usd"] for row in rows] == [300_000, 149_000]
     assert f"{rows[1]['performance_per_dollar']:.1f}" == per_dollar
@@ -120,7 +118,7 @@ def test_a_round(round_: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", SOME_ROUNDS)
 def test_as_published(name: str) -> None:
-    side = read_side(f"{CORPUS}/{name}", Options(jobs=1, flags=frozenset({KEEP_SCALING})))
+    side = read_side(f"{CORPUS}/{name}", Options(jobs=1, flags=frozenset({AS_FILED})))
     entries = record_side(kind_of(name)[0]).entries
     record = {(entry.row.round, entry.row.path): entry for entry in entries}
     pairs = [(entry, record[entry.row.round, entry.row.path]) for entry in side.entries]

@@ -369,7 +369,7 @@ def test_in_words(margin: float, words: str) -> None:
             [15, 15, 15, 16, 16],
             "The mean to converge is 15.3333, at least 15.2126 at batch size 128: RCP margin"
             " +0.8 % (reference mean 15.75, from x_ref_128)."
-            " Normalisation multiplies the score by 1.0272.",
+            " The test gives the factor 1.0272.",
         ),
         (
             192,
@@ -443,8 +443,8 @@ def test_a_limit_at_the_points_next_to_a_powerless_point(batch_size: int) -> Non
 def test_explain_without_a_limit() -> None:
     assert rcp.explain(*gpt3(3072, 1.2e9)) == (
         f"The mean to converge is 1,200,000,000, with no lower limit at batch size 3,072: {REASON}"
-        " (reference mean 1,218,025,881.6, from gpt3_ref_3072). Normalisation multiplies the score"
-        " by 1.0150."
+        " (reference mean 1,218,025,881.6, from gpt3_ref_3072). The test gives the factor"
+        " 1.0150."
     )
 
 

@@ -31,6 +31,7 @@ from msgspec.structs import astuple, replace
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.checks.descriptions import as_published
+from mlperf_pkg.checks.result_sets import SetResult
 from mlperf_pkg.infra.files import write_whole
 from mlperf_pkg.published.model import (
     LEAST_VALUES,
@@ -47,7 +48,7 @@ from mlperf_pkg.published.results import FORMAT, PATH, VERSION, File
 from mlperf_pkg.results.report import description_path
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.readers import in_words, is_hyperparameter
-from mlperf_pkg.submission.model import KEEP_SCALING
+from mlperf_pkg.submission.model import AS_FILED
 
 BATCH_SIZE = "global_batch_size"
 MAX_VALUES = 3  # of one hyperparameter in a result set
@@ -88,7 +89,7 @@ def of_rounds(folders: Iterable[str], made: date) -> Facts:
     series: list[Series] = []
     hashes: list[Log] = []
     for folder in folders:
-        checked = check([folder], Options(flags=frozenset({KEEP_SCALING})))
+        checked = check([folder], Options(flags=frozenset({AS_FILED})))
         runs = {run.path: run for run in checked.runs}
         systems = {system.path: system for system in checked.systems}
         sources = dict(chain.from_iterable(input_.places.items() for input_ in checked.inputs))
@@ -96,7 +97,8 @@ def of_rounds(folders: Iterable[str], made: date) -> Facts:
             own, index = [runs[path] for path in result.runs], len(sets)
             of_set = list(settings_of(index, own))
             system = systems.get(description_path(result.row))
-            sets.append(as_published(result.row, own, system, batch_size(of_set)))
+            published = as_published(result.row, own, system, batch_size(of_set))
+            sets.append(replace(published, score_minutes=score_as_filed(result)))
             settings += of_set
             digests = digests_of({path: sources[path].source for path in result.runs})
             logs += ((log_hash(digests[path]), index) for path in result.runs)
@@ -107,6 +109,13 @@ def of_rounds(folders: Iterable[str], made: date) -> Facts:
                 if run.fingerprint and not enough:
                     hashes.append((run_hash(run.fingerprint), index))
     return Facts(made, sets, logs, settings, series, hashes)
+
+
+def score_as_filed(result: SetResult) -> float | None:
+    """The mean of a set times the factor in its ``scaling.json``, as MLCommons publishes it."""
+    mean = result.row.unscaled_minutes
+    factor = result.summarized.scaling_factor
+    return mean if mean is None or factor is None else mean * factor
 
 
 def settings_of(index: int, runs: Iterable[Run]) -> Iterator[Setting]:

@@ -39,8 +39,8 @@ _LEGEND = (
     " accelerator, node and dollar, and training per joule, are ratios to the baseline."
 )
 _PUBLISHED = (
-    "[round]: published in that round; its score is normalised, and its system is described by its"
-    " submitter."
+    "[round]: published in that round; its score is as published, and its system is described by"
+    " its submitter."
 )
 _MOST_VALUES = 3  # of a hyperparameter
 

@@ -83,7 +83,11 @@ class ResultSetRecord(Struct, frozen=True):
     system_path: Annotated[str | None, "the `path` of its system in `systems`"]
     runs: Annotated[int, "the number of runs"]
     runs_required: Annotated[int | None, "the number of runs that the rules require"]
-    score_minutes: Annotated[float | None, "time-to-train: the olympic mean, normalised", "minutes"]
+    score_minutes: Annotated[
+        float | None,
+        "time-to-train: as published, otherwise normalised where the rules say so",
+        "minutes",
+    ]
     unscaled_minutes: Annotated[float | None, "the olympic mean before normalisation", "minutes"]
     official_minutes: Annotated[float | None, "the score of the official summarizer", "minutes"]
     scaling_factor: Annotated[

@@ -341,7 +341,7 @@ def own_sets(checked: Checked) -> Iterator[PublishedSet]:
 def _identity(row: PublishedSet) -> tuple[str | float | None, ...]:
     """Return what a set has in common with itself, checked again in a round or a submission.
 
-    The path depends on what was checked, and the score on the reference points.
+    The path depends on what was checked, and the score on whether it is published.
     """
     minutes = row.unscaled_minutes
     if minutes is not None:

@@ -280,10 +280,7 @@ def _remarks_on(row: PublishedRow, scores: Sequence[PublishedScore]) -> str:
 def _score(result: SetResult, row: PublishedRow, verdict: Basis) -> PublishedScore:
     set_row = result.row
     by_rules = verdict is Basis.RULES or set_row.verdict.official is Verdict.NOT_CHECKED
-    # The score of the official tables; that by the rules if they cannot have one.
-    minutes = set_row.official_minutes
-    if by_rules or minutes is None or set_row.scaling == WEAK:
-        minutes = set_row.score_minutes
+    minutes = set_row.score_minutes
     energy_joules = set_row.energy_joules
     reason = _reason(result, minutes, by_rules=by_rules)
     if reason:

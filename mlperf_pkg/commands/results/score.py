@@ -10,6 +10,7 @@ from operator import attrgetter
 from msgspec.structs import astuple, replace
 
 from mlperf_pkg.checker.values import Rank, ScoredSet, Scores, Standing
+from mlperf_pkg.checks.score import OTHER_SCORE
 from mlperf_pkg.findings import Verdict, Verdicts
 from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import findings
@@ -100,7 +101,9 @@ def _table(scores: Scores, view: View) -> Table:
     if _in_short(scores, view):
         return Table(_SETS, _in_groups(scores))
     title = findings.system_titles(scores.report)
-    return Table(_RUNS, [_group(scored, title(scored.row)) for scored in scores.sets])
+    return Table(
+        _RUNS, [_group(scored, title(scored.row), scores.report) for scored in scores.sets]
+    )
 
 
 def _ending(report: Report) -> Iterator[str]:
@@ -115,7 +118,7 @@ def _ending(report: Report) -> Iterator[str]:
 _RUNS = (Column("Scores"), Column("Minutes", 9, numbers=True), Column("Status, dropped", 30))
 
 
-def _group(scored: ScoredSet, system: str) -> RowGroup:
+def _group(scored: ScoredSet, system: str, report: Report) -> RowGroup:
     """Return the runs, the steps from the mean to the score, and the official score."""
     row = scored.row
     why = ""
@@ -132,20 +135,18 @@ def _group(scored: ScoredSet, system: str) -> RowGroup:
         (("score", HEADING), (wording.minutes(row.score_minutes), HEADING), ""),
         ("official", wording.minutes(row.official_minutes), why),
     ]
-    return RowGroup(f"{row.benchmark}: {system}", rows, list(_remarks(scored)))
+    return RowGroup(f"{row.benchmark}: {system}", rows, list(_remarks(scored, report)))
 
 
-def _remarks(scored: ScoredSet) -> Iterator[str]:
+def _remarks(scored: ScoredSet, report: Report) -> Iterator[str]:
     row = scored.row
     if row.score_note:
         yield row.score_note
     if row.rcp:
         yield f"RCP: {row.rcp.explanation}"
-        mean = row.unscaled_minutes
-        if row.rcp.official_pass and row.rcp.normalization > 1 and mean is not None:
-            # Even where normalisation does not apply.
-            minutes = wording.minutes(mean * row.rcp.normalization)
-            yield f"normalised: {minutes} minutes; before: {wording.minutes(mean)}"
+    for finding in report.findings:
+        if finding.code == OTHER_SCORE and finding.set == row.id:
+            yield finding.text
     standing = scored.published
     if standing:
         text = f"published: {_standing_in_short(standing)}"

@@ -26,7 +26,7 @@ from mlperf_pkg.compat.official import summary_crash_paths, write_as_summarized
 from mlperf_pkg.config import round_name
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import write_all
-from mlperf_pkg.submission.model import KEEP_SCALING
+from mlperf_pkg.submission.model import AS_FILED
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -93,7 +93,7 @@ def _summarize(args: Namespace, console: tools.Console) -> int:
 
 def _summarized(folders: Sequence[str], args: Namespace) -> tuple[Summary, list[str]]:
     """Return the tables, and the paths at which the official summarizer crashes."""
-    options = Options(args.usage, round_name(args.ruleset), flags=frozenset({KEEP_SCALING}))
+    options = Options(args.usage, round_name(args.ruleset), flags=frozenset({AS_FILED}))
     checked = check(folders, options)
     tools.refuse_drift_of_runs(checked, args.usage, args.ruleset)
     ids = None

@@ -123,7 +123,7 @@ def test_text_shows_those_on_as_many_accelerators() -> None:
         )
     )
     assert "opt_name" not in shown
-    assert "[round]: published in that round; its score is normalised" in shown
+    assert "[round]: published in that round; its score is as published" in shown
 
 
 @pytest.fixture(scope="module")

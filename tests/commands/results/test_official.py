@@ -21,7 +21,7 @@ from mlperf_pkg.commands.results.official import (
 )
 from mlperf_pkg.commands.results.systems import REQUIRED, own_id, system_cells, written_id
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.submission.model import KEEP_SCALING
+from mlperf_pkg.submission.model import AS_FILED
 from tests.helpers import trees
 from tests.helpers.logs import edited
 from tests.helpers.official import official_files, rows
@@ -46,7 +46,7 @@ DESCRIPTION = {
 
 def summary_of(root: Path) -> Summary:
     """The tables as of the summarizer alone."""
-    return summarize(check([str(root)], Options(round="2.0", flags=frozenset({KEEP_SCALING}))))
+    return summarize(check([str(root)], Options(round="2.0", flags=frozenset({AS_FILED}))))
 
 
 # ---- against the official summarizer ------------------------------------------------------

@@ -10,7 +10,7 @@
   };
   const NUMBERS = new Set(["minutes", "accelerators", "nodes", "batch", "energy"]);
   const FACTS = {
-    "Minutes, normalised": "minutes", "Minutes, not normalised": "unscaled",
+    Minutes: "minutes", "Minutes, not normalised": "unscaled",
     "Minutes, official summarizer": "official", Round: "round", Benchmark: "benchmark", Scaling: "scaling",
     Division: "division", Availability: "status", Submitter: "submitter", System: "system",
     "Name of the system": "system_name", Accelerators: "accelerators", Accelerator: "accelerator",
