@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts
-from mlperf_pkg.submission.membership import submitters
+from mlperf_pkg.submission.submitters import SubmitterNames, companies
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -161,21 +161,31 @@ class Report(Struct, frozen=True):
         return tuple(row for row in self.result_sets if row.runs_found)
 
     @property
-    def submitters(self) -> dict[str, list[str]]:
-        """The submitters with results, each with the names of its submissions."""
-        named = (row.submitter for row in self.results if row.submitter)
-        return submitters(named, self.described)
+    def submitter_names(self) -> dict[str, SubmitterNames]:
+        """The names of the submitter of each result set that has one, by its id."""
+        of_path = {system.path: system.submitter for system in self.systems}
+        names = {}
+        for row in self.result_sets:
+            if row.submitter:
+                described = of_path.get(description_path(row))
+                names[row.id] = SubmitterNames(row.submitter, described or "")
+        return names
 
     @property
-    def described(self) -> dict[str, set[str]]:
-        """The submitters that the system descriptions of a submission name, by its name."""
-        of_path = {system.path: system.submitter for system in self.systems}
-        named: dict[str, set[str]] = {}
-        for row in self.result_sets:
-            submitter = of_path.get(description_path(row))
-            if submitter:
-                named.setdefault(row.submitter or "", set()).add(submitter)
-        return named
+    def companies(self) -> dict[str, tuple[str, ...]]:
+        """The companies that submit each result set that has a submitter, by its id."""
+        names = self.submitter_names
+        of_entry = companies(names.values())
+        return {set_id: of_entry[entry] for set_id, entry in names.items()}
+
+    @property
+    def submitters(self) -> list[str]:
+        """The submitters with results: companies, each of which counts once."""
+        of_set = self.companies
+        names = set[str]()
+        for row in self.results:
+            names.update(of_set.get(row.id, ()))
+        return sorted(names)
 
     @property
     def has_errors(self) -> bool:

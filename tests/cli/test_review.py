@@ -50,6 +50,7 @@ def poor(a_round: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = shutil.copytree(a_round, tmp_path_factory.mktemp("poor") / a_round.name)
     shutil.copytree(a_round / "Beta", root / "be_ta")
     shutil.copytree(a_round / "Beta", root / "Delta+Epsilon")
+    write_system(root / "Delta+Epsilon/systems", submitter="Delta+Epsilon")
     shutil.rmtree(root / "Gamma/systems")
     next(root.glob("ACME/results/*/*/result_0.txt")).write_bytes(b"\x00\xff")
     return root
@@ -60,7 +61,7 @@ def test_problems_are_listed_and_the_rest_is_complete(poor: Path, tmp_path: Path
     result = call("review", poor, "-o", folder, "-j", "1")
     assert result.exit_code == 1, result.output
     assert json.loads((folder / "review.json").read_bytes())["problems"] == [
-        "Beta and be_ta are counted as one submitter",
+        "Beta and be_ta are counted as one submitter: Beta",
         "Gamma: 1 result set without a system description (bow-pod16): division and accelerators"
         " are unknown",
         "1 file not read or checked (LOG110, a file without records):"

@@ -103,12 +103,15 @@ def _submitters(reviewed: ReviewedRound) -> Iterator[tuple[str | int | None, ...
     # The only submission of a round may have no label: all findings are about it.
     findings_by_label = by_folder(reviewed.report.findings, attrgetter("about"))
     for name, folders in reviewed.submitters.items():
-        rows: list[ResultSetRow] = []
+        rows = reviewed.results[name]
         severities = Counter[Severity]()
         for folder in folders:
-            rows += reviewed.sets[folder]
-            findings = findings_by_label.get(labels[folder], ())
-            severities.update(finding.severity for finding in findings)
+            places = {labels[folder]}
+            if not _is_whole(reviewed.sets[folder], rows):
+                places = _places_of(rows, folder)
+            for place in places:
+                findings = findings_by_label.get(place, ())
+                severities.update(finding.severity for finding in findings)
         yield (
             name,
             _number_of_systems(rows),
@@ -120,6 +123,18 @@ def _submitters(reviewed: ReviewedRound) -> Iterator[tuple[str | int | None, ...
             severities[Severity.WARNING],
             sum(row.id in reviewed.with_errors for row in rows),
         )
+
+
+def _is_whole(folder_rows: Iterable[ResultSetRow], rows: Iterable[ResultSetRow]) -> bool:
+    """Return whether all result sets of a submission are among those of a company."""
+    ids = {row.id for row in rows}
+    return all(row.id in ids for row in folder_rows)
+
+
+def _places_of(rows: Iterable[ResultSetRow], folder: str) -> set[str]:
+    """Return the paths of the result sets of a company in a submission, and of their systems."""
+    own = [row for row in rows if row.submitter == folder]
+    return {row.path for row in own} | set(map(description_path, own))
 
 
 def _number_of_systems(rows: Iterable[ResultSetRow]) -> int:
@@ -235,19 +250,18 @@ def companies(reviewed: ReviewedRound) -> tuple[Company, ...]:
     Raises:
         UserError: a name of ``--joint`` or ``--exclude`` is not that of a submitter.
     """
-    folders = reviewed.submitters
-    excluded = {known_name(name, folders, "--exclude") for name in reviewed.choices.excluded}
+    names = reviewed.submitters
+    excluded = {known_name(name, names, "--exclude") for name in reviewed.choices.excluded}
     scales = _scales(reviewed)
     has_large = reviewed.report.usage != "hpc"
     members = []
-    for name in sorted(folders.keys() - excluded):
+    for name in sorted(names.keys() - excluded):
         results: dict[By, list[ResultSetRow]] = {"results": [], "scale": []}
         largest = 0
-        for folder in folders[name]:
-            for row in reviewed.sets[folder]:
-                size = scales.get(description_path(row), 0)
-                largest = max(largest, size)
-                results["scale" if has_large and size >= LARGE else "results"].append(row)
+        for row in reviewed.results[name]:
+            size = scales.get(description_path(row), 0)
+            largest = max(largest, size)
+            results["scale" if has_large and size >= LARGE else "results"].append(row)
         members.append(Company(name, _partners(name, joints(reviewed)), results, largest))
     return tuple(members)
 
@@ -272,23 +286,21 @@ def _scales(reviewed: ReviewedRound) -> dict[str, int]:
 
 
 def joints(reviewed: ReviewedRound) -> list[tuple[str, ...]]:
-    """Return the companies that submit together: in one folder, or by ``--joint``.
+    """Return the companies that submit together: an entry, in one folder, or by ``--joint``.
 
     Raises:
         UserError: as ``companies``.
     """
-    companies = reviewed.submitters
-    companies_of: dict[str, list[str]] = {}  # by folder
-    for company, folders in companies.items():
-        for folder in folders:
-            companies_of.setdefault(folder, []).append(company)
-    joint = [tuple(names) for names in companies_of.values() if len(names) > 1]
+    joint = [names for names in reviewed.entries.values() if len(names) > 1]
+    alone: dict[str, set[str]] = {}  # the companies with entries of their own, by folder
+    for entry, names in reviewed.entries.items():
+        if len(names) == 1:
+            alone.setdefault(entry.folder, set()).update(names)
+    joint += [tuple(sorted(names)) for names in alone.values() if len(names) > 1]
     for text in reviewed.choices.joint:
         parts = text.rpartition("=")[2].split("+")
-        names = tuple(known_name(part, companies, "--joint") for part in parts)
-        if names not in joint:
-            joint.append(names)
-    return joint
+        joint.append(tuple(known_name(part, reviewed.submitters, "--joint") for part in parts))
+    return list(dict.fromkeys(joint))
 
 
 # ---- pairs down a ranking -----------------------------------------------------------------
