@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
@@ -81,6 +82,7 @@ class ResultSetRow(Struct, frozen=True, kw_only=True):
     system: str | None
     benchmark: str
     division: str | None
+    usage: str
     round: str
     verdict: Verdicts
     runs_found: int
@@ -103,7 +105,8 @@ class ResultSetRow(Struct, frozen=True, kw_only=True):
 class RunRow(Struct, frozen=True):
     """A run of the result set with the id ``set``, which is None outside result sets.
 
-    ``dropped`` says why the mean of its set leaves it out; None where it counts.
+    ``dropped`` says why the mean of its set leaves it out; None where it counts. ``start`` is the
+    time of ``run_start``, in UTC. ``submitter`` and ``system`` are those of its set.
     """
 
     path: str
@@ -118,6 +121,10 @@ class RunRow(Struct, frozen=True):
     records: int
     samples_to_converge: float | None
     dropped: str | None
+    usage: str
+    start: datetime | None
+    submitter: str | None
+    system: str | None
 
 
 class DriftRow(Struct, frozen=True):
@@ -221,7 +228,7 @@ class Report(Struct, frozen=True):
         """Return a table of the report: ``result_sets``, ``runs``, ``systems`` or ``findings``.
 
         Raises:
-            UserError: there is no such table.
+            UserError: there is no such table, or pandas is not installed.
         """
         return table_of(self, table)
 
@@ -233,8 +240,9 @@ def encodable(value: Any) -> Any:
     """
     if not isinstance(value, Report):
         return value
+    fields = {name: getattr(value, name) for name in Report.__struct_fields__}
     findings = [replace(f, message=f.text, places=f.occurrences) for f in value.findings]
-    return {"format": FORMAT, **msgspec.structs.asdict(value), "findings": findings}
+    return {"format": FORMAT, **fields, "findings": findings}
 
 
 def as_json(value: Any, depth: int = MAX_DEPTH) -> Any:
@@ -247,7 +255,7 @@ def as_json(value: Any, depth: int = MAX_DEPTH) -> Any:
     if depth == 0:
         return "..."
     if isinstance(value, Struct):
-        names = value.__struct_fields__
+        names = (Report if isinstance(value, Report) else value).__struct_fields__
         fields = {name: as_json(getattr(value, name), depth - 1) for name in names}
         if isinstance(value, Finding):
             fields["message"] = as_json(value.text)
@@ -266,11 +274,11 @@ def table_of(values: Struct, name: str) -> pd.DataFrame:
     """Return a field that holds rows as a pandas data frame; see ``data_frame``.
 
     Raises:
-        UserError: there is no such field.
+        UserError: there is no such field, or pandas is not installed.
     """
     from mlperf_pkg.results.data_frame import data_frame, row_types
 
-    types = row_types(type(values))
+    types = row_types(Report if isinstance(values, Report) else type(values))
     if name not in types:
         raise UserError(f"the table is {name!r}; expected {', '.join(types)}")
     return data_frame(as_json(getattr(values, name)), types[name])
@@ -281,6 +289,8 @@ def _scalar(value: Any) -> Any:
         return value.encode("utf-8", "backslashreplace").decode("utf-8")
     if isinstance(value, float):
         return value if math.isfinite(value) else None
+    if isinstance(value, datetime):
+        return msgspec.to_builtins(value)
     return value
 
 
