@@ -184,6 +184,29 @@ def test_packages(name: str, with_packages: Path) -> None:
     assert [line for line in foreign if "copies of the runs of" not in line] == []
 
 
+def test_the_package_of_a_partner_has_its_entry_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = write_round(tmp_path / "training_results_v2.0", "ACME", "Beta")
+    write_system(root / "ACME/systems", "pod", submitter="ACME + Gamma", system_name="pod")
+    write_set(root / "ACME/results/pod/resnet", simulated(seed=11))
+    monkeypatch.chdir(tmp_path)
+    result = call("review", root, "-j", "1", "-o", "review")
+    assert "3 submitters, 3 systems, 3 result sets" in result.output
+    document = json.loads(Path("review/review.json").read_bytes())
+    assert document["submitters"] == [
+        {"name": "ACME", "folders": ["ACME"], "parts": {}},
+        {"name": "Beta", "folders": ["Beta"], "parts": {}},
+        {"name": "Gamma", "folders": ["ACME"], "parts": {"ACME": ["pod"]}},
+    ]
+    call("review", "packages", "review")
+    own = "".join(file.read_text("utf-8") for file in Path("packages/Gamma").iterdir())
+    assert "ACME/results/pod" in own
+    assert f"ACME/results/{SYSTEM}" not in own
+    of_owner = "".join(file.read_text("utf-8") for file in Path("packages/ACME").iterdir())
+    assert f"ACME/results/{SYSTEM}" in of_owner
+
+
 def test_packages_are_never_replaced(with_packages: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(with_packages)
     assert "exists" in call("review", "packages", "review").stderr

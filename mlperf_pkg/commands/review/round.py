@@ -114,6 +114,21 @@ class ReviewedRound(Struct, frozen=True, dict=True):
         """The companies that submit each result set, by its id."""
         return {set_id: self.entries[entry] for set_id, entry in self._names.items()}
 
+    @cached_property
+    def parts(self) -> Mapping[str, Mapping[str, Sequence[str]]]:
+        """The systems of each company in submissions of which it has only a part, by name."""
+        parts: dict[str, dict[str, list[str]]] = {}
+        for company, results in self.results.items():
+            own = {row.id for row in results}
+            of_company: dict[str, list[str]] = {}
+            for folder in self.submitters[company]:
+                rows = self.sets[folder]
+                if any(row.id not in own for row in rows):
+                    systems = {row.system or "" for row in rows if row.id in own}
+                    of_company[folder] = sorted(systems)
+            parts[company] = of_company
+        return parts
+
     def own_folders(self, company: str) -> list[str]:
         """Return the submissions of which all entries are those of one company."""
         shared = set[str]()

@@ -45,7 +45,8 @@ _RULES = (
     f"Results on systems with {LARGE} or more accelerators do not count in this ranking (Training"
     " only): their submitters are ranked by their largest system, and review these results of each"
     " other.",
-    "Each company of a joint submission counts as a submitter, and never reviews its partner.",
+    "Each company of a joint entry counts as a submitter, for these entries, and never reviews its"
+    " partner. Folders whose descriptions name one company are one submitter.",
 )
 
 
@@ -107,7 +108,7 @@ def _submitters(reviewed: ReviewedRound) -> Iterator[tuple[str | int | None, ...
         severities = Counter[Severity]()
         for folder in folders:
             places = {labels[folder]}
-            if not _is_whole(reviewed.sets[folder], rows):
+            if folder in reviewed.parts[name]:
                 places = _places_of(rows, folder)
             for place in places:
                 findings = findings_by_label.get(place, ())
@@ -123,12 +124,6 @@ def _submitters(reviewed: ReviewedRound) -> Iterator[tuple[str | int | None, ...
             severities[Severity.WARNING],
             sum(row.id in reviewed.with_errors for row in rows),
         )
-
-
-def _is_whole(folder_rows: Iterable[ResultSetRow], rows: Iterable[ResultSetRow]) -> bool:
-    """Return whether all result sets of a submission are among those of a company."""
-    ids = {row.id for row in rows}
-    return all(row.id in ids for row in folder_rows)
 
 
 def _places_of(rows: Iterable[ResultSetRow], folder: str) -> set[str]:
@@ -236,12 +231,14 @@ class Company(Struct, frozen=True):
     """A company that counts as a submitter, with its ``results`` by the rank in which they count.
 
     ``scale`` is the number of accelerators of its largest system, or of processors if it has none.
+    ``parts`` are its systems in submissions of which it has only a part, by name.
     """
 
     name: str
     partners: frozenset[str]
     results: Mapping[By, Sequence[ResultSetRow]]
     scale: int
+    parts: Mapping[str, Sequence[str]]
 
 
 def companies(reviewed: ReviewedRound) -> tuple[Company, ...]:
@@ -262,7 +259,8 @@ def companies(reviewed: ReviewedRound) -> tuple[Company, ...]:
             size = scales.get(description_path(row), 0)
             largest = max(largest, size)
             results["scale" if has_large and size >= LARGE else "results"].append(row)
-        members.append(Company(name, _partners(name, joints(reviewed)), results, largest))
+        partners = _partners(name, joints(reviewed))
+        members.append(Company(name, partners, results, largest, reviewed.parts[name]))
     return tuple(members)
 
 
@@ -497,6 +495,10 @@ def _assigned(rank: _Rank) -> Iterator[Assignment]:
             company = rank.members[submitter]
             folders = dict.fromkeys(row.submitter or "" for row in company.results[rank.by])
             why = _why(rank, group, reviewer)
+            for folder in folders:
+                if folder in company.parts:
+                    systems = wording.enumerated(company.parts[folder])
+                    why += f"; of the submission {folder} only {systems}"
             yield Assignment(reviewer, company.name, tuple(folders), rank.by, why)
 
 
