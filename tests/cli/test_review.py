@@ -201,10 +201,10 @@ def test_the_package_of_a_partner_has_its_entry_alone(
     ]
     call("review", "packages", "review")
     own = "".join(file.read_text("utf-8") for file in Path("packages/Gamma").iterdir())
-    assert "ACME/results/pod" in own
-    assert f"ACME/results/{SYSTEM}" not in own
+    assert "| ACME | pod |" in own
+    assert f"| ACME | {SYSTEM} |" not in own
     of_owner = "".join(file.read_text("utf-8") for file in Path("packages/ACME").iterdir())
-    assert f"ACME/results/{SYSTEM}" in of_owner
+    assert f"| ACME | {SYSTEM} |" in of_owner
 
 
 def test_packages_are_never_replaced(with_packages: Path, monkeypatch: pytest.MonkeyPatch) -> None:
