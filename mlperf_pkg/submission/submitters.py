@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from mlperf_pkg.infra.text import letters
@@ -35,25 +35,31 @@ def companies(entries: Iterable[SubmitterNames]) -> dict[SubmitterNames, tuple[s
     which no description names several. A company is spelt like a folder of its own, if it has one.
     """
     times = Counter(entries)
-    named = _keys_of_all(times)
-    parts = {entry: _parts(entry.described or entry.folder, named) for entry in times}
-    joint_folders = {entry.folder for entry in times if parts[entry]}
-    for entry in times:
-        if entry.folder not in joint_folders:
-            parts[entry] = _names_between(r"\+", entry.folder)
+    parts = _joint_parts(times)
     owners = _owners({entry: times[entry] for entry in times if not parts[entry]})
     submitters = {*owners.values(), *(_key(entry.folder) for entry in times)}
     for of_entry in parts.values():
         submitters.update(map(_key, of_entry))
     spelt = _spelt(parts, owners)
-    found = {}
+    submitted = {}
     for entry, of_entry in parts.items():
         keys = set(map(_key, of_entry))
         if not keys:
             own = _key(entry.described)
             keys = {own if own in submitters else owners[entry.folder]}
-        found[entry] = tuple(sorted(spelt[key] for key in keys))
-    return found
+        submitted[entry] = tuple(sorted(spelt[key] for key in keys))
+    return submitted
+
+
+def _joint_parts(entries: Collection[SubmitterNames]) -> dict[SubmitterNames, list[str]]:
+    """Return the companies that each joint entry names, none of the others."""
+    named = _keys_of_all(entries)
+    parts = {entry: _parts(entry.described or entry.folder, named) for entry in entries}
+    joint_folders = {entry.folder for entry in entries if parts[entry]}
+    for entry in entries:
+        if entry.folder not in joint_folders:
+            parts[entry] = _names_between(r"\+", entry.folder)
+    return parts
 
 
 def _key(name: str) -> str:

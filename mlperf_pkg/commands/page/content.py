@@ -287,14 +287,13 @@ def cards(
     rounds = {group.round for group in groups}
     for group, scored in sorted(groups.items(), key=itemgetter(0)):
         division, points = _of_one_division(scored)
-        submitters = {name for point in points for name in companies[point.element]}
         title = group.benchmark
         state = f"Benchmark={parameter(group.benchmark)}"
         if len(rounds) > 1:
             title += f", round {group.round}"
             state += f"&Round={group.round}"
         about = wording.counted(len(points), "result")
-        about += f", {wording.counted(len(submitters), 'submitter')}"
+        about += f", {wording.counted(_submitters(points, companies), 'submitter')}"
         if division != "closed":
             about += f", {division or 'no'} division"
         before = _published_before(group, division, record)
@@ -326,6 +325,14 @@ def _of_one_division(scored: Iterable[tuple[str, Point]]) -> tuple[str, list[Poi
         if division in divisions:
             return division, divisions[division]
     return "", next(iter(divisions.values()))
+
+
+def _submitters(points: Iterable[Point], companies: Mapping[str, Collection[str]]) -> int:
+    """Return how many companies submit these points."""
+    names = set[str]()
+    for point in points:
+        names.update(companies[point.element])
+    return len(names)
 
 
 def _best(

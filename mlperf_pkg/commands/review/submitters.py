@@ -105,14 +105,13 @@ def _submitters(reviewed: ReviewedRound) -> Iterator[tuple[str | int | None, ...
     findings_by_label = by_folder(reviewed.report.findings, attrgetter("about"))
     for name, folders in reviewed.submitters.items():
         rows = reviewed.results[name]
-        severities = Counter[Severity]()
+        places = set[str]()
         for folder in folders:
-            places = {labels[folder]}
             if folder in reviewed.parts[name]:
-                places = _places_of(rows, folder)
-            for place in places:
-                findings = findings_by_label.get(place, ())
-                severities.update(finding.severity for finding in findings)
+                places |= _places_of(rows, folder)
+            else:
+                places.add(labels[folder])
+        severities = _severities(findings_by_label, places)
         yield (
             name,
             _number_of_systems(rows),
@@ -124,6 +123,16 @@ def _submitters(reviewed: ReviewedRound) -> Iterator[tuple[str | int | None, ...
             severities[Severity.WARNING],
             sum(row.id in reviewed.with_errors for row in rows),
         )
+
+
+def _severities(
+    findings: Mapping[str, Sequence[Finding]], places: Iterable[str]
+) -> Counter[Severity]:
+    """Count the findings at these places by severity."""
+    severities = Counter[Severity]()
+    for place in places:
+        severities.update(finding.severity for finding in findings.get(place, ()))
+    return severities
 
 
 def _places_of(rows: Iterable[ResultSetRow], folder: str) -> set[str]:
