@@ -75,13 +75,14 @@ def check(
             round; a configuration is not valid.
     """
     from mlperf_pkg.checker.check import check as check_paths  # noqa: PLC0415
+    from mlperf_pkg.commands.export.frames import checked_report  # noqa: PLC0415
     from mlperf_pkg.errors import UserError  # noqa: PLC0415
 
     if not paths:
         raise UserError("no path: expected a log, a folder of logs or a submission")
     texts = list(map(_text, paths))
     options = _options(texts, usage, round, config, partial=partial, jobs=jobs)
-    return check_paths(texts, options).report
+    return checked_report(check_paths(texts, options))
 
 
 def read_log(
@@ -101,21 +102,16 @@ def read_log(
     return log_of(text, _options([text], usage, round))
 
 
-def published_results() -> pd.DataFrame:
-    """Return the published result sets of all rounds, one in each row.
+def published_results(table: str = "result_sets") -> pd.DataFrame:
+    """Return the published ``result_sets`` of all rounds, one in each row, or their ``settings``.
 
     Raises:
-        UserError: the published results are missing or damaged.
+        UserError: there is no such table, the published results are missing or damaged, or pandas
+            is not installed.
     """
-    from mlperf_pkg.published.model import PublishedSet  # noqa: PLC0415
-    from mlperf_pkg.published.results import published_results as read  # noqa: PLC0415
-    from mlperf_pkg.results.data_frame import data_frame
-    from mlperf_pkg.results.report import as_json  # noqa: PLC0415
+    from mlperf_pkg.commands.export.frames import published_frame  # noqa: PLC0415
 
-    sets = [published for published in read().sets if published.runs]
-    table = data_frame(as_json(sets), PublishedSet)
-    scalings = [published.scaling for published in sets]
-    return table.assign(scaling=scalings).astype({"scaling": "string"})
+    return published_frame(table)
 
 
 def _text(path: str | os.PathLike[str]) -> str:
@@ -153,7 +149,7 @@ def _options(
     if jobs is not None and jobs < 1:
         raise UserError(f"jobs is {jobs}; expected 1 or more")
     name = None if round_ is None else round_name(str(round_))
-    options = Options(usage, name, jobs, partial=partial)
+    options = Options(usage, name, jobs, curves=True, partial=partial)
     file = None if config is None else Path(_text(config))
 
     def warn(text: str) -> None:

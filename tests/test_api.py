@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import textwrap
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 
 import mlperf_pkg
 from mlperf_pkg import UserError, Verdict, Verdicts, check, published_results, read_log
+from mlperf_pkg.commands.export.schema import TABLES as EXPORTED
 from mlperf_pkg.findings import Waiver
 from tests.helpers import reports
 from tests.helpers.console import DOCS
@@ -178,6 +180,10 @@ RUN = [
     "records",
     "samples_to_converge",
     "dropped",
+    "usage",
+    "start",
+    "submitter",
+    "system",
 ]
 SYSTEMS = [
     "id",
@@ -208,6 +214,7 @@ SETS = [
     "system",
     "benchmark",
     "division",
+    "usage",
     "round",
     "verdict_official",
     "verdict_rules",
@@ -274,6 +281,57 @@ CELLS = [
 def test_cells(table: str, row: Any, column: str, value: str | float | None) -> None:
     (cell,) = reports.report(**{table: (row,)}).to_pandas(table)[column]
     assert pd.isna(cell) if value is None else cell == value
+
+
+# ---- tables of an export, and of the record -------------------------------------------------
+
+
+@pytest.mark.parametrize(("table", "rows"), [("settings", 11), ("evaluations", 47)])
+def test_tables_of_an_export(table: str, rows: int, workspace: Path) -> None:
+    """The columns of an export, in the types of data frames."""
+    frame = check("logs", round="2.0").to_pandas(table)
+    assert list(frame.columns) == [column.name for column in EXPORTED[table].columns]
+    assert len(frame) == rows
+    assert frame["usage"].dtype == "string"
+
+
+def test_published_settings() -> None:
+    frame = published_results("settings")
+    assert list(frame.columns) == [column.name for column in EXPORTED["settings"].columns]
+    assert frame["runs"].dtype == "Int64"
+    with pytest.raises(UserError, match="the table is 'runs'; expected result_sets or settings"):
+        published_results("runs")
+
+
+def test_own_and_published_results_are_concatenated(workspace: Path) -> None:
+    own = check("logs", round="2.0").to_pandas()
+    published = published_results()
+    both = pd.concat([published, own], ignore_index=True)
+    common = [name for name in published.columns if name in own.columns]
+    assert both[common].dtypes.equals(own[common].dtypes)
+    assert not both.duplicated(["usage", "round", "id"]).any()
+    numbers = both.loc[both["benchmark"] == "resnet", ["runs_found", "score_minutes"]]
+    assert numbers["runs_found"].notna().all()
+    assert {"usage", "round", "submitter", "system", "energy_joules", "scaling"} <= {*common}
+
+
+def test_runs_have_their_start_and_system(workspace: Path) -> None:
+    report = check("logs", round="2.0")
+    start = report.runs[0].start
+    frame = report.to_pandas("runs")
+    assert frame["start"].dtype == "datetime64[ms, UTC]"
+    assert frame["start"].dt.year.unique().tolist() == [2022]
+    assert [*zip(frame["submitter"], frame["system"], strict=True)] == [
+        (row.submitter, row.system) for row in report.result_sets for _ in range(row.runs_found)
+    ]
+    assert start is not None
+    assert datetime.fromisoformat(report.to_dict()["runs"][0]["start"]) == start
+
+
+def test_without_pandas(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(UserError, match=r"pip install 'mlperf-pkg\[pandas\]'"):
+        check("logs", round="2.0").to_pandas()
 
 
 # ---- logs ---------------------------------------------------------------------------------

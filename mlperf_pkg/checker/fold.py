@@ -1,6 +1,7 @@
 """Fold what was judged into one report, with the findings that compare result sets."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from itertools import chain
 
 from msgspec.structs import replace
@@ -22,7 +23,7 @@ from mlperf_pkg.infra.json_values import is_number
 from mlperf_pkg.infra.resources import rules_context
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.published.model import digests_of
-from mlperf_pkg.results.report import Report, RunRow, SystemRow
+from mlperf_pkg.results.report import Report, ResultSetRow, RunRow, SystemRow
 from mlperf_pkg.rulebook.rounds import known_verdicts
 from mlperf_pkg.rulebook.verified import installed_name
 from mlperf_pkg.run.model import Run
@@ -173,16 +174,17 @@ def system_row(system: SystemFile, usage: str, round_name: str) -> SystemRow:
 
 def _run_rows(runs: Sequence[Run], sets: Sequence[SetResult]) -> Iterator[RunRow]:
     """Yield the runs with their result sets, and with the reason why the score drops them."""
-    ids: dict[str, str] = {}
+    set_rows: dict[str, ResultSetRow] = {}
     dropped: dict[str, str] = {}
     for result in sets:
-        ids |= dict.fromkeys(result.runs, result.row.id)
+        set_rows |= dict.fromkeys(result.runs, result.row)
         dropped |= result.dropped
     for run in runs:
+        set_row = set_rows.get(run.path)
         to_converge = run.convergence.to_converge if run.convergence.converged else None
         yield RunRow(
             path=run.path,
-            set=ids.get(run.path),
+            set=set_row.id if set_row else None,
             verdict=run.verdicts,
             benchmark=run.benchmark,
             division=run.division,
@@ -193,7 +195,23 @@ def _run_rows(runs: Sequence[Run], sets: Sequence[SetResult]) -> Iterator[RunRow
             records=run.records,
             samples_to_converge=to_converge if is_number(to_converge) else None,
             dropped=dropped.get(run.path),
+            usage=run.usage,
+            start=_time(run.start_ms),
+            submitter=set_row.submitter if set_row else None,
+            system=set_row.system if set_row else None,
         )
+
+
+def _time(milliseconds: float | None) -> datetime | None:
+    """Return a time in milliseconds since the epoch; None outside of the calendar."""
+    if milliseconds is None:
+        return None
+    try:
+        time = datetime.fromtimestamp(milliseconds / 1000, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+    whole_milliseconds = time.microsecond // 1000
+    return time.replace(microsecond=whole_milliseconds * 1000)
 
 
 # ---- comparisons of result sets: runs, and Previews with later results --------------------

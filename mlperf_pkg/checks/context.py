@@ -17,6 +17,7 @@ from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.power import PowerLog
 from mlperf_pkg.submission.membership import LogGroup, set_id
 from mlperf_pkg.submission.model import Place, ResultSet
+from mlperf_pkg.submission.submitters import SubmitterNames
 
 
 class SetOrigin(StrEnum):
@@ -103,6 +104,12 @@ class SetContext(Struct, frozen=True):
             submitter = next(filter(None, orgs), None)
         division = self.division or next((run.division for run in self.runs), None)
         return set_id(submitter, files.system, files.benchmark, division, files.scaling_mode)
+
+    @property
+    def submitter_names(self) -> SubmitterNames:
+        """The names of its submitter: those of its submission, and of its description."""
+        described = self.system.submitter if self.system else None
+        return SubmitterNames(self.submitter or self.tree.name, described or "")
 
     @property
     def path(self) -> str:

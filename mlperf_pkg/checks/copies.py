@@ -13,14 +13,13 @@ from msgspec.structs import replace
 from mlperf_pkg.checks.consistency import is_known, names_of, originals
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.descriptions import PREVIEW, SystemFile, category, differing
-from mlperf_pkg.checks.names import are_alike
+from mlperf_pkg.checks.names import are_alike, is_same_submitter
 from mlperf_pkg.findings import MAX_MESSAGES, NOTE, Finding, Severity, in_words
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.results import wording
 from mlperf_pkg.rulebook.load import finding_of
 from mlperf_pkg.rulebook.model import version_of
 from mlperf_pkg.run.model import Run
-from mlperf_pkg.submission.membership import submitters
 from mlperf_pkg.submission.model import SCALINGS, Place
 
 Members: TypeAlias = dict[int, list[Run]]  # the runs of sets, by the index of the set
@@ -54,7 +53,6 @@ def has_several_rounds(contexts: Sequence[SetContext]) -> bool:
 # ---- pairs of sets with the same runs: which is the original, which the copy --------------
 
 MAX_TOGETHER = 10  # sets with one run in common that are compared pairwise
-_VARIANT = str.maketrans("-+ ", "___")
 
 
 class Owner(Struct, frozen=True, dict=True):
@@ -99,14 +97,6 @@ class Owner(Struct, frozen=True, dict=True):
         version = self.context.round.version
         start_ms = self.run.start_ms or 0
         return (version, is_foreign, is_of_other_system, start_ms, self.context.path)
-
-
-def is_same_submitter(name: str, other: str) -> bool:
-    """Return whether two submissions have a company in common, or names that are variants."""
-    if any(len(names) > 1 for names in submitters((name, other)).values()):
-        return True
-    first, second = (text.lower().translate(_VARIANT) for text in (name, other))
-    return first.split("_")[0] == second.split("_")[0] or are_alike(first, second)
 
 
 class Pair(Struct):
@@ -223,7 +213,7 @@ def _opinion(pair: Pair, with_power: Collection[Place]) -> Finding:
     name = _name(pair)
     if not (original.context.origin.has_name and copy.context.origin.has_name):
         return finding_of(_COPIED, f"the same runs as {name}", "", **NOTE)
-    is_same = is_same_submitter(copy.submitter, original.submitter)
+    is_same = is_same_submitter(copy.context.submitter_names, original.context.submitter_names)
     if is_same and copy.context.files.benchmark == original.context.files.benchmark:
         reason = _reason(pair, with_power)
         if reason:

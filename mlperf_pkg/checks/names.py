@@ -5,11 +5,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
-from itertools import chain
+from itertools import chain, product, starmap
 
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.published.model import PublishedSet
+from mlperf_pkg.submission.submitters import SubmitterNames, companies
 
 FIELDS = ("host_processor_model_name", "accelerator_model_name")
 """The fields of a description of which ``published_spelling`` knows names."""
@@ -123,6 +124,23 @@ def likeness(one: PublishedSet, other: PublishedSet) -> Likeness | None:
 
 
 # ---- organisations, which logs, descriptions and folders name in different ways -----------
+
+
+def is_same_submitter(one: SubmitterNames, other: SubmitterNames) -> bool:
+    """Return whether two entries, perhaps of different rounds, have a company in common.
+
+    Its name may be longer in one of them, or abbreviated.
+    """
+    if one == other:
+        return True
+    of_entry = companies((one, other))
+    names = []
+    for entry in (one, other):
+        entry_names = {*of_entry[entry]}
+        if len(entry_names) == 1:
+            entry_names.add(entry.described or entry.folder)
+        names.append(entry_names)
+    return any(starmap(are_related, product(*names)))
 
 
 def are_same(name: str, other: str) -> bool:

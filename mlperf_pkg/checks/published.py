@@ -11,7 +11,7 @@ from msgspec import Struct
 from mlperf_pkg.checks.consistency import broken_keys
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.descriptions import PREVIEW, category, differences, published_fields
-from mlperf_pkg.checks.names import are_alike, plain_name
+from mlperf_pkg.checks.names import is_same_submitter, plain_name
 from mlperf_pkg.findings import NOTE, Finding, Verdict, in_words
 from mlperf_pkg.infra.json_values import digits, to_finite
 from mlperf_pkg.infra.paths import with_slashes
@@ -37,6 +37,7 @@ from mlperf_pkg.rulebook.load import finding_of, target_of
 from mlperf_pkg.rulebook.model import is_round_name, version_of
 from mlperf_pkg.rulebook.rounds import TRAINING
 from mlperf_pkg.run.model import Run
+from mlperf_pkg.submission.submitters import SubmitterNames
 
 _BY_VALUES = "the first values of their series are equal to 1e-5"
 _BY_MEAN = "the number of runs and their mean are the same"
@@ -192,7 +193,8 @@ def _copied(context: SetContext, name: PublishedName) -> Iterator[str]:
     """Yield what the rules expect of runs in any round that is not so."""
     if context.origin.has_name and name.name.rpartition("/")[2] != context.files.benchmark:
         yield f"runs of {context.files.benchmark}"
-    if context.submitter and not are_alike(name.name.partition("/")[0], context.submitter):
+    published = SubmitterNames(name.name.partition("/")[0])
+    if context.submitter and not is_same_submitter(published, context.submitter_names):
         yield f"runs of {context.submitter}"
 
 

@@ -230,6 +230,7 @@ def unchecked_set(context: SetContext, findings: Iterable[Finding] = ()) -> SetR
         system=context.files.system,
         benchmark=context.files.benchmark,
         division=context.division,
+        usage=context.round.usage,
         round=context.round.name,
         verdict=Verdicts(Verdict.NOT_CHECKED, Verdict.NOT_CHECKED),
         runs_found=len(context.runs),

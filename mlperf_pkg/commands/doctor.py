@@ -29,6 +29,7 @@ FORMAT = "mlperf-pkg/doctor/1"
 EXTRAS = {
     "report": "pages and charts",
     "data": "exports as Parquet",
+    "pandas": "data frames",
     "xlsx": "workbooks",
     "encrypt": "encrypted archives",
     "cluster": "checks by a Dask cluster, and paths in S3",

@@ -32,7 +32,7 @@ from mlperf_pkg.render.terminal import RCP_MARGIN, STYLES, Terminal
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.amounts import Subjects, Thing
 from mlperf_pkg.results.report import Report, ResultSetRow, RunRow, folder, name
-from mlperf_pkg.submission.membership import spellings
+from mlperf_pkg.submission.submitters import spellings
 
 _Row = TypeVar("_Row")
 
@@ -392,9 +392,11 @@ class Submitters:
         number = len(self._report.submitters)
         remarks = []
         if number != self.number:
+            submitters = wording.counted(number, "submitter")
             submissions = wording.counted(self.number, "submission")
             remarks.append(
-                f"{number} submitters in {submissions}: each company of a joint one counts"
+                f"{submitters} in {submissions}: each company of a joint entry counts, once for"
+                " all its folders"
             )
         return Table(SUBMITTERS, [RowGroup("", list(self.rows()), remarks)])
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec import inspect as types
 
 from mlperf_pkg.infra.json_values import to_finite
+from mlperf_pkg.infra.resources import require
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,14 +36,34 @@ def data_frame(rows: Sequence[Mapping[str, Any]], type_: type[Struct]) -> pd.Dat
     A nested row has a column for each of its own fields, such as ``rcp_mean``; fields with several
     values have none. In fields of any type, lists and objects become JSON strings. The columns and
     their types do not depend on the rows, and are the same if there are none.
-    """
-    import pandas as pd
 
+    Raises:
+        MissingPackageError: pandas is not installed.
+    """
+    pd = _pandas()
     columns = {}
     for path, (dtype, convert) in _columns(type_):
         values = [convert(_value(row, path)) for row in rows]
         columns["_".join(path)] = pd.Series(values, dtype=dtype)
     return pd.DataFrame(columns)
+
+
+def table_frame(columns: Iterable[tuple[str, type]], rows: Sequence[Sequence[Any]]) -> pd.DataFrame:
+    """Return rows of cells with columns of these names and types, as ``data_frame`` has them.
+
+    Raises:
+        MissingPackageError: pandas is not installed.
+    """
+    pd = _pandas()
+    series = {}
+    for index, (name, type_) in enumerate(columns):
+        dtype, convert = _DTYPES[_KINDS[type_]]
+        series[name] = pd.Series([convert(row[index]) for row in rows], dtype=dtype)
+    return pd.DataFrame(series)
+
+
+def _pandas() -> Any:
+    return require("pandas", "pandas", "a data frame")
 
 
 _Column = tuple[str, Callable[[Any], Any]]
@@ -76,6 +98,10 @@ def _integer(value: int | None) -> int | None:
     return value
 
 
+def _time(value: str | datetime | None) -> datetime | None:
+    return datetime.fromisoformat(value) if isinstance(value, str) else value
+
+
 def _plain(value: Any) -> Any:
     return json.dumps(value) if isinstance(value, list | dict) else value
 
@@ -85,6 +111,14 @@ _DTYPES: Mapping[type[types.Type], _Column] = {
     types.FloatType: ("float64", to_finite),
     types.BoolType: ("boolean", _plain),
     types.StrType: ("string", _plain),
+    types.DateTimeType: ("datetime64[ms, UTC]", _time),
     types.EnumType: ("string", _plain),
     types.AnyType: ("object", _plain),
+}
+_KINDS: Mapping[type, type[types.Type]] = {
+    int: types.IntType,
+    float: types.FloatType,
+    bool: types.BoolType,
+    str: types.StrType,
+    datetime: types.DateTimeType,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts
-from mlperf_pkg.submission.membership import submitters
+from mlperf_pkg.submission.submitters import SubmitterNames, companies
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,6 +84,7 @@ class ResultSetRow(Struct, frozen=True, kw_only=True):
     system: str | None
     benchmark: str
     division: str | None
+    usage: str
     round: str
     verdict: Verdicts
     runs_found: int
@@ -105,7 +107,8 @@ class ResultSetRow(Struct, frozen=True, kw_only=True):
 class RunRow(Struct, frozen=True):
     """A run of the result set with the id ``set``, which is None outside result sets.
 
-    ``dropped`` says why the mean of its set leaves it out; None where it counts.
+    ``dropped`` says why the mean of its set leaves it out; None where it counts. ``start`` is the
+    time of ``run_start``, in UTC. ``submitter`` and ``system`` are those of its set.
     """
 
     path: str
@@ -120,6 +123,10 @@ class RunRow(Struct, frozen=True):
     records: int
     samples_to_converge: float | None
     dropped: str | None
+    usage: str
+    start: datetime | None
+    submitter: str | None
+    system: str | None
 
 
 class DriftRow(Struct, frozen=True):
@@ -158,21 +165,31 @@ class Report(Struct, frozen=True):
     drift: DriftRow | None = None
 
     @property
-    def submitters(self) -> dict[str, list[str]]:
-        """The submitters with result sets, each with the names of its submissions."""
-        named = (row.submitter for row in self.result_sets if row.submitter)
-        return submitters(named, self.described)
+    def submitter_names(self) -> dict[str, SubmitterNames]:
+        """The names of the submitter of each result set that has one, by its id."""
+        of_path = {system.path: system.submitter for system in self.systems}
+        names = {}
+        for row in self.result_sets:
+            if row.submitter:
+                described = of_path.get(description_path(row))
+                names[row.id] = SubmitterNames(row.submitter, described or "")
+        return names
 
     @property
-    def described(self) -> dict[str, set[str]]:
-        """The submitters that the system descriptions of a submission name, by its name."""
-        of_path = {system.path: system.submitter for system in self.systems}
-        named: dict[str, set[str]] = {}
+    def companies(self) -> dict[str, tuple[str, ...]]:
+        """The companies that submit each result set that has a submitter, by its id."""
+        names = self.submitter_names
+        of_entry = companies(names.values())
+        return {set_id: of_entry[entry] for set_id, entry in names.items()}
+
+    @property
+    def submitters(self) -> list[str]:
+        """The submitters with result sets: companies, each of which counts once."""
+        of_set = self.companies
+        names = set[str]()
         for row in self.result_sets:
-            submitter = of_path.get(description_path(row))
-            if submitter:
-                named.setdefault(row.submitter or "", set()).add(submitter)
-        return named
+            names.update(of_set.get(row.id, ()))
+        return sorted(names)
 
     @property
     def has_errors(self) -> bool:
@@ -208,7 +225,7 @@ class Report(Struct, frozen=True):
         """Return a table of the report: ``result_sets``, ``runs``, ``systems`` or ``findings``.
 
         Raises:
-            UserError: there is no such table.
+            UserError: there is no such table, or pandas is not installed.
         """
         return table_of(self, table)
 
@@ -220,8 +237,9 @@ def encodable(value: Any) -> Any:
     """
     if not isinstance(value, Report):
         return value
+    fields = {name: getattr(value, name) for name in Report.__struct_fields__}
     findings = [replace(f, message=f.text, places=f.occurrences) for f in value.findings]
-    return {"format": FORMAT, **msgspec.structs.asdict(value), "findings": findings}
+    return {"format": FORMAT, **fields, "findings": findings}
 
 
 def as_json(value: Any, depth: int = MAX_DEPTH) -> Any:
@@ -234,7 +252,7 @@ def as_json(value: Any, depth: int = MAX_DEPTH) -> Any:
     if depth == 0:
         return "..."
     if isinstance(value, Struct):
-        names = value.__struct_fields__
+        names = (Report if isinstance(value, Report) else value).__struct_fields__
         fields = {name: as_json(getattr(value, name), depth - 1) for name in names}
         if isinstance(value, Finding):
             fields["message"] = as_json(value.text)
@@ -253,11 +271,11 @@ def table_of(values: Struct, name: str) -> pd.DataFrame:
     """Return a field that holds rows as a pandas data frame; see ``data_frame``.
 
     Raises:
-        UserError: there is no such field.
+        UserError: there is no such field, or pandas is not installed.
     """
     from mlperf_pkg.results.data_frame import data_frame, row_types
 
-    types = row_types(type(values))
+    types = row_types(Report if isinstance(values, Report) else type(values))
     if name not in types:
         raise UserError(f"the table is {name!r}; expected {', '.join(types)}")
     return data_frame(as_json(getattr(values, name)), types[name])
@@ -268,6 +286,8 @@ def _scalar(value: Any) -> Any:
         return value.encode("utf-8", "backslashreplace").decode("utf-8")
     if isinstance(value, float):
         return value if math.isfinite(value) else None
+    if isinstance(value, datetime):
+        return msgspec.to_builtins(value)
     return value
 
 

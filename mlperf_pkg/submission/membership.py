@@ -5,9 +5,8 @@ evidence; if the evidence is not conclusive, it stays open.
 """
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from types import MappingProxyType
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -128,60 +127,6 @@ class LogGroup(Struct, frozen=True):
 def is_placeholder(text: str) -> bool:
     """Return whether text is a placeholder, as reference implementations log it."""
     return "PLACEHOLDER" in text.upper()
-
-
-def spellings(names: Iterable[str]) -> dict[str, list[str]]:
-    """Return names by the first that differs in nothing but case, spaces and punctuation."""
-    by_letters: dict[str, list[str]] = {}
-    for name in sorted({*names}):
-        by_letters.setdefault(letters(name) or name, []).append(name)
-    return {alike[0]: alike for alike in by_letters.values()}
-
-
-def submitters(
-    names: Iterable[str], described: Mapping[str, Iterable[str]] = MappingProxyType({})
-) -> dict[str, list[str]]:
-    """Return the submitters by name, each with the names of its submissions, sorted.
-
-    The companies of a joint submission are submitters of their own: ``A+B`` names two, and so does
-    ``A_B`` if both are named elsewhere. ``described`` are the submitters in the descriptions of a
-    submission, by its name. A submitter is spelt like its own submission, if it has any.
-    """
-    texts: dict[str, list[str]] = {}  # by submission
-    companies: set[str] = set()
-    for name in sorted({*names}):
-        texts[name] = [*sorted(described.get(name, ())), name]
-        for text in texts[name]:
-            companies.update(letters(part) for part in _named_in(text))
-    joint = {name: _companies(of_name, companies) for name, of_name in texts.items()}
-    spelt: dict[str, str] = {}
-    members: dict[str, set[str]] = {}
-    for name in sorted(joint, key=lambda name: (len(joint[name]), name)):
-        for company in joint[name]:
-            spelling = spelt.setdefault(letters(company) or company, company)
-            members.setdefault(spelling, set()).add(name)
-    return {name: sorted(members[name]) for name in sorted(members)}
-
-
-def _companies(texts: Sequence[str], companies: Container[str]) -> list[str]:
-    """Return the companies in the first text that names several; else the last text."""
-    for text in texts:
-        parts = _named_in(text)
-        if _are_several(parts):
-            return parts
-        words = [word for word in text.split("_") if letters(word)]
-        if _are_several(words) and all(letters(word) in companies for word in words):
-            return words
-    return [texts[-1]]
-
-
-def _are_several(names: Iterable[str]) -> bool:
-    return len({letters(name) for name in names}) > 1
-
-
-def _named_in(text: str) -> list[str]:
-    """Return the names between plus signs."""
-    return [part.strip() for part in text.split("+") if letters(part)] or [text]
 
 
 def set_id(

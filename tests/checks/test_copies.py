@@ -15,7 +15,7 @@ import pytest
 from mlperf_pkg.checker import fold
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.checks.copies import MAX_TOGETHER, is_same_submitter
+from mlperf_pkg.checks.copies import MAX_TOGETHER
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.results.report import Report
 from tests.helpers.copies import LORA, Change, submission, system, two_rounds, two_systems
@@ -407,9 +407,3 @@ def test_the_preview_of_a_later_round(tmp_path: Path) -> None:
     new = submission(tmp_path, "2.1", 1.01, 8, status="preview")
     report = compared(check([str(old), str(new)], Options(jobs=1))).report
     assert "SET152" not in {finding.code for finding in report.findings}
-
-
-def test_a_company_in_common() -> None:
-    assert is_same_submitter("ACME+Beta", "Cray+Beta")
-    assert is_same_submitter("Intel", "Intel-HabanaLabs")
-    assert not is_same_submitter("ACME+Beta", "Cray+Dell")

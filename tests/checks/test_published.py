@@ -70,6 +70,11 @@ def described(**fields: Any) -> Callable[[Path], object]:
 another_framework, another_status = described(framework="another"), described(status="preview")
 
 
+def of_zebra(root: Path) -> None:
+    described(submitter="Zebra")(root)
+    (root / "Graphcore").rename(root / "Zebra")
+
+
 def another_system(root: Path) -> None:
     (root / SET).parent.rename((root / SET).parent.with_name("other"))
     systems = root / "Graphcore/systems"
@@ -114,7 +119,7 @@ def dressed_up(root: Path) -> None:
                 " number_of_nodes"
             ],
         ),
-        (lambda root: (root / "Graphcore").rename(root / "Zebra"), [f"{BROKEN} runs of Zebra"]),
+        pytest.param(of_zebra, [f"{BROKEN} runs of Zebra"], id="of another submitter"),
     ],
 )
 def test_resubmitted(first: Path, change: Callable[[Path], object], expected: list[str]) -> None:
@@ -166,7 +171,7 @@ def test_another_set_of_the_round(first: Path) -> None:
 
 
 def test_the_set_of_another_submitter_of_the_round(first: Path) -> None:
-    (first / "Graphcore").rename(first / "Zebra")
+    of_zebra(first)
     assert texts(first) == [f"{BROKEN} runs of Zebra"]
 
 

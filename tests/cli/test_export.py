@@ -40,7 +40,7 @@ def test_all_tables_of_a_round(tree: Path) -> None:
         SELECT s.submitter, s.accelerators, r.benchmark, count(*),
                avg(runs.minutes) BETWEEN 19 AND 21
         FROM result_sets r JOIN systems s ON r.system_path = s.path AND r.round = s.round
-             JOIN runs ON runs.set_id = r.id AND runs.round = r.round
+             JOIN runs ON runs."set" = r.id AND runs.round = r.round
         GROUP BY r.benchmark ORDER BY r.benchmark"""
     assert rows(path, joined) == [("ACME", 16, "bert", 10, 1), ("ACME", 16, "resnet", 5, 1)]
     last = """

@@ -50,6 +50,7 @@ def poor(a_round: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = shutil.copytree(a_round, tmp_path_factory.mktemp("poor") / a_round.name)
     shutil.copytree(a_round / "Beta", root / "be_ta")
     shutil.copytree(a_round / "Beta", root / "Delta+Epsilon")
+    write_system(root / "Delta+Epsilon/systems", submitter="Delta+Epsilon")
     shutil.rmtree(root / "Gamma/systems")
     next(root.glob("ACME/results/*/*/result_0.txt")).write_bytes(b"\x00\xff")
     return root
@@ -60,7 +61,7 @@ def test_problems_are_listed_and_the_rest_is_complete(poor: Path, tmp_path: Path
     result = call("review", poor, "-o", folder, "-j", "1")
     assert result.exit_code == 1, result.output
     assert json.loads((folder / "review.json").read_bytes())["problems"] == [
-        "Beta and be_ta are counted as one submitter",
+        "Beta and be_ta are counted as one submitter: Beta",
         "Gamma: 1 result set without a system description (bow-pod16): division and accelerators"
         " are unknown",
         "1 file not read or checked (LOG110, a file without records):"
@@ -181,6 +182,29 @@ def test_packages(name: str, with_packages: Path) -> None:
     lines = "\n".join(texts.values()).split("\n")
     foreign = [line for line in lines if strangers & {*re.findall(r"(?:ACME|Beta|Gamma)\b", line)}]
     assert [line for line in foreign if "copies of the runs of" not in line] == []
+
+
+def test_the_package_of_a_partner_has_its_entry_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = write_round(tmp_path / "training_results_v2.0", "ACME", "Beta")
+    write_system(root / "ACME/systems", "pod", submitter="ACME + Gamma", system_name="pod")
+    write_set(root / "ACME/results/pod/resnet", simulated(seed=11))
+    monkeypatch.chdir(tmp_path)
+    result = call("review", root, "-j", "1", "-o", "review")
+    assert "3 submitters, 3 systems, 3 result sets" in result.output
+    document = json.loads(Path("review/review.json").read_bytes())
+    assert document["submitters"] == [
+        {"name": "ACME", "folders": ["ACME"], "parts": {}},
+        {"name": "Beta", "folders": ["Beta"], "parts": {}},
+        {"name": "Gamma", "folders": ["ACME"], "parts": {"ACME": ["pod"]}},
+    ]
+    call("review", "packages", "review")
+    own = "".join(file.read_text("utf-8") for file in Path("packages/Gamma").iterdir())
+    assert "| ACME | pod |" in own
+    assert f"| ACME | {SYSTEM} |" not in own
+    of_owner = "".join(file.read_text("utf-8") for file in Path("packages/ACME").iterdir())
+    assert f"| ACME | {SYSTEM} |" in of_owner
 
 
 def test_packages_are_never_replaced(with_packages: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,7 +63,7 @@ def test_throughput_agrees_with_the_log() -> None:
 BY_KEYS = """
     SELECT count(DISTINCT r.id), count(runs.path), count(s.path), count(r.system_path), count(start)
     FROM result_sets r
-         LEFT JOIN runs ON (runs.usage, runs.round, runs.set_id) = (r.usage, r.round, r.id)
+         LEFT JOIN runs ON (runs.usage, runs.round, runs."set") = (r.usage, r.round, r.id)
          LEFT JOIN systems s ON (s.usage, s.round, s.path) = (r.usage, r.round, r.system_path)"""
 
 

@@ -29,7 +29,7 @@ def output_of(cell: str, names: dict[str, Any]) -> str:
 
 
 def test_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert len(CELLS) == PAGE.count("```python") == PAGE.count("```text") == 10
+    assert len(CELLS) == PAGE.count("```python") == PAGE.count("```text") == 12
     assert all(output for _, output in CELLS)
     monkeypatch.chdir(tmp_path)
     (command,) = re.findall(r"^mlperf-pkg (.*)$", PAGE, re.MULTILINE)

@@ -29,7 +29,8 @@ def two_rounds(root: Path, submitter: str = "Graphcore", **changes: Any) -> list
     """A submission to 5.0, and its logs again in 5.1, where the description has changes."""
     rounds = [root / "training_results_v5.0", root / "training_results_v5.1"]
     for tree in (rounds[0] / "Graphcore", rounds[1] / submitter):
-        write_system(tree / "systems", **({} if "v5.0" in str(tree) else changes))
+        fields = {} if "v5.0" in str(tree) else changes
+        write_system(tree / "systems", submitter=tree.name, **fields)
         write_set(tree / "results" / SYSTEM / LORA, simulated(LORA, round_="5.0"))
     return rounds
 

@@ -1,5 +1,6 @@
 """Reports for the tests of what is made of them."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 from mlperf_pkg.findings import Finding, Verdict, Verdicts, folded
@@ -38,6 +39,7 @@ def result_set(**changes: Any) -> ResultSetRow:
         "system": "dgx",
         "benchmark": "bert",
         "division": "closed",
+        "usage": "training",
         "round": "2.0",
         "verdict": PASS,
         "runs_found": 10,
@@ -70,6 +72,10 @@ def run(**changes: Any) -> RunRow:
         "records": 100,
         "samples_to_converge": 3.0,
         "dropped": None,
+        "usage": "training",
+        "start": datetime(2022, 4, 20, 20, 31, 30, 146000, UTC),
+        "submitter": "ACME",
+        "system": "dgx",
     }
     return RunRow(**{**defaults, **changes})
 

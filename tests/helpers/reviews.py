@@ -11,7 +11,7 @@ from mlperf_pkg.render.table import Table
 from mlperf_pkg.results.report import ResultSetRow, SystemRow
 from mlperf_pkg.submission.model import Input, Place, Submission
 from tests.helpers.reports import report, result_set, system
-from tests.helpers.trees import write_submission
+from tests.helpers.trees import write_submission, write_system
 
 
 def cells(table: Table) -> list[tuple[Any, ...]]:
@@ -62,4 +62,5 @@ def write_round(root: Path, *names: str) -> Path:
     """A round of valid submissions, with runs of their own."""
     for seed, name in enumerate(names):
         write_submission(root / name, seed=seed)
+        write_system(root / name / "systems", submitter=name)
     return root

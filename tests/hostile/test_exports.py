@@ -57,7 +57,7 @@ def test_long_fields(ending: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("names", [("training", "97.3"), ("inference", "5.1"), ("../*", "0.0")])
 def test_unknown_rounds_are_shown_as_they_are(names: tuple[str, str], tmp_path: Path) -> None:
     destination = Destination(tmp_path / "results.sqlite")
-    a_set = row("result_sets", division_written="closed", usage=names[0], round=names[1])
+    a_set = row("result_sets", division="closed", usage=names[0], round=names[1])
     destination.write({"result_sets": [a_set]}, replace=False)
     page = history(exported_sets(destination.read()), "here")
     assert [(e.row.usage, e.row.round, e.is_ranked) for e in page.entries] == [(*names, False)]
@@ -67,18 +67,18 @@ def test_unknown_rounds_are_shown_as_they_are(names: tuple[str, str], tmp_path: 
 # ---- what is not an export ------------------------------------------------------------------
 
 
-def text(edit: Callable[[str], str]) -> Callable[[Path], object]:
-    """Edit the findings of a CSV."""
+def text(edit: Callable[[str], str], name: str = "findings") -> Callable[[Path], object]:
+    """Edit a table of a CSV."""
 
     def case(path: Path) -> None:
-        file = path / "findings.csv"
+        file = path / f"{name}.csv"
         file.write_text(edit(file.read_text("utf-8")), "utf-8")
 
     return case
 
 
-def cell(old: str, new: str) -> Callable[[Path], object]:
-    return text(lambda table: table.replace(old, new, 1))
+def cell(old: str, new: str, name: str = "findings") -> Callable[[Path], object]:
+    return text(lambda table: table.replace(old, new, 1), name)
 
 
 def sparse(size: int) -> Callable[[Path], object]:
@@ -108,7 +108,7 @@ def sqlite(*statements: str) -> Callable[[Path], object]:
 
 def view(select: str) -> list[str]:
     """Have a view instead of the findings; @ stands for their columns."""
-    values = ", ".join(f"NULL AS {column.name}" for column in TABLES["findings"].columns)
+    values = ", ".join(f'NULL AS "{column.name}"' for column in TABLES["findings"].columns)
     return ["DROP TABLE findings", f"CREATE VIEW findings AS {select.replace('@', values)}"]
 
 
@@ -149,7 +149,7 @@ CASES: dict[str, dict[str, Callable[[Path], object]]] = {
     ".csv": {
         "a quote in a cell": cell("text", '"te"xt"'),
         "an unclosed quote, and much more": text(lambda t: t + '"' + "x\n" * 3_000_000),
-        "another boolean": cell("true", "True"),
+        "another boolean": cell("true", "True", "result_sets"),
         "an endless integer": cell(",1,", f",{'9' * 5000},"),
         "a large integer": cell(",1,", f",{2**63},"),
         "too few cells": text(lambda t: t + "training\n"),
@@ -157,7 +157,7 @@ CASES: dict[str, dict[str, Callable[[Path], object]]] = {
         "a long line": text(lambda t: t + "x" * 20_000_000),
         "an escape": cell("text", "\x1b[31m"),
         "NUL": cell("text", "\0"),
-        "a missing value": cell("true", ""),
+        "a missing value": cell(",1,", ",,", "result_sets"),
         "a large file": sparse(100 << 30),
         "a missing file": lambda path: (path / "runs.csv").unlink(),
         "Latin-1": lambda path: (path / "runs.csv").write_bytes(b"\xe4" * 99),
@@ -167,7 +167,7 @@ CASES: dict[str, dict[str, Callable[[Path], object]]] = {
         "infinity": sqlite("UPDATE evaluations SET value = 9e999"),
         "a time without a zone": sqlite("UPDATE runs SET start = '2022-04-20'"),
         "no time": sqlite("UPDATE runs SET start = 'today'"),
-        "two as boolean": sqlite("UPDATE findings SET waived = 2"),
+        "two as boolean": sqlite("UPDATE result_sets SET rcp_official_pass = 2"),
         "escapes": sqlite("UPDATE findings SET message = char(27) || '[31m'"),
         "a long text": sqlite("UPDATE findings SET message = printf('%.*c', 9999999, 'x')"),
         "no table": sqlite("DROP TABLE findings"),

@@ -425,7 +425,10 @@ def test_whose_file_it_is() -> None:
         (["A", "B"], []),
         (
             ["A", "B+C"],
-            ["3 submitters in 2 submissions: each company of a joint one counts"],
+            [
+                "3 submitters in 2 submissions: each company of a joint entry counts, once for all"
+                " its folders"
+            ],
         ),
     ],
 )

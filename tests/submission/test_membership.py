@@ -14,7 +14,6 @@ from mlperf_pkg.submission.membership import (
     Stated,
     groups_of,
     set_id,
-    submitters,
 )
 
 POD16 = Described("pod16", "Pod 16", "closed", 1, 16)
@@ -202,24 +201,3 @@ def test_folders_and_order_do_not_matter(logs: list[tuple[str, str, int]], rando
         return {frozenset(x.place.rpartition("/")[2] for x in g.logs) for g in groups}
 
     assert names(flat) == names(scattered)
-
-
-@pytest.mark.parametrize(
-    ("names", "described", "expected"),
-    [
-        (["ACME", "ac me", "Beta"], {}, {"ACME": ["ACME", "ac me"], "Beta": ["Beta"]}),
-        (["A+B"], {}, {"A": ["A+B"], "B": ["A+B"]}),
-        (["A+B"], {"A+B": ["A_B"]}, {"A": ["A+B"], "B": ["A+B"]}),
-        (["joint"], {"joint": ["A + B"]}, {"A": ["joint"], "B": ["joint"]}),
-        (["A_B"], {"A_B": ["A+B"]}, {"A": ["A_B"], "B": ["A_B"]}),
-        (["A_B", "A", "B"], {}, {"A": ["A", "A_B"], "B": ["A_B", "B"]}),
-        (["A_B", "A"], {}, {"A": ["A"], "A_B": ["A_B"]}),
-        (["Red_Hat", "Dell"], {}, {"Dell": ["Dell"], "Red_Hat": ["Red_Hat"]}),
-        (["IBM+Nvidia", "NVIDIA"], {}, {"IBM": ["IBM+Nvidia"], "NVIDIA": ["IBM+Nvidia", "NVIDIA"]}),
-        (["A+", "B++B"], {}, {"A+": ["A+"], "B++B": ["B++B"]}),
-    ],
-)
-def test_submitters(
-    names: list[str], described: dict[str, list[str]], expected: dict[str, list[str]]
-) -> None:
-    assert submitters(names, described) == expected

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct, field
 
 from mlperf_pkg.checks.descriptions import category
+from mlperf_pkg.checks.names import is_same_submitter
 from mlperf_pkg.config import Price, read_prices
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Verdict
@@ -22,6 +23,7 @@ from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.published.model import known_division
 from mlperf_pkg.render.table import by_key
 from mlperf_pkg.rulebook.model import version_of
+from mlperf_pkg.submission.submitters import SubmitterNames
 
 PRICES_NAME = Path("systems") / "prices.yaml"
 
@@ -265,7 +267,10 @@ def _previous(result: Result, members: Sequence[Result]) -> Result | None:
 
 
 def _same_system(one: Result, other: Result) -> bool:
-    if not one.round or not other.round or one.submitter != other.submitter:
+    if not one.round or not other.round:
+        return False
+    names = SubmitterNames(one.submitter or "")
+    if not is_same_submitter(names, SubmitterNames(other.submitter or "")):
         return False
     if one.hardware and other.hardware:
         machine = attrgetter("hardware", "accelerators", "nodes")

@@ -16,6 +16,7 @@ from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import ResultSetRow, as_json
 from mlperf_pkg.run.readers import is_hyperparameter
+from mlperf_pkg.submission.submitters import SubmitterNames
 
 _Item = TypeVar("_Item")
 _Key = Callable[[_Item], Hashable]
@@ -60,6 +61,12 @@ class ComparedSet(Struct, frozen=True):
     def name(self) -> str:
         """Its name on both sides: its path or, for raw logs, its identity."""
         return self.identity if self.is_raw else self.path
+
+    @property
+    def submitter_names(self) -> SubmitterNames:
+        """The names of its submitter."""
+        described = self.system.submitter if self.system else None
+        return SubmitterNames(self.submitter, described or "")
 
     @property
     def in_short(self) -> str:

@@ -6,11 +6,13 @@ A kind of change is a member of ``ChangeKind``, which has its rule, and is found
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import product, starmap
 
 from msgspec import Struct
 
-from mlperf_pkg.checks.copies import AVAILABLE, is_same_submitter
+from mlperf_pkg.checks.copies import AVAILABLE
 from mlperf_pkg.checks.descriptions import PREVIEW, category
+from mlperf_pkg.checks.names import is_same_submitter
 from mlperf_pkg.commands.diff.changes import (
     ChangeKind,
     ComparedSet,
@@ -80,14 +82,11 @@ def entry_verdicts(
 
 def _are_versions(old: Iterable[ComparedSet], new: Iterable[ComparedSet]) -> bool:
     """Return whether the sides have a common submitter, or one of them is empty."""
-    old_submitters = {result_set.submitter for result_set in old}
-    new_submitters = {result_set.submitter for result_set in new}
+    old_submitters = {result_set.submitter_names for result_set in old}
+    new_submitters = {result_set.submitter_names for result_set in new}
     if not old_submitters or not new_submitters:
         return True
-    for submitter in old_submitters:
-        if any(is_same_submitter(submitter, name) for name in new_submitters):
-            return True
-    return False
+    return any(starmap(is_same_submitter, product(old_submitters, new_submitters)))
 
 
 def _owners(sets: Iterable[ComparedSet]) -> dict[Hashable, ComparedSet]:
@@ -124,7 +123,7 @@ def _paired_entries(comparison: VersionComparison, *, one_round: bool) -> _Paire
         old = change.old
         new = change.new
         is_same_round = old.row.round == new.row.round
-        if is_same_round and is_same_submitter(old.submitter, new.submitter):
+        if is_same_round and is_same_submitter(old.submitter_names, new.submitter_names):
             changed.append(change)
         else:
             removed.append(old)
@@ -181,7 +180,7 @@ def _copies(
 
 
 def _problem_of_resubmission(original: ComparedSet, new: ComparedSet) -> str:
-    if not is_same_submitter(original.submitter, new.submitter):
+    if not is_same_submitter(original.submitter_names, new.submitter_names):
         return "of another submitter"
     if original.system is None or new.system is None:
         return "without a description"
@@ -492,7 +491,7 @@ def _find_loan(change: SetChange, lenders: Iterable[ComparedSet]) -> _Loan | Non
     loans = []
     for lender in lenders:
         is_of_benchmark = lender.row.benchmark == new.row.benchmark
-        if is_of_benchmark and not is_same_submitter(lender.submitter, new.submitter):
+        if is_of_benchmark and not is_same_submitter(lender.submitter_names, new.submitter_names):
             loan = _loan(change, lender)
             if loan.taken:
                 loans.append(loan)

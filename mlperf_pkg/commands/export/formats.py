@@ -197,6 +197,7 @@ _FROM_SQLITE: Mapping[type, Callable[[Any], Any]] = {
     datetime: datetime.fromisoformat,
 }
 _COMMENT = re.compile("--.*")
+_RESERVED = ("set",)  # words of SQL that are names of columns
 
 
 def _write_sqlite(path: Path, rows: Rows) -> None:
@@ -236,7 +237,8 @@ def _sqlite_table(table: ExportTable) -> str:
     lines = []
     for column in table.columns:
         null = "" if column.nullable else " NOT NULL"
-        definition = f"{column.name} {_SQLITE_TYPES[column.type]}{null}"
+        name = f'"{column.name}"' if column.name in _RESERVED else column.name
+        definition = f"{name} {_SQLITE_TYPES[column.type]}{null}"
         lines.append(f"  {definition}, -- {column.described}\n")
     keys = ",\n".join(f"  {key}" for key in table.keys)
     return f"CREATE TABLE {table.name} (\n{''.join(lines)}{keys}) STRICT"

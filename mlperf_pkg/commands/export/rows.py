@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import chain
 from pathlib import PurePosixPath
 from typing import Any, TypeAlias, get_type_hints
@@ -172,11 +172,15 @@ def iso(time: datetime) -> str:
 
 
 def _divisions(written: str | None) -> dict[str, str | None]:
-    """Return a division as the rules spell it, None if they lack it; and as it is written."""
+    """Return a division as it is written, and as the rules spell it, None if they lack it."""
     division: str | None = known_division(written)
     if division not in DIVISIONS:
         division = None
-    return {"division": division, "division_written": written}
+    return {"division": written, "division_by_rules": division}
+
+
+def _verdict(verdict: Verdicts) -> dict[str, str]:
+    return {f"verdict_{basis}": value for basis, value in asdict(verdict).items()}
 
 
 def number_of(value: str) -> float | None:
@@ -237,7 +241,7 @@ class _CheckRows:
         """Yield a row for each run of a result set."""
         for scored, run_row, run in self._runs_of_sets():
             key = self._set_keys[scored.row.id]
-            yield _run(run_row, run, (*key, scored.row.path, self._texts[run.path]))
+            yield _run(run_row, (*key, scored.row.path), self._texts[run.path])
 
     def evaluations(self) -> Iterator[Row]:
         """Yield a row for each evaluation of a run of a result set."""
@@ -345,16 +349,16 @@ def _system(system: SystemFile, verdict: Verdicts, rounds: _Rounds, path: str) -
         usage=usage,
         round=round_,
         submitter=submitter,
-        system=system.id,
+        id=system.id,
         path=path,
         **_divisions(system.division),
-        status=category(system.status or ""),
-        status_written=system.status,
+        status=system.status,
+        status_by_rules=category(system.status or ""),
         accelerators_per_node=whole_number(fields.get("accelerators_per_node")),
         accelerator_model=_text(fields.get("accelerator_model_name")),
         host_processor=_text(fields.get("host_processor_model_name")),
         framework=_text(fields.get("framework")),
-        **asdict(verdict),
+        **_verdict(verdict),
     )
 
 
@@ -373,38 +377,22 @@ def _result_set(
         *key,
         **_divisions(row.division),
         system_path=texts[system.path] if system else None,
-        runs=row.runs_found,
-        rcp_pass=rcp.official_pass if rcp else None,
-        rcp_margin=rcp.margin_percent if rcp else None,
+        rcp_official_pass=rcp.official_pass if rcp else None,
+        rcp_margin_percent=rcp.margin_percent if rcp else None,
         global_batch_size=batch_size_of(context.runs),
-        energy=row.energy_joules,
-        models=row.number_of_models,
-        **asdict(row.verdict),
+        **_verdict(row.verdict),
     )
 
 
-def _run(row: RunRow, run: Run, first: Row) -> Row:
+def _run(row: RunRow, first: Row, path: str) -> Row:
     return schema.row(
         schema.RunRecord,
         row,
         *first,
+        path=path,
         **_divisions(row.division),
-        start=_time(run.start_ms),
-        to_converge=row.samples_to_converge,
-        **asdict(row.verdict),
+        **_verdict(row.verdict),
     )
-
-
-def _time(milliseconds: float | None) -> datetime | None:
-    """Return a time in milliseconds since the epoch; None outside of the calendar."""
-    if milliseconds is None:
-        return None
-    try:
-        time = datetime.fromtimestamp(milliseconds / 1000, UTC)
-    except (ValueError, OverflowError, OSError):
-        return None
-    whole_milliseconds = time.microsecond // 1000
-    return time.replace(microsecond=whole_milliseconds * 1000)
 
 
 def _evaluations(run: Run, first: Row) -> Iterator[Row]:
@@ -432,17 +420,20 @@ def _finding(finding: Finding, rounds: _Rounds, set_keys: Mapping[str, _SetKey])
     usage, round_ = set_key[:2] if set_key else rounds.of(finding.about)
     set_id = set_key[2] if set_key else None
     is_of_raw_set = finding.subject is not None and finding.subject == finding.set
+    waiver = finding.waiver
     return schema.row(
         schema.FindingRecord,
         finding,
         usage=usage,
         round=round_,
-        set_id=set_id,
-        subject=set_id if is_of_raw_set and set_id else finding.about,
+        set=set_id,
+        subject=set_id if is_of_raw_set and set_id else finding.subject,
         message=finding.text,
         found=_json(finding.found),
         expected=_json(finding.expected),
-        waived=finding.waiver is not None,
+        waiver_reason=waiver.reason if waiver else None,
+        waiver_approved_by=waiver.approved_by if waiver else None,
+        waiver_until=waiver.until if waiver else None,
     )
 
 
@@ -499,10 +490,11 @@ def _published_system(published: PublishedSet) -> Row:
     return schema.row(
         schema.SystemRecord,
         published,
+        id=published.system,
         path=_system_path(published),
         **_divisions(published.division or None),
-        status=category(published.status),
-        status_written=published.status or None,
+        status=published.status or None,
+        status_by_rules=category(published.status),
         system_name=published.system_name or None,
         accelerator_model=published.accelerator_model or None,
         host_processor=published.host_processor or None,
@@ -529,8 +521,8 @@ def _published_set(published: PublishedSet) -> Row:
         id=_id(published),
         **_divisions(published.division or None),
         system_path=_system_path(published),
+        runs_found=published.runs,
         scaling_factor=scaled / unscaled if scaled is not None and unscaled else None,
-        energy=published.energy_joules,
     )
 
 
@@ -589,10 +581,8 @@ def _published(result_set: dict[str, Any], system: dict[str, Any]) -> PublishedS
     values = {
         **system,
         **result_set,
-        "division": result_set["division_written"],
         "path": result_set["id"] if is_of_raw_logs else path,
-        "status": system.get("status_written"),
-        "energy_joules": result_set["energy"],
+        "runs": result_set["runs_found"],
     }
     fields: dict[str, Any] = dict(_LACKING)
     for name in _LACKING:

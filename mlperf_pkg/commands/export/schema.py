@@ -14,7 +14,7 @@ from typing import Annotated, Any, get_args, get_type_hints
 from msgspec import Struct
 from msgspec.structs import astuple
 
-VERSION = 2
+VERSION = 3
 LONGEST = 1 << 14  # characters of a string; a longer one ends with its digest
 MOST_ROWS = 5_000_000  # of a table
 MOST_TEXT = 1 << 28  # characters of all different strings of a table
@@ -28,8 +28,9 @@ _System = Annotated[str | None, "the system: the name of its description"]
 _Benchmark = Annotated[str, "the benchmark: the name of its folder"]
 _RoundOfSet = Annotated[str, "the round, such as `5.1`"]
 _UsageOfSet = Annotated[str, "`training` or `hpc`"]
-_Division = Annotated[str | None, "`closed` or `open`; null if it is neither"]
-_SetId = Annotated[str, "the `id` of the result set"]
+_Division = Annotated[str | None, "the division, as the description spells it"]
+_DivisionByRules = Annotated[str | None, "`closed` or `open`; null if it is neither"]
+_Set = Annotated[str, "the `id` of the result set"]
 _SetPath = Annotated[str, "the path of the result set"]
 _RunPath = Annotated[str, "the path of the log"]
 _Official = Annotated[
@@ -44,15 +45,15 @@ class SystemRecord(Struct, frozen=True):
     usage: _Usage
     round: _Round
     submitter: _Submitter
-    system: _System
+    id: Annotated[str, "the system: the name of its description"]
     path: Annotated[str, "the path of the description"]
     division: _Division
-    division_written: Annotated[str | None, "the division, as the description spells it"]
-    status: Annotated[
+    division_by_rules: _DivisionByRules
+    status: Annotated[str | None, "the availability, as the description spells it"]
+    status_by_rules: Annotated[
         str | None,
         "the availability: `onprem`, `cloud`, `preview`, `research`; null if none of these",
     ]
-    status_written: Annotated[str | None, "the availability, as the description spells it"]
     system_name: Annotated[str | None, "the name of the system"]
     nodes: Annotated[int | None, "the number of nodes"]
     accelerators: Annotated[int | None, "the number of accelerators of all nodes"]
@@ -60,8 +61,8 @@ class SystemRecord(Struct, frozen=True):
     accelerator_model: Annotated[str | None, "the model of the accelerators"]
     host_processor: Annotated[str | None, "the model of the processors"]
     framework: Annotated[str | None, "the framework and its version"]
-    official: _Official
-    rules: _Rules
+    verdict_official: _Official
+    verdict_rules: _Rules
 
 
 class ResultSetRecord(Struct, frozen=True):
@@ -75,13 +76,13 @@ class ResultSetRecord(Struct, frozen=True):
     submitter: _Submitter
     system: _System
     benchmark: _Benchmark
-    division: _Division
-    division_written: Annotated[
+    division: Annotated[
         str | None, "the division, as the description spells it, or the logs if there is none"
     ]
+    division_by_rules: _DivisionByRules
     path: Annotated[str, "the path of the result set; several sets of raw logs may have the same"]
     system_path: Annotated[str | None, "the `path` of its system in `systems`"]
-    runs: Annotated[int, "the number of runs"]
+    runs_found: Annotated[int, "the number of runs"]
     runs_required: Annotated[int | None, "the number of runs that the rules require"]
     score_minutes: Annotated[
         float | None,
@@ -93,18 +94,18 @@ class ResultSetRecord(Struct, frozen=True):
     scaling_factor: Annotated[
         float | None, "`score_minutes` divided by `unscaled_minutes`", "ratio"
     ]
-    rcp_pass: Annotated[bool | None, "whether the official RCP test passes"]
-    rcp_margin: Annotated[
+    rcp_official_pass: Annotated[bool | None, "whether the official RCP test passes"]
+    rcp_margin_percent: Annotated[
         float | None,
         "by how much the mean to converge exceeds the smallest acceptable mean",
         "percent",
     ]
     global_batch_size: Annotated[int | None, "the global batch size", "samples"]
-    energy: Annotated[float | None, "the mean energy of the runs that count", "joules"]
+    energy_joules: Annotated[float | None, "the mean energy of the runs that count", "joules"]
     scaling: Annotated[str | None, "`strong` or `weak` (HPC)"]
-    models: Annotated[int | None, "the number of models trained at once (weak scaling)"]
-    official: _Official
-    rules: _Rules
+    number_of_models: Annotated[int | None, "the number of models trained at once (weak scaling)"]
+    verdict_official: _Official
+    verdict_rules: _Rules
 
 
 class RunRecord(Struct, frozen=True):
@@ -112,23 +113,25 @@ class RunRecord(Struct, frozen=True):
 
     usage: _UsageOfSet
     round: _RoundOfSet
-    set_id: _SetId
+    set: _Set
     set_path: _SetPath
+    submitter: _Submitter
+    system: _System
     path: _RunPath
     benchmark: _Benchmark
-    division: _Division
-    division_written: Annotated[str, "the division, as the log spells it"]
+    division: Annotated[str, "the division, as the log spells it"]
+    division_by_rules: _DivisionByRules
     start: Annotated[datetime | None, "the time of `run_start`; ISO 8601 in SQLite and CSV", "UTC"]
     minutes: Annotated[float | None, "time-to-train by the rules", "minutes"]
     official_minutes: Annotated[float | None, "time-to-train of the official summarizer", "minutes"]
     status: Annotated[str | None, "the status of `run_stop`"]
-    to_converge: Annotated[
+    samples_to_converge: Annotated[
         float | None, "the amount of training to the target", "unit of the benchmark's RCPs"
     ]
     records: Annotated[int, "the number of records of the log"]
     dropped: Annotated[str | None, "the reason why the score omits the run; null if it counts"]
-    official: _Official
-    rules: _Rules
+    verdict_official: _Official
+    verdict_rules: _Rules
 
 
 class EvaluationRecord(Struct, frozen=True):
@@ -150,7 +153,7 @@ class SettingRecord(Struct, frozen=True):
 
     usage: _UsageOfSet
     round: _RoundOfSet
-    set_id: _SetId
+    set: _Set
     set_path: _SetPath
     benchmark: _Benchmark
     key: Annotated[str, "the hyperparameter, as it is logged"]
@@ -167,11 +170,10 @@ class FindingRecord(Struct, frozen=True):
     code: Annotated[str, "the code, such as `BERT111`"]
     severity: Annotated[str, "`error`, `warning` or `note`"]
     basis: Annotated[str, "`both`, `official`, `rules` or `advice`"]
-    set_id: Annotated[
-        str | None, "the `id` of the result set; null if the finding is not about one"
-    ]
+    set: Annotated[str | None, "the `id` of the result set; null if the finding is not about one"]
     subject: Annotated[
-        str, "the path of the result set (raw logs: its `id`), description, submission or file"
+        str | None,
+        "the path of the result set (raw logs: its `id`), description or submission; null: `path`",
     ]
     path: Annotated[str, "the first file with the finding"]
     line: Annotated[int | None, "the line of the file, from 1"]
@@ -180,7 +182,9 @@ class FindingRecord(Struct, frozen=True):
     found: Annotated[str | None, "the first value found, as JSON"]
     expected: Annotated[str | None, "the first value expected, as JSON"]
     source: Annotated[str | None, "the document and section of the rule"]
-    waived: Annotated[bool, "whether the finding is waived"]
+    waiver_reason: Annotated[str | None, "why the finding is waived; null if it is not"]
+    waiver_approved_by: Annotated[str | None, "who approved the waiver"]
+    waiver_until: Annotated[str | None, "the last day of the waiver"]
 
 
 def row(record: type[Struct], source: object, *first: Any, **others: Any) -> tuple[Any, ...]:
@@ -226,10 +230,11 @@ class ExportTable(Struct, frozen=True):
     @property
     def create_indexes(self) -> list[str]:
         """The statements that create the indexes."""
-        return [
-            f"CREATE INDEX {self.name}_by_{columns.split()[-1]} ON {self.name} ({columns})"
-            for columns in self.indexes
-        ]
+        statements = []
+        for columns in self.indexes:
+            last = columns.split()[-1].strip('"')
+            statements.append(f"CREATE INDEX {self.name}_by_{last} ON {self.name} ({columns})")
+        return statements
 
 
 def _table(name: str, record: type[Struct], keys: Sequence[str], *indexes: str) -> ExportTable:
@@ -244,7 +249,8 @@ def _column(name: str, hint: Any) -> ExportColumn:
     return ExportColumn(name, type_, bool(null), "".join(unit), meaning)
 
 
-_OF_SET = "FOREIGN KEY (usage, round, set_id) REFERENCES result_sets (usage, round, id)"
+_OF_SET = 'FOREIGN KEY (usage, round, "set") REFERENCES result_sets (usage, round, id)'
+_INDEX_OF_SET = 'usage, round, "set"'
 
 TABLES: Mapping[str, ExportTable] = {
     table.name: table
@@ -261,9 +267,7 @@ TABLES: Mapping[str, ExportTable] = {
             "benchmark",
             "submitter",
         ),
-        _table(
-            "runs", RunRecord, ["PRIMARY KEY (usage, round, path)", _OF_SET], "usage, round, set_id"
-        ),
+        _table("runs", RunRecord, ["PRIMARY KEY (usage, round, path)", _OF_SET], _INDEX_OF_SET),
         _table(
             "evaluations",
             EvaluationRecord,
@@ -275,10 +279,10 @@ TABLES: Mapping[str, ExportTable] = {
         _table(
             "settings",
             SettingRecord,
-            ["PRIMARY KEY (usage, round, set_id, key, value)", _OF_SET],
+            ['PRIMARY KEY (usage, round, "set", key, value)', _OF_SET],
             "benchmark, key",
         ),
-        _table("findings", FindingRecord, [_OF_SET], "usage, round, set_id", "code"),
+        _table("findings", FindingRecord, [_OF_SET], _INDEX_OF_SET, "code"),
     )
 }
 """The tables by name, in order; ``evaluations`` is written only on request."""

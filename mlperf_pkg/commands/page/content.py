@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from operator import attrgetter, itemgetter
@@ -276,29 +276,28 @@ _COST = attrgetter("cost")
 def cards(
     sections: Iterable[ResultSection],
     record: Sequence[PublishedSet],
-    companies: Mapping[str, Sequence[str]],
+    companies: Mapping[str, Collection[str]],
 ) -> Iterator[Card]:
     """Yield a card for each benchmark with a score, by name.
 
-    ``record`` are the published sets, ``companies`` the submitters with their submissions. Scores
-    are those of the Closed division, or of the Open one if there is no other.
+    ``record`` are the published sets, ``companies`` those that submit each section, by its id.
+    Scores are those of the Closed division, or of the Open one if there is no other.
     """
     groups = by_key(_scored(sections))
     rounds = {group.round for group in groups}
     for group, scored in sorted(groups.items(), key=itemgetter(0)):
         division, points = _of_one_division(scored)
-        submitters = _submitters(points, companies)
         title = group.benchmark
         state = f"Benchmark={parameter(group.benchmark)}"
         if len(rounds) > 1:
             title += f", round {group.round}"
             state += f"&Round={group.round}"
         about = wording.counted(len(points), "result")
-        about += f", {wording.counted(len(submitters), 'submitter')}"
+        about += f", {wording.counted(_submitters(points, companies), 'submitter')}"
         if division != "closed":
             about += f", {division or 'no'} division"
         before = _published_before(group, division, record)
-        yield Card(title, state, about, tuple(_best(points, before, submitters)))
+        yield Card(title, state, about, tuple(_best(points, before, companies)))
 
 
 class _CardGroup(NamedTuple):
@@ -328,26 +327,23 @@ def _of_one_division(scored: Iterable[tuple[str, Point]]) -> tuple[str, list[Poi
     return "", next(iter(divisions.values()))
 
 
-def _submitters(
-    points: Iterable[Point], companies: Mapping[str, Sequence[str]]
-) -> Mapping[str, Sequence[str]]:
-    """Return the companies that own one of the points, with their submissions."""
-    owners = {point.submitter for point in points}
-    return {name: names for name, names in companies.items() if owners.intersection(names)}
+def _submitters(points: Iterable[Point], companies: Mapping[str, Collection[str]]) -> int:
+    """Return how many companies submit these points."""
+    names = set[str]()
+    for point in points:
+        names.update(companies[point.element])
+    return len(names)
 
 
 def _best(
-    points: Sequence[Point], before: Sequence[Point], companies: Mapping[str, Sequence[str]]
+    points: Sequence[Point], before: Sequence[Point], companies: Mapping[str, Collection[str]]
 ) -> Iterator[Best]:
     """Yield the winner, the fastest of another submitter, and the fewest accelerator-minutes."""
     winner = min(points, key=_MINUTES)
     since = _since(before, winner)
     yield Best("Winner", wording.minutes(winner.minutes), "min", winner, since)
-    winners = {winner.submitter}
-    for names in companies.values():
-        if winner.submitter in names:
-            winners.update(names)
-    others = [point for point in points if point.submitter not in winners]
+    winners = set(companies[winner.element])
+    others = [point for point in points if winners.isdisjoint(companies[point.element])]
     if others:
         second = min(others, key=_MINUTES)
         gap = wording.change(winner.minutes, second.minutes)
@@ -439,7 +435,9 @@ class PageContent:
         self.benchmarks = list(self._benchmarks())
         self.cards: list[Card] = []
         if self.is_round:
-            self.cards += cards(self.sections, record, report.submitters)
+            of_set = report.companies
+            companies = {section.id: of_set.get(section.row.id, ()) for section in self.sections}
+            self.cards += cards(self.sections, record, companies)
         self.columns = columns(self.sections)
         self.choices = choices(self.columns, self.sections)
         self.looks = Looks(section.accelerator for section in sections)

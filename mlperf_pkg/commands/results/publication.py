@@ -10,7 +10,7 @@ the ranks after it are skipped: 1, 2, 2, 4.
 
 import math
 from bisect import bisect_left
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from operator import attrgetter, itemgetter
 
 from msgspec import Struct
@@ -33,8 +33,8 @@ from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, name
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import DIVISIONS
-from mlperf_pkg.submission.membership import spellings, submitters
 from mlperf_pkg.submission.model import SCALINGS
+from mlperf_pkg.submission.submitters import spellings
 
 UNKNOWN = "no known category"
 _INVALID = "not valid"
@@ -181,7 +181,7 @@ def publication(
         verdict=verdict,
         rows=tuple(replace(row, remarks=_remarks_on(row, scores)) for row in rows),
         scores=scores,
-        submitters=_submitters(pairs, scores),
+        submitters=_submitters(rows, scores, report),
         missing=tuple(_missing(pairs, scores, report)),
         notes=tuple(_notes(pairs, scores, ids, report.tool["reference"])),
     )
@@ -394,16 +394,20 @@ def _ranked(
 _Pairs = Sequence[tuple[SubmittedSystem, PublishedRow]]
 
 
-def _submitters(pairs: _Pairs, scores: Sequence[PublishedScore]) -> tuple[Submitter, ...]:
-    """Return the submitters with a result, by rank."""
-    by_name = by_key((system.submitter, row) for system, row in pairs if system.results)
-    described = {}
-    for spelling, rows in by_name.items():
-        described[spelling] = {row.submitter for row in rows}
+def _submitters(
+    rows: Sequence[PublishedRow], scores: Sequence[PublishedScore], report: Report
+) -> tuple[Submitter, ...]:
+    """Return the submitters with a result set, by rank."""
+    of_set = report.companies
+    of_path = {row.path: of_set.get(row.id, ()) for row in report.result_sets}
+    by_company: dict[str, list[PublishedScore]] = {}
+    for score in scores:
+        for company in of_path[score.path]:
+            by_company.setdefault(company, []).append(score)
+    sizes = {row.key: row.accelerators for row in rows}
     unranked = []
-    for company, names in submitters(by_name, described).items():
-        rows = [row for spelling in names for row in by_name[spelling]]
-        unranked.append(_submitter(company, rows, scores))
+    for company, company_scores in sorted(by_company.items()):
+        unranked.append(_submitter(company, company_scores, sizes))
     return _by_rank(unranked)
 
 
@@ -417,12 +421,11 @@ def _by_rank(unranked: Sequence[Submitter]) -> tuple[Submitter, ...]:
 
 
 def _submitter(
-    company: str, rows: Sequence[PublishedRow], scores: Sequence[PublishedScore]
+    company: str, scores: Sequence[PublishedScore], sizes: Mapping[str, int | None]
 ) -> Submitter:
-    keys = {row.key for row in rows}
-    reasons = [score.reason for score in scores if score.row in keys]
-    sizes = [row.accelerators for row in rows if row.accelerators is not None]
-    return Submitter(company, len(reasons), reasons.count(""), max(sizes, default=None))
+    reasons = [score.reason for score in scores]
+    largest = max((sizes[score.row] or 0 for score in scores), default=0)
+    return Submitter(company, len(reasons), reasons.count(""), largest or None)
 
 
 def _missing(pairs: _Pairs, scores: Sequence[PublishedScore], report: Report) -> Iterator[str]:

@@ -202,7 +202,8 @@ def subjects(reviewed: ReviewedRound) -> Iterator[Subject]:
     tested = map(Tested, report.result_sets, checked.contexts)
     sets = by_folder(tested, attrgetter("row.path"))
     findings = by_folder(report.findings, attrgetter("about"))
-    unlike = outliers_of(groups_of(checked.contexts), report.findings)
+    groups = groups_of(checked.contexts, reviewed.companies)
+    unlike = outliers_of(groups, report.findings)
     outliers = by_folder(unlike, attrgetter("entry.path"))
     published = _published_by_submitter(reviewed)
     for submission in reviewed.submissions:

@@ -71,7 +71,8 @@ class Review(Struct, frozen=True):
     """What a review says: of a round that was checked, or as read from its JSON.
 
     ``head`` has the fields with which the JSON begins; ``submitters`` are the companies, each with
-    the names of its submissions.
+    the names of its submissions; ``parts`` are the systems of each in submissions of which it has
+    only a part, by name.
     """
 
     title: str
@@ -79,6 +80,7 @@ class Review(Struct, frozen=True):
     problems: Sequence[str]
     submitters: Mapping[str, Sequence[str]]
     sections: Sequence[ReviewSection]
+    parts: Mapping[str, Mapping[str, Sequence[str]]] = {}
 
     @property
     def counts(self) -> str:
@@ -115,7 +117,9 @@ def review_of(reviewed: ReviewedRound, sections: Sequence[ReviewSection]) -> Rev
     choices = {**asdict(reviewed.choices), "one_spelling": True}
     head = {name: getattr(report, name) for name in HEAD}
     head |= {"choices": choices, "counts": counts}
-    return Review(reviewed.title, head, reviewed.problems, reviewed.submitters, sections)
+    return Review(
+        reviewed.title, head, reviewed.problems, reviewed.submitters, sections, reviewed.parts
+    )
 
 
 def sections(
@@ -199,7 +203,8 @@ def json(review: Review) -> str:
     """Return everything as JSON."""
     submitters = []
     for name, folders in review.submitters.items():
-        submitters.append({"name": name, "folders": folders})
+        parts = review.parts.get(name, {})
+        submitters.append({"name": name, "folders": folders, "parts": parts})
     files = review.names
     sections = [_section_json(section, files) for section in review.sections]
     document = {"format": FORMAT, "title": review.title, **review.head, "submitters": submitters}
@@ -259,6 +264,7 @@ class _SectionJson(Struct):
 class _SubmitterJson(Struct):
     name: str
     folders: list[str]
+    parts: dict[str, list[str]] = {}
 
 
 class _ReviewJson(Struct):
@@ -287,8 +293,9 @@ def read_review(folder: Path) -> Review:
         read = convert(document, _ReviewJson)
         parts = [section.section() for section in read.sections]
         submitters = {item.name: item.folders for item in read.submitters}
+        submitter_parts = {item.name: item.parts for item in read.submitters}
         head = {name: document[name] for name in (*HEAD, "choices", "counts")}
-        review = Review(read.title, head, read.problems, submitters, parts)
+        review = Review(read.title, head, read.problems, submitters, parts, submitter_parts)
         files_of(review)
     except (ValidationError, LookupError) as error:
         raise UserError(f"{folder / DATA}: not valid, or of another version: {error}") from error
@@ -478,6 +485,7 @@ def _package(review: Review, submitter: str) -> Review:
         title=f"{review.title}: {submitter}",
         problems=[text for text in review.problems if _has_name(text, names.own)],
         submitters={submitter: review.submitters[submitter]},
+        parts={submitter: review.parts.get(submitter, {})},
         sections=sections,
     )
     row = next(iter(_rows(package, "submitters", "table")), {})
@@ -493,7 +501,8 @@ def _package(review: Review, submitter: str) -> Review:
 
 
 def _names_of(review: Review, submitter: str) -> _Names:
-    own = {submitter, *review.submitters[submitter]}
+    parts = review.parts.get(submitter, {})
+    own = {submitter, *review.submitters[submitter]} - parts.keys()
     others = set[str]()
     for name, folders in review.submitters.items():
         others.update((name, *folders))
@@ -501,15 +510,19 @@ def _names_of(review: Review, submitter: str) -> _Names:
     for row in _rows(review, "assignments", "pairs"):
         if row["Reviewer"] == submitter:
             reviews.update(str(row["Folders"]).split(", "))
-    return _Names(own, others - own, reviews)
+    return _Names(own, others - own, reviews, parts)
 
 
 class _Names(Struct, frozen=True):
-    """The names that concern a submitter: its ``own``, and submissions that it ``reviews``."""
+    """The names that concern a submitter: its ``own``, and submissions that it ``reviews``.
+
+    ``parts`` are its systems in submissions of which it has only a part, by name.
+    """
 
     own: set[str]
     others: set[str]
     reviews: set[str]
+    parts: Mapping[str, Sequence[str]]
 
     def section(self, section: ReviewSection) -> ReviewSection:
         """Return a section without what concerns others alone."""
@@ -534,7 +547,7 @@ class _Names(Struct, frozen=True):
         marked = set[tuple[int, int]]()
         for number, row in enumerate(table.rows):
             cells = table.values(row)
-            if any(map(self._concerns, cells)):
+            if any(map(self._concerns, cells)) or self._is_of_part(cells):
                 for place in _marked_places(table, number):
                     marked.add((len(rows), place))
                 rows.append(list(map(self._own_part, cells)))
@@ -550,6 +563,19 @@ class _Names(Struct, frozen=True):
             return False
         parts = cell.split(", ")
         return any(part in self.own or part.split("/")[0] in self.own for part in parts)
+
+    def _is_of_part(self, cells: Sequence[Any]) -> bool:
+        """Return whether a row names a submission and a system of its part, in cells or a path."""
+        texts = [cell for cell in cells if isinstance(cell, str)]
+        for folder, systems in self.parts.items():
+            names = {*systems, *(f"{system}.json" for system in systems)}
+            if folder in texts and not names.isdisjoint(texts):
+                return True
+            for text in texts:
+                first, *others = text.split("/")
+                if first == folder and not names.isdisjoint(others):
+                    return True
+        return False
 
     def _own_part(self, cell: Any) -> Any:
         """Return a cell without the other names of a list."""

@@ -20,7 +20,6 @@ from mlperf_pkg.commands.review.round import (
 )
 from mlperf_pkg.findings import Basis, Finding
 from mlperf_pkg.infra.json_values import digits, to_finite
-from mlperf_pkg.infra.text import letters
 from mlperf_pkg.render.table import Table, table_of
 from mlperf_pkg.results.rcp import reference_hyperparameters
 from mlperf_pkg.results.wording import counted
@@ -66,7 +65,7 @@ class BenchmarkGroup(Struct, frozen=True):
 def section(reviewed: ReviewedRound) -> ReviewSection:
     """Return the hyperparameters of a round: the outliers first, then a table of each benchmark."""
     contexts = reviewed.checked.contexts
-    groups = groups_of(contexts)
+    groups = groups_of(contexts, reviewed.companies)
     unlike = outliers_of(groups, reviewed.report.findings)
     differing = list(_differing_runs(groups))
     tables = {
@@ -86,10 +85,13 @@ def section(reviewed: ReviewedRound) -> ReviewSection:
     return ReviewSection("hyperparameters", "Hyperparameters", text, with_rows(tables), summary)
 
 
-def groups_of(contexts: Iterable[SetContext]) -> list[BenchmarkGroup]:
+def groups_of(
+    contexts: Iterable[SetContext], companies: Mapping[str, Sequence[str]]
+) -> list[BenchmarkGroup]:
     """Return the result sets by benchmark and division, Closed before Open.
 
-    Result sets of a benchmark that is not in the round are left out.
+    Result sets of a benchmark that is not in the round are left out. ``companies`` are those that
+    submit a set, by its id.
     """
     by_name: dict[tuple[str, str], list[SetContext]] = {}
     for context in contexts:
@@ -98,7 +100,10 @@ def groups_of(contexts: Iterable[SetContext]) -> list[BenchmarkGroup]:
             by_name.setdefault(name, []).append(context)
     groups = []
     for (benchmark, division), members in sorted(by_name.items()):
-        entries = list(map(entry_of, members))
+        entries = []
+        for context in members:
+            owner = "+".join(companies.get(context.id, ()))
+            entries.append(_entry(context, owner))
         entries.sort(key=lambda entry: (entry.size or 0, entry.submitter, entry.system, entry.path))
         keys = set[str]()
         for entry in entries:
@@ -346,12 +351,14 @@ _OF_SAMPLE = frozenset({("stable_diffusion", "opt_base_learning_rate")})
 class LoggedHyperparameters(Struct, frozen=True):
     """The hyperparameters of a result set, as logged.
 
-    ``counts`` maps each key, including the batch size, to its values (JSON) with the number of
-    runs that log them, the most frequent first. ``size`` is the batch size of most runs.
+    ``submitter`` is the name of the submission, ``owner`` that of its companies. ``counts`` maps
+    each key, including the batch size, to its values (JSON) with the number of runs that log them,
+    the most frequent first. ``size`` is the batch size of most runs.
     """
 
     path: str
     submitter: str
+    owner: str
     system: str
     size: float | None
     counts: Mapping[str, Mapping[str, int]]
@@ -375,7 +382,7 @@ def division_of(context: SetContext) -> str:
     return "unknown division"
 
 
-def entry_of(context: SetContext) -> LoggedHyperparameters:
+def _entry(context: SetContext, owner: str) -> LoggedHyperparameters:
     """Return the hyperparameters of a set, without killed runs and runs of other benchmarks."""
     name = context.files.benchmark
     runs = [run for run in context.runs if not run.killed and run.benchmark == name]
@@ -392,7 +399,9 @@ def entry_of(context: SetContext) -> LoggedHyperparameters:
         submitter = context.runs[0].text("org") if context.runs else ""
     system = " ".join(filter(None, (context.files.system, context.files.scaling_mode)))
     size = next(iter(counts.get(BATCH_SIZE, ())), "")
-    return LoggedHyperparameters(context.path, submitter, system, number(size), counts)
+    return LoggedHyperparameters(
+        context.path, submitter, owner or submitter, system, number(size), counts
+    )
 
 
 # ---- the reference ------------------------------------------------------------------------
@@ -643,21 +652,16 @@ def _held(key: str, entries: Iterable[LoggedHyperparameters]) -> _Held:
     held: _Held = {}
     for entry in entries:
         owners = held.setdefault((entry.size, entry.value(key)), Counter())
-        owners[_owner(entry)] += 1
+        owners[entry.owner] += 1
     return held
-
-
-def _owner(entry: LoggedHyperparameters) -> str:
-    return letters(entry.submitter) or entry.submitter
 
 
 def _reasons(
     entry: LoggedHyperparameters, key: str, reference: ReferenceHyperparameters, held: _Held
 ) -> Iterator[str]:
-    own = _owner(entry)
     others: _Held = {}  # held by others, too
     for pair, owners in held.items():
-        if owners.keys() - {own}:
+        if owners.keys() - {entry.owner}:
             others[pair] = owners
     yield from _alone(entry, key, others)
     if reference.values(key, entry.size):
@@ -669,11 +673,10 @@ def _reasons(
 
 def _alone(entry: LoggedHyperparameters, key: str, others: _Held) -> Iterator[str]:
     """Yield a reason if nearly all others at this batch size agree on another value."""
-    own = _owner(entry)
     owners_by_value: dict[str, set[str]] = {}
     for (size, value), owners in others.items():
         if value and size == entry.size:
-            owners_by_value.setdefault(value.lower(), set()).update(owners.keys() - {own})
+            owners_by_value.setdefault(value.lower(), set()).update(owners.keys() - {entry.owner})
     if not owners_by_value:
         return
     total = len(set[str]().union(*owners_by_value.values()))
@@ -703,7 +706,7 @@ def _far(
     compared = 0
     total = 0
     for (size, value), owners in others.items():
-        sets = owners.total() - owners[_owner(entry)]
+        sets = owners.total() - owners[entry.owner]
         total += sets
         other_factor = _factor(value, key, size, reference)
         if other_factor is not None:
@@ -743,7 +746,7 @@ def _apart(entry: LoggedHyperparameters, key: str, others: _Held) -> Iterator[st
         if other_value:
             values.append(other_value)
             submitters.update(owners)
-    submitters.discard(_owner(entry))
+    submitters.discard(entry.owner)
     value = number(entry.value(key))
     range_ = limits(values)
     if value is None or range_ is None or len(submitters) < OFTEN:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checks.copies import AVAILABLE, Performance
 from mlperf_pkg.checks.descriptions import PREVIEW, category
-from mlperf_pkg.checks.names import Likeness, are_related, are_same, likeness, words_of
+from mlperf_pkg.checks.names import Likeness, are_same, is_same_submitter, likeness, words_of
 from mlperf_pkg.commands.review.round import (
     ReviewedRound,
     ReviewSection,
@@ -426,7 +426,8 @@ def _candidates(
         result_scale = scale_of(result)
         if result_scale is None or result_scale.unit != scale.unit:
             continue
-        if are_related(row.submitter, result.submitter) and _is_of(row, result):
+        is_same = is_same_submitter(preview.submitter_names, entry.submitter_names)
+        if is_same and _is_of(row, result):
             alike = likeness(row, result)
             if alike:
                 yield _Candidate(entry, _performance(result, result_scale), alike)
@@ -524,13 +525,16 @@ def _without_successor(
     """Return the succession of a Preview for which there is no candidate until the newest round."""
     if bare.due is None or newest < version_of(bare.due):
         return replace(bare, outcome=PreviewOutcome.NOT_DUE)
-    return replace(bare, remark=_why_none(bare.preview.row, in_time))
+    return replace(bare, remark=_why_none(bare.preview, in_time))
 
 
-def _why_none(row: PublishedSet, entries: Iterable[SideEntry]) -> str:
+def _why_none(preview: SideEntry, entries: Iterable[SideEntry]) -> str:
     """Return the results of the submitter of a Preview other than successors, in words."""
-    results = [entry.row for entry in entries]
-    results = [result for result in results if are_related(row.submitter, result.submitter)]
+    row = preview.row
+    results = []
+    for entry in entries:
+        if is_same_submitter(preview.submitter_names, entry.submitter_names):
+            results.append(entry.row)
     if not results:
         return f"{row.submitter} has no results"
     results = [result for result in results if likeness(row, result)]

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from mlperf_pkg.checks.copies import different_fields
 from mlperf_pkg.checks.descriptions import PREVIEW, category, published_differences
-from mlperf_pkg.checks.names import are_alike
+from mlperf_pkg.checks.names import is_same_submitter
 from mlperf_pkg.commands.review.round import (
     ReviewedRound,
     ReviewSection,
@@ -141,7 +141,7 @@ def _problems(old: SideEntry, new: SideEntry, fields: Sequence[str]) -> Iterator
     """Yield the violations of the rules on resubmission."""
     before = old.row
     after = new.row
-    if not are_alike(before.submitter, after.submitter):
+    if not is_same_submitter(old.submitter_names, new.submitter_names):
         yield f"runs of {before.submitter}"
     old_benchmark = first_name(before.usage, before.round, before.benchmark)
     new_benchmark = first_name(after.usage, after.round, after.benchmark)

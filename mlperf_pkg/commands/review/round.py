@@ -37,8 +37,8 @@ from mlperf_pkg.rulebook.load import codes, submission_date
 from mlperf_pkg.rulebook.model import is_round_name, version_of
 from mlperf_pkg.rulebook.rounds import TRAINING, round_of_tree
 from mlperf_pkg.run.model import Run
-from mlperf_pkg.submission.membership import spellings, submitters
 from mlperf_pkg.submission.model import Submission
+from mlperf_pkg.submission.submitters import SubmitterNames, companies
 
 _NAMED = 3
 _UNREAD_TREE = ("TREE108", "TREE109", "TREE111", "TREE112", "TREE114")
@@ -88,31 +88,99 @@ class ReviewedRound(Struct, frozen=True, dict=True):
 
     @cached_property
     def submitters(self) -> Mapping[str, list[str]]:
-        """The companies that submit, each with the names of its submissions.
+        """The companies that submit, each with the names of the submissions that it has a part in.
 
         Raises:
             UserError: ``--joint`` names fewer than two companies, or an unknown submission.
         """
+        folders: dict[str, set[str]] = {}
+        for entry, of_entry in self.entries.items():
+            for company in of_entry:
+                folders.setdefault(company, set()).add(entry.folder)
+        return {company: sorted(folders[company]) for company in sorted(folders)}
+
+    @cached_property
+    def results(self) -> Mapping[str, tuple[ResultSetRow, ...]]:
+        """The result sets of each company, in the order of submissions and paths."""
+        results: dict[str, list[ResultSetRow]] = {company: [] for company in self.submitters}
+        for rows in self.sets.values():
+            for row in rows:
+                for company in self.companies[row.id]:
+                    results[company].append(row)
+        return {company: tuple(rows) for company, rows in results.items()}
+
+    @cached_property
+    def companies(self) -> Mapping[str, tuple[str, ...]]:
+        """The companies that submit each result set, by its id."""
+        return {set_id: self.entries[entry] for set_id, entry in self._names.items()}
+
+    @cached_property
+    def parts(self) -> Mapping[str, Mapping[str, Sequence[str]]]:
+        """The systems of each company in submissions of which it has only a part, by name."""
+        parts: dict[str, dict[str, list[str]]] = {}
+        for company, results in self.results.items():
+            own = {row.id for row in results}
+            of_company: dict[str, list[str]] = {}
+            for folder in self.submitters[company]:
+                rows = self.sets[folder]
+                if any(row.id not in own for row in rows):
+                    systems = {row.system or "" for row in rows if row.id in own}
+                    of_company[folder] = sorted(systems)
+            parts[company] = of_company
+        return parts
+
+    def own_folders(self, company: str) -> list[str]:
+        """Return the submissions of which all entries are those of one company."""
+        shared = set[str]()
+        for entry, of_entry in self.entries.items():
+            if of_entry != (company,):
+                shared.add(entry.folder)
+        return [folder for folder in self.submitters[company] if folder not in shared]
+
+    @cached_property
+    def _names(self) -> Mapping[str, SubmitterNames]:
+        """The names of the submitter of each result set, by its id, as ``--joint`` has them."""
+        joint = self._joint_folders()
+        names = {}
+        for set_id, entry in self.report.submitter_names.items():
+            described = joint.get(entry.folder, entry.described)
+            names[set_id] = SubmitterNames(entry.folder, described)
+        return names
+
+    @cached_property
+    def entries(self) -> Mapping[SubmitterNames, tuple[str, ...]]:
+        """The companies of each entry, and of submissions without any."""
+        joint = self._joint_folders()
+        entries = [*self._names.values()]
+        with_entries = {entry.folder for entry in entries}
+        for submission in self.submissions:
+            name = submission.name
+            if name not in with_entries:
+                entries.append(SubmitterNames(name, joint.get(name, "")))
+        return companies(entries)
+
+    def _joint_folders(self) -> dict[str, str]:
+        """Return the submissions that ``--joint`` names, with their companies as A+B.
+
+        Raises:
+            UserError: as ``submitters``.
+        """
         names = [submission.name for submission in self.submissions]
-        described: dict[str, Iterable[str]] = {**self.report.described}
+        joint = {}
         for text in self.choices.joint:
-            folder, equals, companies = text.rpartition("=")
-            named = list(filter(letters, companies.split("+")))
+            folder, equals, partners = text.rpartition("=")
+            named = list(filter(letters, partners.split("+")))
             if len(named) <= 1:
                 needed = "expected A+B, or FOLDER=A+B for a folder with another name"
                 raise UserError(f"--joint {text}: fewer than two companies; {needed}")
-            if equals or letters(companies) in map(letters, names):
-                described[known_name(folder or companies, names, "--joint")] = (companies,)
-        return submitters(names, described)
+            if equals or letters(partners) in map(letters, names):
+                joint[known_name(folder or partners, names, "--joint")] = partners
+        return joint
 
     @property
     def number(self) -> int:
         """The number of submitters with a result set."""
-        number = 0
-        for folders in self.submitters.values():
-            if any(map(self.sets.get, folders)):
-                number += 1
-        return number
+        return sum(map(bool, self.results.values()))
 
     @cached_property
     def sets(self) -> Mapping[str, tuple[ResultSetRow, ...]]:
@@ -206,11 +274,12 @@ def _objections_here() -> Sequence[objections.ObjectionEntry]:
 def _problems(reviewed: ReviewedRound) -> Iterator[str]:
     if reviewed.report.round is None:
         yield f"{reviewed.report.round_reason}; review each round by itself"
-    for names in spellings(submission.name for submission in reviewed.submissions).values():
+    for company in reviewed.submitters:
+        names = reviewed.own_folders(company)
         if len(names) > 1:
-            yield f"{wording.enumerated(names)} are counted as one submitter"
-    if len(reviewed.submissions) == 1:
-        yield f"only one submission: {reviewed.submissions[0].name}; nobody can review it"
+            yield f"{wording.enumerated(names)} are counted as one submitter: {company}"
+    if len(reviewed.submitters) == 1:
+        yield f"only one submitter: {next(iter(reviewed.submitters))}; nobody can review it"
     for name, rows in reviewed.sets.items():
         if not rows:
             yield f"{name}: no result set"
@@ -425,6 +494,12 @@ class SideEntry(Struct, frozen=True, dict=True):
     system: SystemFile | None = None
     official: Verdict | None = None
     keys: tuple[frozenset[Hashable], ...] = ()
+
+    @property
+    def submitter_names(self) -> SubmitterNames:
+        """The names of its submitter; the record has no descriptions."""
+        described = self.system.submitter if self.system else None
+        return SubmitterNames(self.row.submitter, described or "")
 
     @property
     def version(self) -> tuple[int, ...]:

@@ -46,7 +46,8 @@ _RULES = (
     f"Results on systems with {LARGE} or more accelerators do not count in this ranking (Training"
     " only): their submitters are ranked by their largest system, and review these results of each"
     " other.",
-    "Each company of a joint submission counts as a submitter, and never reviews its partner.",
+    "Each company of a joint entry counts as a submitter, for these entries, and never reviews its"
+    " partner. Folders whose descriptions name one company are one submitter.",
 )
 
 
@@ -104,12 +105,14 @@ def _submitters(reviewed: ReviewedRound) -> Iterator[tuple[str | int | None, ...
     # The only submission of a round may have no label: all findings are about it.
     findings_by_label = by_folder(reviewed.report.findings, attrgetter("about"))
     for name, folders in reviewed.submitters.items():
-        rows: list[ResultSetRow] = []
-        severities = Counter[Severity]()
+        rows = reviewed.results[name]
+        places = set[str]()
         for folder in folders:
-            rows += reviewed.sets[folder]
-            findings = findings_by_label.get(labels[folder], ())
-            severities.update(counts(findings))
+            if folder in reviewed.parts[name]:
+                places |= _places_of(rows, folder)
+            else:
+                places.add(labels[folder])
+        severities = _severities(findings_by_label, places)
         yield (
             name,
             _number_of_systems(rows),
@@ -121,6 +124,22 @@ def _submitters(reviewed: ReviewedRound) -> Iterator[tuple[str | int | None, ...
             severities[Severity.WARNING],
             sum(row.id in reviewed.with_errors for row in rows),
         )
+
+
+def _severities(
+    findings: Mapping[str, Sequence[Finding]], places: Iterable[str]
+) -> Counter[Severity]:
+    """Count the findings at these places by severity."""
+    severities = Counter[Severity]()
+    for place in places:
+        severities.update(counts(findings.get(place, ())))
+    return severities
+
+
+def _places_of(rows: Iterable[ResultSetRow], folder: str) -> set[str]:
+    """Return the paths of the result sets of a company in a submission, and of their systems."""
+    own = [row for row in rows if row.submitter == folder]
+    return {row.path for row in own} | set(map(description_path, own))
 
 
 def _number_of_systems(rows: Iterable[ResultSetRow]) -> int:
@@ -222,12 +241,14 @@ class Company(Struct, frozen=True):
     """A company that counts as a submitter, with its ``results`` by the rank in which they count.
 
     ``scale`` is the number of accelerators of its largest system, or of processors if it has none.
+    ``parts`` are its systems in submissions of which it has only a part, by name.
     """
 
     name: str
     partners: frozenset[str]
     results: Mapping[By, Sequence[ResultSetRow]]
     scale: int
+    parts: Mapping[str, Sequence[str]]
 
 
 def companies(reviewed: ReviewedRound) -> tuple[Company, ...]:
@@ -236,22 +257,22 @@ def companies(reviewed: ReviewedRound) -> tuple[Company, ...]:
     Raises:
         UserError: a name of ``--joint`` or ``--exclude`` is not that of a submitter.
     """
-    folders = reviewed.submitters
-    excluded = {known_name(name, folders, "--exclude") for name in reviewed.choices.excluded}
+    names = reviewed.submitters
+    excluded = {known_name(name, names, "--exclude") for name in reviewed.choices.excluded}
     scales = _scales(reviewed)
     has_large = reviewed.report.usage != "hpc"
     members = []
-    for name in sorted(folders.keys() - excluded):
+    for name in sorted(names.keys() - excluded):
         results: dict[By, list[ResultSetRow]] = {"results": [], "scale": []}
         largest = 0
-        for folder in folders[name]:
-            for row in reviewed.sets[folder]:
-                if not row.runs_found:
-                    continue
-                size = scales.get(description_path(row), 0)
-                largest = max(largest, size)
-                results["scale" if has_large and size >= LARGE else "results"].append(row)
-        members.append(Company(name, _partners(name, joints(reviewed)), results, largest))
+        for row in reviewed.results[name]:
+            if not row.runs_found:
+                continue
+            size = scales.get(description_path(row), 0)
+            largest = max(largest, size)
+            results["scale" if has_large and size >= LARGE else "results"].append(row)
+        partners = _partners(name, joints(reviewed))
+        members.append(Company(name, partners, results, largest, reviewed.parts[name]))
     return tuple(members)
 
 
@@ -275,23 +296,21 @@ def _scales(reviewed: ReviewedRound) -> dict[str, int]:
 
 
 def joints(reviewed: ReviewedRound) -> list[tuple[str, ...]]:
-    """Return the companies that submit together: in one folder, or by ``--joint``.
+    """Return the companies that submit together: an entry, in one folder, or by ``--joint``.
 
     Raises:
         UserError: as ``companies``.
     """
-    companies = reviewed.submitters
-    companies_of: dict[str, list[str]] = {}  # by folder
-    for company, folders in companies.items():
-        for folder in folders:
-            companies_of.setdefault(folder, []).append(company)
-    joint = [tuple(names) for names in companies_of.values() if len(names) > 1]
+    joint = [names for names in reviewed.entries.values() if len(names) > 1]
+    alone: dict[str, set[str]] = {}  # the companies with entries of their own, by folder
+    for entry, names in reviewed.entries.items():
+        if len(names) == 1:
+            alone.setdefault(entry.folder, set()).update(names)
+    joint += [tuple(sorted(names)) for names in alone.values() if len(names) > 1]
     for text in reviewed.choices.joint:
         parts = text.rpartition("=")[2].split("+")
-        names = tuple(known_name(part, companies, "--joint") for part in parts)
-        if names not in joint:
-            joint.append(names)
-    return joint
+        joint.append(tuple(known_name(part, reviewed.submitters, "--joint") for part in parts))
+    return list(dict.fromkeys(joint))
 
 
 # ---- pairs down a ranking -----------------------------------------------------------------
@@ -488,6 +507,10 @@ def _assigned(rank: _Rank) -> Iterator[Assignment]:
             company = rank.members[submitter]
             folders = dict.fromkeys(row.submitter or "" for row in company.results[rank.by])
             why = _why(rank, group, reviewer)
+            for folder in folders:
+                if folder in company.parts:
+                    systems = wording.enumerated(company.parts[folder])
+                    why += f"; of the submission {folder} only {systems}"
             yield Assignment(reviewer, company.name, tuple(folders), rank.by, why)
 
 

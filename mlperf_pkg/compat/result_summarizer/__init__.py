@@ -26,6 +26,7 @@ from mlperf_pkg.compat.official import summary_crash_paths, write_as_summarized
 from mlperf_pkg.config import round_name
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import write_all
+from mlperf_pkg.infra.resources import require
 from mlperf_pkg.submission.model import AS_FILED
 
 if TYPE_CHECKING:
@@ -118,11 +119,10 @@ def summarize_results(
     The cells are those of the command's files.
 
     Raises:
-        UserError: the folder is not a submission, or the official function would raise an
-            exception.
+        UserError: the folder is not a submission, the official function would raise an
+            exception, or pandas is not installed.
     """
-    import pandas as pd
-
+    pd = require("pandas", "pandas", "a table of a submission")
     args = Namespace(
         folder=folder,
         usage=usage,

@@ -107,6 +107,7 @@ def old(tmp_path: Path) -> Path:
     root = tmp_path / "old"
     write_submission(root / "ACME")
     write_submission(root / "Other", seed=8)
+    write_system(root / "Other/systems", submitter="Other")
     write(root / "Other", LENT, seed=8)
     return root
 
@@ -309,7 +310,7 @@ def test_not_lent(tmp_path: Path) -> None:
         logs = simulated(name, round_="5.0", seed=seed)
         logs = tuple(edited(log, "opt_base_learning_rate", value=rate) for log in logs)
         write_set(tmp_path / path / f"results/{SYSTEM}/{name}", logs)
-        write_system(tmp_path / path / "systems")
+        write_system(tmp_path / path / "systems", submitter=path.rpartition("/")[2])
     borrowed = found(tmp_path / "old", tmp_path / "new/ACME", round_="5.0")[0]
     assert " borrowed (False): " in borrowed
     assert "not allowed for llama31_405b" in borrowed

@@ -38,7 +38,7 @@ IN_NULLABLE: Mapping[type, st.SearchStrategy[Any]] = {
     float: st.none() | st.sampled_from([float("nan"), float("inf"), 10**400]),
 }
 ROUNDS = st.tuples(st.sampled_from(["training", "hpc"]), st.sampled_from(["0.7", "5.1", "10.0"]))
-KEYS = ("path", "id", "set_id", "run_path", "system_path")
+KEYS = ("path", "id", "set", "run_path", "system_path")
 each_ending = pytest.mark.parametrize("ending", FORMATS)
 
 
@@ -117,7 +117,7 @@ BREAKING = [
     "DELETE FROM runs",
     "UPDATE result_sets SET system_path = 'other'",
     "UPDATE evaluations SET run_path = 'other'",
-    *(f"UPDATE {name} SET set_id = 'other'" for name in ("runs", "settings", "findings")),
+    *(f"""UPDATE {name} SET "set" = 'other'""" for name in ("runs", "settings", "findings")),
 ]
 
 
@@ -141,7 +141,7 @@ def test_a_database_has_the_indexes(database_path: Path) -> None:
         indexes = database.execute("SELECT sql FROM sqlite_master WHERE sql LIKE 'CREATE INDEX%'")
         statements = {re.sub(r'[ ";]', "", sql) for (sql,) in indexes.fetchall()}
     assert statements == {
-        sql.replace(" ", "") for table in TABLES.values() for sql in table.create_indexes
+        re.sub(r'[ "]', "", sql) for table in TABLES.values() for sql in table.create_indexes
     }
 
 

@@ -25,17 +25,19 @@ def test_published_keys_are_unique_and_exist(record: Rows) -> None:
     systems = values(record, "systems", "usage", "round", "path")
     assert len(systems) == len({*systems}) == 1062
     assert {*values(record, "result_sets", "usage", "round", "system_path")} == {*systems}
-    settings = values(record, "settings", "usage", "round", "set_id", "key", "value")
+    settings = values(record, "settings", "usage", "round", "set", "key", "value")
     assert len(settings) == len({*settings}) == 24314
     assert {setting[:3] for setting in settings} <= {*ids}
 
 
 def test_published_divisions_and_availabilities(record: Rows) -> None:
-    divisions = Counter(division for (division,) in values(record, "result_sets", "division"))
+    divisions = Counter(
+        division for (division,) in values(record, "result_sets", "division_by_rules")
+    )
     assert divisions == {"closed": 2156, "open": 31, None: 8}
     status_of = {
         tuple(key): status
-        for *key, status in values(record, "systems", "usage", "round", "path", "status")
+        for *key, status in values(record, "systems", "usage", "round", "path", "status_by_rules")
     }
     sets = values(record, "result_sets", "usage", "round", "system_path")
     statuses = Counter(status_of[key] for key in sets)

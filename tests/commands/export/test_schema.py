@@ -4,7 +4,10 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 
+import pytest
+
 from mlperf_pkg.commands.export.schema import TABLES, ExportColumn
+from tests.helpers import reports
 from tests.helpers.console import DOCS
 
 NAMES = {str: "text", int: "integer", float: "number", bool: "boolean", datetime: "time"}
@@ -37,3 +40,26 @@ def test_the_page_describes_all_keys_and_indexes() -> None:
         f"| `{table.name}` | {codes(table.keys)} | {codes(table.indexes)} |"
         for table in TABLES.values()
     ]
+
+
+OF_RUNS = ("set_path", "division_by_rules")
+OF_SETS = ("division_by_rules", "system_path", "global_batch_size")
+OF_SYSTEMS = (
+    *("usage", "round", "division_by_rules", "status_by_rules", "system_name", "nodes"),
+    *("accelerators_per_node", "accelerator_model", "host_processor", "framework"),
+)
+
+
+@pytest.mark.parametrize(
+    ("table", "others"),
+    [
+        ("systems", OF_SYSTEMS),
+        ("result_sets", OF_SETS),
+        ("runs", OF_RUNS),
+        ("findings", ("usage", "round", "count")),
+    ],
+)
+def test_columns_have_the_names_of_the_report(table: str, others: Sequence[str]) -> None:
+    """Other columns are those that the report does not have."""
+    names = {column.name for column in TABLES[table].columns}
+    assert names - {*reports.report().to_pandas(table).columns} == {*others}

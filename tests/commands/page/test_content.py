@@ -15,7 +15,7 @@ from mlperf_pkg.config import Price
 from mlperf_pkg.findings import Finding, Verdict, Verdicts
 from mlperf_pkg.infra.source import Source, raw_lines
 from mlperf_pkg.render.table import Table
-from mlperf_pkg.submission.membership import submitters
+from mlperf_pkg.submission.submitters import SubmitterNames, companies
 from tests.helpers.logs import line_of
 from tests.helpers.pages import section
 from tests.helpers.published import published_set
@@ -23,9 +23,10 @@ from tests.helpers.trees import simulated, write_set
 
 
 def of(*sections: ResultSection, record: tuple[Any, ...] = ()) -> list[Card]:
-    names = submitters(item.row.submitter or "" for item in sections)
     placed = [replace(s, id=f"s{index}") for index, s in enumerate(sections)]
-    return list(cards(placed, record, names))
+    names = {item.id: SubmitterNames(item.row.submitter or "") for item in placed}
+    of_entry = companies(names.values())
+    return list(cards(placed, record, {id_: of_entry[entry] for id_, entry in names.items()}))
 
 
 OPENED = section(1.0, 8, division="open")

@@ -156,9 +156,8 @@ RATE = "opt_base_learning_rate"
 def entry(
     submitter: str, size: float, value: object, key: str = RATE, name: str = "dgx"
 ) -> LoggedHyperparameters:
-    return LoggedHyperparameters(
-        f"{submitter}/{name}", submitter, name, size, {key: {str(value): 5}}
-    )
+    counts = {key: {str(value): 5}}
+    return LoggedHyperparameters(f"{submitter}/{name}", submitter, submitter, name, size, counts)
 
 
 def unlike(

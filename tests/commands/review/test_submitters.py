@@ -225,6 +225,61 @@ def test_everybody_who_can_be_reviewed_is(joint: list[int]) -> None:
         assert {one for one, _ in pairs} == set(range(number))
 
 
+# ---- submitters by their descriptions ------------------------------------------------------
+
+
+def described(*entries: tuple[str, str, str, int], **choices: Any) -> ReviewedRound:
+    """A round of entries: folder, system, the submitter in its description, its results."""
+    rows, systems = [], []
+    for folder, name, submitter, results in entries:
+        rows += [a_set(folder, f"b{number}", name) for number in range(results)]
+        systems.append(replace(a_system(folder, name, accelerators=8), submitter=submitter))
+    return a_round(dict.fromkeys(entry[0] for entry in entries), rows, systems, **choices)
+
+
+SMC = (("smc", "a", "SMC", 3), ("smc-ac-power", "a", "SMC", 2), ("smc-dc-power", "a", "SMC", 2))
+LARGE_ONE = (
+    *(("NVIDIA", "eos", "NVIDIA", 9), ("NVIDIA", "cw", "NVIDIA + CoreWeave", 1)),
+    *(("Dell", "a", "Dell", 5), ("HPE", "a", "HPE", 1)),
+)
+HYPHEN = (
+    *(("Red_Hat", "a", "RedHat-Supermicro", 1), ("Supermicro", "a", "Supermicro", 2)),
+    ("Dell", "a", "Dell", 1),
+)
+BY_DESCRIPTION = [
+    (SMC, "smc by volunteers or the chairs"),
+    ((*SMC, ("Dell", "a", "Dell", 5)), "smc and Dell"),
+    (LARGE_ONE, "NVIDIA and Dell; HPE and CoreWeave"),
+    (HYPHEN, "Supermicro, Red_Hat and Dell (Supermicro and Red_Hat not each other)"),
+    (HYPHEN[:2], "Red_Hat and Supermicro by volunteers or the chairs"),
+]
+
+
+@pytest.mark.parametrize(
+    ("entries", "line"),
+    BY_DESCRIPTION,
+    ids=["one alone", "three folders", "one joint entry", "a hyphen", "partners alone"],
+)
+def test_submitters_by_description(entries: Any, line: str) -> None:
+    made = assignments_section(described(*entries, seed=1))
+    assert made.summary == (f"by number of results: {line}",)
+
+
+def test_a_partner_of_one_entry_does_not_own_the_folder() -> None:
+    reviewed = described(*LARGE_ONE, seed=1)
+    made = {item.submitter: item for item in assignments(reviewed)}
+    assert made["CoreWeave"].folders == ("NVIDIA",)
+    assert made["CoreWeave"].why.endswith("; of the submission NVIDIA only cw")
+    assert "only" not in made["NVIDIA"].why
+    table = cells(submitters_section(reviewed).tables["table"])
+    assert {row[0]: row[1:3] for row in table} == {
+        "CoreWeave": (1, 1),
+        "Dell": (1, 5),
+        "HPE": (1, 1),
+        "NVIDIA": (2, 10),
+    }
+
+
 # ---- the table of submitters --------------------------------------------------------------
 
 
