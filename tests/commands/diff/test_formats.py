@@ -42,9 +42,12 @@ def test_a_whole_round_fits_on_a_screen_unless_all_is_asked_for() -> None:
     assert whole.count("19.000 (-7.32 %)") == 30
 
 
-CLOSED = {"score_minutes": 20.5, "official_minutes": 20.5, "unscaled_minutes": 20.0}
-OPENED = {"division": "open", "score_minutes": 20.0, "official_minutes": 20.0}
-FACTORS = {"scaling_factor": 1.025}, {"scaling_factor": 1.0, "unscaled_minutes": 20.0}
+CLOSED: dict[str, Any] = {"score_minutes": 20.5, "official_minutes": 20.5, "unscaled_minutes": 20.0}
+OPENED: dict[str, Any] = {"division": "open", "score_minutes": 20.0, "official_minutes": 20.0}
+FACTORS: tuple[dict[str, Any], ...] = (
+    {"scaling_factor": 1.025},
+    {"scaling_factor": 1.0, "unscaled_minutes": 20.0},
+)
 
 
 @pytest.mark.parametrize(
