@@ -17,10 +17,32 @@ from mlperf_pkg.published.model import equal_values, known_division
 from mlperf_pkg.results.wording import counted, enumerated
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.readers import as_count
-from mlperf_pkg.run.relations import SERIES, originals
+from mlperf_pkg.run.relations import SERIES, RunRelation, related_pairs
 from mlperf_pkg.submission.membership import is_placeholder
 
-# ---- copies of one run, whatever was edited in them ---------------------------------------
+# ---- copies of one run, whatever was edited in them, and repetitions of a training --------
+
+
+def check_twins(context: SetContext) -> Iterator[Finding]:
+    """Check that no run is submitted twice, and note a training that was repeated."""
+    runs = context.runs
+    found: set[tuple[int, bool]] = set()
+    for original, index, relation in sorted(related_pairs(runs)):
+        if (index, relation.is_one_run) in found:
+            continue
+        found.add((index, relation.is_one_run))
+        if relation.is_one_run:
+            message = f"{_SAME[relation]} {{found:s}}: {evidence(runs[index], runs[original])}"
+            fields = {"path": runs[index].path, "found": runs[original].path}
+            yield context.finding("SET112", message, **fields)
+        else:
+            yield repetition(context, runs[index], runs[original])
+
+
+_SAME = {
+    RunRelation.COPY: "is a copy of",
+    RunRelation.PROCESSES: "is the log of another process of the run of",
+}
 
 
 def evidence(run: Run, other: Run) -> str:
@@ -32,17 +54,23 @@ def evidence(run: Run, other: Run) -> str:
         number = equal_values(getattr(run, name), getattr(other, name))
         if number:
             equal.append(f"{number} of {number} {plural}")
-    return f"{' and '.join(equal)} are equal to 1e-5"
+    return f"{' and '.join(equal)} are equal to 1e-5, and their times agree"
 
 
-def check_copies(context: SetContext) -> Iterator[Finding]:
-    """Check that no run is submitted twice, whatever was edited in the copy."""
-    runs = context.runs
-    for run, index in zip(runs, originals(runs), strict=True):
-        original = runs[index]
-        if original is not run:
-            message = f"is a copy of {{found:s}}: {evidence(run, original)}"
-            yield context.finding("SET112", message, path=run.path, found=original.path)
+def repetition(context: SetContext, run: Run, other: Run) -> Finding:
+    """Return the finding on a run of a set that repeats the values of another one.
+
+    With the same seed, a deterministic training does; with another seed, it should not.
+    """
+    seeds = {seed.value for seed in run.seeds}
+    other_seeds = {seed.value for seed in other.seeds}
+    message = "has the values of {found:s} at other times"
+    fields = {"path": run.path, "found": other.path}
+    if seeds and other_seeds and seeds.isdisjoint(other_seeds):
+        message = f"{message}, with another seed: the seed has no effect"
+        return context.finding("SEED108", message, **fields)
+    reason = "the same seed" if seeds else "no seed"
+    return context.finding("SEED107", f"{message}, with {reason}", **fields)
 
 
 # ---- one configuration --------------------------------------------------------------------

@@ -10,18 +10,18 @@ from typing import NamedTuple, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.checks.consistency import names_of
+from mlperf_pkg.checks.consistency import names_of, repetition
 from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.checks.descriptions import PREVIEW, SystemFile, category, differing
+from mlperf_pkg.checks.descriptions import PREVIEW, category, different_fields
 from mlperf_pkg.checks.names import are_alike
-from mlperf_pkg.findings import MAX_MESSAGES, NOTE, Finding, Severity, in_words
+from mlperf_pkg.checks.resubmission import RULE, Outcome, judge, submitted_set
+from mlperf_pkg.findings import MAX_MESSAGES, NOTE, Finding, Severity
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.results import wording
 from mlperf_pkg.rulebook.load import finding_of
 from mlperf_pkg.rulebook.model import version_of
 from mlperf_pkg.run.model import Run
-from mlperf_pkg.run.relations import is_known, originals
-from mlperf_pkg.submission.membership import submitters
+from mlperf_pkg.run.relations import RunRelation, is_known, originals, related_pairs
 from mlperf_pkg.submission.model import SCALINGS, Place
 
 Members: TypeAlias = dict[int, list[Run]]  # the runs of sets, by the index of the set
@@ -33,17 +33,23 @@ def shared_runs(contexts: Sequence[SetContext]) -> list[Members]:
     Runs that are not known by their evaluations are copies only if their bytes are the same.
     Placeholders, which have no start, are not in a group.
     """
-    indexes: list[int] = []
-    runs: list[Run] = []
-    for index, context in enumerate(contexts):
-        indexes += [index] * len(context.runs)
-        runs += context.runs
+    indexes, runs = _runs_of(contexts)
     groups: dict[Hashable, Members] = {}
     for index, run, original in zip(indexes, runs, originals(runs), strict=True):
         if run.start_ms is not None:
             key = original if is_known(run) else (run.records, run.start_ms, run.stop_ms)
             groups.setdefault(key, {}).setdefault(index, []).append(run)
     return [members for members in groups.values() if len(members) > 1]
+
+
+def _runs_of(contexts: Sequence[SetContext]) -> tuple[list[int], list[Run]]:
+    """Return the runs of all sets, each with the index of its set."""
+    indexes: list[int] = []
+    runs: list[Run] = []
+    for index, context in enumerate(contexts):
+        indexes += [index] * len(context.runs)
+        runs += context.runs
+    return indexes, runs
 
 
 def has_several_rounds(contexts: Sequence[SetContext]) -> bool:
@@ -55,7 +61,6 @@ def has_several_rounds(contexts: Sequence[SetContext]) -> bool:
 # ---- pairs of sets with the same runs: which is the original, which the copy --------------
 
 MAX_TOGETHER = 10  # sets with one run in common that are compared pairwise
-_VARIANT = str.maketrans("-+ ", "___")
 
 
 class Owner(Struct, frozen=True, dict=True):
@@ -100,14 +105,6 @@ class Owner(Struct, frozen=True, dict=True):
         version = self.context.round.version
         start_ms = self.run.start_ms or 0
         return (version, is_foreign, is_of_other_system, start_ms, self.context.path)
-
-
-def is_same_submitter(name: str, other: str) -> bool:
-    """Return whether two submissions have a company in common, or names that are variants."""
-    if any(len(names) > 1 for names in submitters((name, other)).values()):
-        return True
-    first, second = (text.lower().translate(_VARIANT) for text in (name, other))
-    return first.split("_")[0] == second.split("_")[0] or are_alike(first, second)
 
 
 class Pair(Struct):
@@ -182,7 +179,6 @@ def _of_one_run(groups: Sequence[Members], digests: Mapping[str, bytes]) -> Iter
 # ---- whether two result sets may have the same runs ---------------------------------------
 
 _COPIED = "SET150"
-_RESUBMITTED = "SET151"
 
 
 def findings_on(pairs: Sequence[Pair], with_power: Collection[Place]) -> Iterator[Finding]:
@@ -224,14 +220,19 @@ def _opinion(pair: Pair, with_power: Collection[Place]) -> Finding:
     name = _name(pair)
     if not (original.context.origin.has_name and copy.context.origin.has_name):
         return finding_of(_COPIED, f"the same runs as {name}", "", **NOTE)
-    is_same = is_same_submitter(copy.submitter, original.submitter)
-    if is_same and copy.context.files.benchmark == original.context.files.benchmark:
-        reason = _reason(pair, with_power)
-        if reason:
-            return finding_of(_COPIED, reason, "", **NOTE)
-        if copy.round != original.round:
-            return _resubmitted(original, copy, name)
-    return finding_of(_COPIED, _copied(name), "")
+    before = submitted_set(original.context)
+    after = submitted_set(copy.context)
+    runs = len(pair.runs)
+    judgement = judge(before, after, runs=runs, rewritten=runs - pair.identical)
+    if judgement.is_foreign:
+        return finding_of(_COPIED, _copied(name), "")
+    reason = _reason(pair, with_power)
+    if reason:
+        return finding_of(_COPIED, reason, "", **NOTE)
+    if copy.round == original.round:
+        return finding_of(_COPIED, _copied(name), "")
+    weight = {} if judgement.outcome is Outcome.NOT_ALLOWED else NOTE
+    return finding_of(RULE, f"resubmitted from {name}; {judgement.text}", "", **weight)
 
 
 def _reason(pair: Pair, with_power: Collection[Place]) -> str | None:
@@ -264,39 +265,11 @@ def _are_of_one_system(original: Owner, copy: Owner) -> bool:
     after = copy.context.system
     if before is None or after is None:
         return False
-    return not different_fields(before, after)
+    return not different_fields(before.contents or {}, after.contents or {})
 
 
 def _copied(name: str) -> str:
     return f"copies of the runs of {name}; expected separate runs"
-
-
-def _resubmitted(original: Owner, copy: Owner, name: str) -> Finding:
-    before = original.context.system
-    after = copy.context.system
-    message = f"resubmitted from {name}"
-    if not (before and after and before.contents and after.contents):
-        message = f"{message}; system descriptions not compared"
-        return finding_of(_RESUBMITTED, message, "", **NOTE)
-    fields = different_fields(before, after)
-    if category(before.status or "") == PREVIEW != category(after.status or ""):
-        message = f"{message}, a Preview; expected new runs to prove it"
-    elif fields:
-        message = f"{message}; expected the same system description; different:"
-        message = f"{message} {in_words(fields, 's')}"
-    else:
-        message = f"{message}, with the same system description"
-        return finding_of(_RESUBMITTED, message, "", **NOTE)
-    weight = {} if copy.context.is_written(_RESUBMITTED) else NOTE
-    return finding_of(_RESUBMITTED, message, "", **weight)
-
-
-def different_fields(before: SystemFile, after: SystemFile) -> list[str]:
-    """Return the fields that differ, except spellings of the same availability."""
-    fields = differing(before.contents or {}, after.contents or {})
-    status = category(before.status or "")
-    is_same_status = status is not None and status == category(after.status or "")
-    return [field[:80] for field in fields if not (field == "status" and is_same_status)]
 
 
 def _name(pair: Pair) -> str:
@@ -379,6 +352,19 @@ def _most_in_common(
             most = common
             nearest = other
     return most, nearest
+
+
+def check_repetitions(contexts: Sequence[SetContext]) -> Iterator[tuple[int, Finding]]:
+    """Note runs that repeat the training of another set; with the index of the set."""
+    owners, runs = _runs_of(contexts)
+    pairs: dict[int, int] = {}  # the first run by the one that repeats it
+    for one, other, relation in related_pairs(runs):
+        if relation is RunRelation.REPEATED and owners[one] != owners[other]:
+            by_start = sorted((one, other), key=lambda index: (runs[index].start_ms or 0, index))
+            pairs.setdefault(by_start[1], by_start[0])
+    for later, earlier in sorted(pairs.items()):
+        index = owners[later]
+        yield index, repetition(contexts[index], runs[later], runs[earlier])
 
 
 # ---- Previews of an earlier round with Available results in a later one -------------------

@@ -9,6 +9,7 @@ from functools import cache
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.published.model import PublishedSet
+from mlperf_pkg.submission.membership import submitters
 
 FIELDS = ("host_processor_model_name", "accelerator_model_name")
 """The fields of a description of which ``published_spelling`` knows names."""
@@ -109,6 +110,17 @@ def likeness(one: PublishedSet, other: PublishedSet) -> Likeness | None:
 
 
 # ---- organisations, which logs, descriptions and folders name in different ways -----------
+
+
+_VARIANT = str.maketrans("-+ ", "___")
+
+
+def is_same_submitter(name: str, other: str) -> bool:
+    """Return whether two submissions have a company in common, or names that are variants."""
+    if any(len(names) > 1 for names in submitters((name, other)).values()):
+        return True
+    first, second = (text.lower().translate(_VARIANT) for text in (name, other))
+    return first.split("_")[0] == second.split("_")[0] or are_alike(first, second)
 
 
 def are_same(name: str, other: str) -> bool:

@@ -15,7 +15,8 @@ import pytest
 from mlperf_pkg.checker import fold
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.checks.copies import MAX_TOGETHER, is_same_submitter
+from mlperf_pkg.checks.copies import MAX_TOGETHER
+from mlperf_pkg.checks.names import is_same_submitter
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.results.report import Report
 from tests.helpers.copies import LORA, Change, submission, system, two_rounds, two_systems
@@ -223,23 +224,24 @@ def test_strong_and_weak_scaling(same_name: bool, severity: str, tmp_path: Path)
 
 
 RESUBMITTED = [
-    ("the same description", {}, "note", "advice", ", with the same system description"),
+    ("the same description", {}, "note", "advice", "; allowed: the system description is the same"),
     (
         "another name",
         {"system_name": "x"},
         "warning",
         "rules",
-        "; expected the same system description; different: system_name",
+        "; not allowed: the description differs in system_name",
     ),
-    ("one field less", {"cooling": ...}, "warning", "rules", "different: cooling"),
+    ("one field less", {"cooling": ...}, "warning", "rules", "the description differs in cooling"),
     (
         "a status of the same meaning",
         {"status": "Available on-premise"},
         "note",
         "advice",
-        "with the same system description",
+        "; allowed: the system description is the same",
     ),
-    ("another status", {"status": "research"}, "warning", "rules", "different: status"),
+    ("a number as text", {"number_of_nodes": "01"}, "note", "advice", "description is the same"),
+    ("another status", {"status": "research"}, "warning", "rules", "description differs in status"),
 ]
 
 
@@ -270,7 +272,7 @@ def test_resubmitted_before_the_rules_said_what_may_be(tmp_path: Path) -> None:
     write_system(rounds[1] / "Graphcore/systems", cooling="air")
     (finding,) = copied(report_of(*rounds))
     assert (finding.code, finding.severity, finding.basis) == ("SET151", "note", "advice")
-    assert finding.text.endswith("different: cooling")
+    assert finding.text.endswith("; not allowed since 5.1: the description differs in cooling")
 
 
 def test_a_preview_is_not_proven_by_its_own_logs(tmp_path: Path) -> None:
@@ -278,7 +280,7 @@ def test_a_preview_is_not_proven_by_its_own_logs(tmp_path: Path) -> None:
     write_system(rounds[0] / "Graphcore/systems", status="preview")
     (finding,) = copied(report_of(*rounds))
     assert (finding.code, finding.severity) == ("SET151", "warning")
-    assert finding.text.endswith("a Preview; expected new runs to prove it")
+    assert finding.text.endswith("; not allowed: runs of a Preview, which prove nothing")
 
 
 def test_logs_of_another_submitter_in_an_earlier_round(tmp_path: Path) -> None:
@@ -291,7 +293,7 @@ def test_result_sets_alone_have_no_descriptions(tmp_path: Path) -> None:
     paths = [tree / f"Graphcore/results/{SYSTEM}/{LORA}" for tree in two_rounds(tmp_path)]
     (finding,) = copied(report_of(*paths))
     assert (finding.code, finding.severity) == ("SET151", "note")
-    assert "system descriptions not compared" in finding.text
+    assert finding.text.endswith("; not known: whether the system description is the same")
 
 
 # ---- waivers, pack, defects -----------------------------------------------------------------

@@ -13,6 +13,7 @@ from mlperf_pkg.checker.values import Checked, Options, ScoredSet, scores
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.copies import check_previews, has_several_rounds, shared_runs
 from mlperf_pkg.checks.descriptions import SystemFile
+from mlperf_pkg.checks.resubmission import submitted_set
 from mlperf_pkg.commands.diff.changes import (
     ComparedSet,
     ComparedSide,
@@ -189,16 +190,18 @@ def _sets(checked: Checked, label: str | None, logs: _Logs) -> Iterator[Compared
         for run_row in scored.runs:
             path = run_row.path
             set_logs.append(logs.read(places[path], runs.get(path)))
-        system = context.system
+        submitter = _submitter(scored, context, is_single=label is not None)
+        submitted = submitted_set(context)
         yield ComparedSet(
             path=_within(label, scored.row.path),
             row=scored.row,
             logs=tuple(set_logs),
             findings=tuple(result.observations),
-            system=system,
-            submitter=_submitter(scored, context, is_single=label is not None),
+            system=context.system,
+            submitter=submitter,
             identity=context.identity,
             is_raw=not context.origin.has_folder,
+            submitted=replace(submitted, submitter=submitter or submitted.submitter),
         )
 
 

@@ -326,12 +326,20 @@ def test_one_submission_of_a_round(old: Path, new: Path) -> None:
     assert "hyperparameters changed" in found(old / "ACME", new / "ACME")[0]
 
 
+LATER = "not allowed since 5.1:"
+
+
 @pytest.mark.parametrize(
     ("status", "cooling", "verdict"),
     [
-        ("onprem", "Air-cooled", "(True): {}; with the same description"),
-        ("onprem", "water", "(False): {}; with another description: cooling"),
-        ("preview", "Air-cooled", "(False): {}; of a Preview"),
+        ("onprem", "Air-cooled", "(True): {}; allowed: the system description is the same"),
+        (
+            "Available on-premise",
+            "Air-cooled",
+            "(True): {}; allowed: the system description is the same",
+        ),
+        ("onprem", "water", f"(None): {{}}; {LATER} the description differs in cooling"),
+        ("preview", "Air-cooled", f"(None): {{}}; {LATER} runs of a Preview, which prove nothing"),
     ],
 )
 def test_resubmitted(tmp_path: Path, status: str, cooling: str, verdict: str) -> None:
