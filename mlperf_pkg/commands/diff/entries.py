@@ -188,7 +188,7 @@ def _resubmission(
         runs=len(copies),
         rewritten=sum(log.digest not in digests for log in copies),
     )
-    text = f"{text} of round {original.row.round}; {judgement.text}"
+    text = f"{judgement.text} ({text} of round {original.row.round})"
     kind = ChangeKind.RESUBMITTED
     allowed = _ALLOWED.get(judgement.outcome)
     return kind.verdict(new.name, text, allowed=allowed, other=original.name)

@@ -129,7 +129,7 @@ class _Logs:
         if digest not in self._settings:
             self._settings[digest] = read_settings(log.source, self._keys)
         key = self._originals.get(id(run), digest)
-        return ComparedLog(log.name, digest, self._settings[digest], key, log.source)
+        return ComparedLog(log.name, digest, self._settings[digest], key, run, log.source)
 
 
 def _setting_keys(runs: Iterable[Run]) -> frozenset[str]:

@@ -92,6 +92,14 @@ def moved(log: bytes, by: int, key: str = "") -> bytes:
     return joined(every)
 
 
+def repeated(log: bytes) -> bytes:
+    """Another run with the same seed, which repeats the values, but not the times."""
+    every = records(log)
+    for number, record in enumerate(every):
+        record["time_ms"] += 86_400_000 + 7919 * number % 997
+    return joined(every)
+
+
 def noisy(log: bytes) -> bytes:
     """A copy a day later, with another seed and noise in its evaluations."""
     every = records(moved(log, 86_400_000))
@@ -172,6 +180,10 @@ EDITED: list[tuple[str, Callable[[bytes], bytes]]] = [
         ),
         (described(cooling="water"), [COOLING]),
         (noted, ["logs edited (None): text outside the records in 5 logs"]),
+        (
+            log_edit(repeated),
+            ["runs replaced (None): 1 of 5 runs new, 1 gone"],
+        ),
         *((log_edit(edit), [f"logs edited (None): {text} in 1 log"]) for text, edit in EDITED),
         (
             log_edit(noisy, "result_3.txt"),
@@ -332,14 +344,14 @@ LATER = "not allowed since 5.1:"
 @pytest.mark.parametrize(
     ("status", "cooling", "verdict"),
     [
-        ("onprem", "Air-cooled", "(True): {}; allowed: the system description is the same"),
+        ("onprem", "Air-cooled", "(True): allowed: the system description is the same ({})"),
         (
             "Available on-premise",
             "Air-cooled",
-            "(True): {}; allowed: the system description is the same",
+            "(True): allowed: the system description is the same ({})",
         ),
-        ("onprem", "water", f"(None): {{}}; {LATER} the description differs in cooling"),
-        ("preview", "Air-cooled", f"(None): {{}}; {LATER} runs of a Preview, which prove nothing"),
+        ("onprem", "water", f"(None): {LATER} the description differs in cooling ({{}})"),
+        ("preview", "Air-cooled", f"(None): {LATER} runs of a Preview, which prove nothing ({{}})"),
     ],
 )
 def test_resubmitted(tmp_path: Path, status: str, cooling: str, verdict: str) -> None:
