@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import combinations, product
 from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
@@ -60,8 +59,6 @@ def has_several_rounds(contexts: Sequence[SetContext]) -> bool:
 
 # ---- pairs of sets with the same runs: which is the original, which the copy --------------
 
-MAX_TOGETHER = 10  # sets with one run in common that are compared pairwise
-
 
 class Owner(Struct, frozen=True, dict=True):
     """A result set with copied runs, by its index, and what identifies it.
@@ -84,10 +81,9 @@ class Owner(Struct, frozen=True, dict=True):
         return self.context.round.usage, self.context.round.name
 
     @property
-    def identity(self) -> tuple[Hashable, ...]:
-        """The names that no other set of a tree shares."""
-        files = self.context.files
-        return (*self.round, self.submitter, files.system, files.scaling_mode, files.benchmark)
+    def name(self) -> tuple[str, str]:
+        """The usage, and the name that no other set of a round shares."""
+        return self.context.round.usage, self.context.files.name_of(self.submitter)
 
     @cached_property
     def names(self) -> set[str]:
@@ -111,8 +107,7 @@ class Pair(Struct):
     """Two result sets with the same runs.
 
     ``runs`` maps the paths of the runs in the copy to those in the original; ``identical`` of them
-    have the same bytes, ``noisy`` of them other times or values. ``others`` is the number of
-    further sets with one of these runs, if they are only compared with the original.
+    have the same bytes, ``noisy`` of them other times or values.
     """
 
     original: Owner
@@ -120,7 +115,6 @@ class Pair(Struct):
     runs: dict[str, str]
     identical: int = 0
     noisy: int = 0
-    others: int = 0
 
 
 def pairs_of(
@@ -128,8 +122,8 @@ def pairs_of(
 ) -> list[Pair]:
     """Return the pairs of sets in these groups; ``digests`` are those of the logs, by path.
 
-    If more than ``MAX_TOGETHER`` sets have a run in common, all are only paired with the first, so
-    that the number of pairs is in proportion to that of the runs.
+    For each of its runs, a set is paired with one other that has it, the first of its own name in
+    this or an earlier round, else the first of its round, else the first of all.
     """
     owners: dict[int, Owner] = {}
     for members in groups:
@@ -138,13 +132,14 @@ def pairs_of(
     pairs: dict[tuple[int, int], Pair] = {}
     for members in _of_one_run(groups, digests):
         order = sorted(members, key=lambda index: owners[index].rank)
-        is_large = len(order) > MAX_TOGETHER
-        compared = product(order[:1], order[1:]) if is_large else combinations(order, 2)
-        for first, second in compared:
-            pair = pairs.setdefault((first, second), Pair(owners[first], owners[second], {}))
-            if is_large:
-                pair.others = max(pair.others, len(order) - 2)
-            _add_copies(pair, members[first][0], members[second], digests)
+        firsts: dict[Hashable, int] = {None: order[0]}
+        for second in order:
+            owner = owners[second]
+            candidates = [firsts.setdefault(key, second) for key in (owner.name, owner.round, None)]
+            first = next((index for index in candidates if index != second), second)
+            if first != second:
+                pair = pairs.setdefault((first, second), Pair(owners[first], owners[second], {}))
+                _add_copies(pair, members[first][0], members[second], digests)
     return list(pairs.values())
 
 
@@ -240,7 +235,7 @@ def _reason(pair: Pair, with_power: Collection[Place]) -> str | None:
     original = pair.original
     copy = pair.copy
     name = _name(pair)
-    if copy.identity == original.identity:
+    if copy.round == original.round and copy.name == original.name:
         return f"the same result set as {name}"
     first = original.context.files
     second = copy.context.files
@@ -279,8 +274,6 @@ def _name(pair: Pair) -> str:
     if original.round != pair.copy.round:
         remarks.append(f"round {original.context.round.name}")
     remarks.append(_likeness(pair))
-    if pair.others:
-        remarks.append(f"also in {pair.others} more result sets")
     return f"{original.context.label} ({', '.join(remarks)})"
 
 

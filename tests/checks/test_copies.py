@@ -15,7 +15,6 @@ import pytest
 from mlperf_pkg.checker import fold
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.checks.copies import MAX_TOGETHER
 from mlperf_pkg.checks.names import is_same_submitter
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.results.report import Report
@@ -321,17 +320,27 @@ def test_a_defect_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 # ---- many copies ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("count", [MAX_TOGETHER, MAX_TOGETHER + 1, 60])
-def test_one_run_in_many_sets(count: int, tmp_path: Path) -> None:
+def test_one_run_in_many_sets(tmp_path: Path) -> None:
+    """Each set has one finding: it is a copy of the first."""
     tree = tmp_path / "Graphcore"
-    for number in range(count):
+    for number in range(12):
         system(tree, f"pod{number:02}", simulated()[:1])
     findings = copied(report_of(tree, round="2.0"))
-    is_star = count > MAX_TOGETHER
-    assert len(findings) == (count - 1 if is_star else count * (count - 1) // 2)
-    names = {f"results/pod{number:02}/resnet" for number in range(1, count)}
-    assert {finding.about for finding in findings} == names
-    assert ("also in " in findings[0].text) == is_star
+    originals = {path for finding in findings for path in finding.places[0].found}
+    names = [f"results/pod{number:02}/resnet" for number in range(1, 12)]
+    assert [finding.about for finding in findings] == names
+    assert originals == {"results/pod00/resnet/result_0.txt"}
+
+
+def test_a_set_in_three_rounds(tmp_path: Path) -> None:
+    """Each later one is resubmitted from the first of its name."""
+    trees = [tmp_path / f"training_results_v{name}" for name in ("1.1", "2.0", "2.1")]
+    for tree in trees:
+        write_submission(tree / "Graphcore")
+    system(trees[0] / "Graphcore", "a", simulated())  # whose name comes first
+    findings = [f for f in copied(report_of(*trees)) if f.code == "SET151"]
+    first = f"training_results_v1.1/Graphcore/results/{SYSTEM}/resnet (round 1.1, "
+    assert [first in finding.text for finding in findings] == [True, True]
 
 
 def test_runs_of_many_sets(tmp_path: Path) -> None:
