@@ -154,7 +154,10 @@ def related_pairs(runs: Sequence[Run]) -> Iterator[tuple[int, int, RunRelation]]
                 yield original, index, RunRelation.COPY
     for name in SERIES:
         for index, other in _near_pairs(runs, name):
-            relation = relation_of(runs[index], runs[other])
+            run = runs[index]
+            if run.fingerprint is not None and run.fingerprint == runs[other].fingerprint:
+                continue  # they are paired by their times
+            relation = relation_of(run, runs[other])
             if relation:
                 yield index, other, relation
 

@@ -148,6 +148,7 @@ NOTED = (
     "SET140",
     "SET15",
     "SET160",
+    "SET161",
     "SET163",
     "SET164",
     "SEED106",
