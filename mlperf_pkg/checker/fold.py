@@ -240,7 +240,8 @@ def _comparisons(
 ) -> dict[int, list[Finding]]:
     """Return the findings that compare result sets, by the index of the set.
 
-    ``minutes`` are the scores. Sets with copies are not compared by their seeds, too.
+    ``minutes`` are the scores. Sets with copies are not compared by their seeds, too, nor sets
+    that repeat the runs of others.
     """
     groups = copies.shared_runs(contexts)
     pairs = find_pairs(contexts, groups, _sources_of(contexts, groups))
@@ -248,6 +249,9 @@ def _comparisons(
     copied: set[int] = set()
     for pair in pairs:
         copied |= {pair.original.index, pair.copy.index}
+    for index, finding in copies.check_repetitions(contexts):
+        copied.add(index)
+        findings.setdefault(index, []).append(finding)
     for index, finding in copies.check_seeds(contexts):
         if index not in copied:
             findings.setdefault(index, []).append(finding)

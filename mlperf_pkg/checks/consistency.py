@@ -13,66 +13,36 @@ from mlperf_pkg.checks.descriptions import SystemFile, logged_statuses
 from mlperf_pkg.checks.names import are_alike
 from mlperf_pkg.findings import NOTE, Basis, Finding, Severity
 from mlperf_pkg.infra.text import letters
-from mlperf_pkg.published.model import equal_values, is_near, is_series, known_division
+from mlperf_pkg.published.model import equal_values, known_division
 from mlperf_pkg.results.wording import counted, enumerated
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.readers import as_count
+from mlperf_pkg.run.relations import SERIES, RunRelation, related_pairs
 from mlperf_pkg.submission.membership import is_placeholder
 
-# ---- copies of one run, whatever was edited in them ---------------------------------------
-
-_NEIGHBOURS = 100  # in order of their values, that are compared
-_SERIES = ("evaluated", "losses")
+# ---- copies of one run, whatever was edited in them, and repetitions of a training --------
 
 
-def is_known(run: Run) -> bool:
-    """Return whether its evaluations or losses, or their times, tell a run from all others."""
-    return run.fingerprint is not None or any(is_series(getattr(run, name)) for name in _SERIES)
+def check_twins(context: SetContext) -> Iterator[Finding]:
+    """Check that no run is submitted twice, and note a training that was repeated."""
+    runs = context.runs
+    found: set[tuple[int, bool]] = set()
+    for original, index, relation in sorted(related_pairs(runs)):
+        if (index, relation.is_one_run) in found:
+            continue
+        found.add((index, relation.is_one_run))
+        if relation.is_one_run:
+            message = f"{_SAME[relation]} {{found:s}}: {evidence(runs[index], runs[original])}"
+            fields = {"path": runs[index].path, "found": runs[original].path}
+            yield context.finding("SET112", message, **fields)
+        else:
+            yield repetition(context, runs[index], runs[original])
 
 
-def originals(runs: Sequence[Run]) -> list[int]:
-    """Return for each run the index of the first that is the same run; its own if none is.
-
-    Copies have evaluations with the same values at the same times or, at any times, evaluations or
-    losses with the same values but for noise. In all published logs, no two runs are as near by
-    chance.
-    """
-    first = list(range(len(runs)))
-    by_times: dict[bytes, int] = {}
-
-    def root(index: int) -> int:
-        while first[index] != index:
-            first[index] = first[first[index]]
-            index = first[index]
-        return index
-
-    def join(index: int, other: int) -> None:
-        least, most = sorted((root(index), root(other)))
-        first[most] = least
-
-    for index, run in enumerate(runs):
-        if run.fingerprint is not None:
-            join(by_times.setdefault(run.fingerprint, index), index)
-    for name in _SERIES:
-        for index, other in _pairs_of_values(runs, name):
-            join(index, other)
-    return [root(index) for index in first]
-
-
-def _pairs_of_values(runs: Sequence[Run], name: str) -> Iterator[tuple[int, int]]:
-    """Yield the indexes of runs with equal values of a series but for noise."""
-    series: list[tuple[str, Sequence[float], int]] = []
-    for index, run in enumerate(runs):
-        values = getattr(run, name)
-        if is_series(values):
-            series.append((run.benchmark, values, index))
-    series.sort()
-    for position, (benchmark, values, index) in enumerate(series):
-        for other, others, neighbour in series[position + 1 : position + _NEIGHBOURS]:
-            if other != benchmark or not is_near(values[0], others[0]):
-                break
-            if equal_values(values, others):
-                yield index, neighbour
+_SAME = {
+    RunRelation.COPY: "is a copy of",
+    RunRelation.PROCESSES: "is the log of another process of the run of",
+}
 
 
 def evidence(run: Run, other: Run) -> str:
@@ -80,21 +50,27 @@ def evidence(run: Run, other: Run) -> str:
     if run.fingerprint is not None and run.fingerprint == other.fingerprint:
         return "every evaluation has the same value and time"
     equal: list[str] = []
-    for name, plural in zip(_SERIES, ("evaluations", "losses"), strict=True):
+    for name, plural in zip(SERIES, ("evaluations", "losses"), strict=True):
         number = equal_values(getattr(run, name), getattr(other, name))
         if number:
             equal.append(f"{number} of {number} {plural}")
-    return f"{' and '.join(equal)} are equal to 1e-5"
+    return f"{' and '.join(equal)} are equal to 1e-5, and their times agree"
 
 
-def check_copies(context: SetContext) -> Iterator[Finding]:
-    """Check that no run is submitted twice, whatever was edited in the copy."""
-    runs = context.runs
-    for run, index in zip(runs, originals(runs), strict=True):
-        original = runs[index]
-        if original is not run:
-            message = f"is a copy of {{found:s}}: {evidence(run, original)}"
-            yield context.finding("SET112", message, path=run.path, found=original.path)
+def repetition(context: SetContext, run: Run, other: Run) -> Finding:
+    """Return the finding on a run of a set that repeats the values of another one.
+
+    With the same seed, a deterministic training does; with another seed, it should not.
+    """
+    seeds = {seed.value for seed in run.seeds}
+    other_seeds = {seed.value for seed in other.seeds}
+    message = "has the values of {found:s} at other times"
+    fields = {"path": run.path, "found": other.path}
+    if seeds and other_seeds and seeds.isdisjoint(other_seeds):
+        message = f"{message}, with another seed: the seed has no effect"
+        return context.finding("SEED108", message, **fields)
+    reason = "the same seed" if seeds else "no seed"
+    return context.finding("SEED107", f"{message}, with {reason}", **fields)
 
 
 # ---- one configuration --------------------------------------------------------------------

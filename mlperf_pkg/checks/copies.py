@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import combinations, product
 from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.checks.consistency import is_known, names_of, originals
+from mlperf_pkg.checks.consistency import names_of, repetition
 from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.checks.descriptions import PREVIEW, SystemFile, category, differing
-from mlperf_pkg.checks.names import are_alike, is_same_submitter
-from mlperf_pkg.findings import MAX_MESSAGES, NOTE, Finding, Severity, in_words
+from mlperf_pkg.checks.descriptions import PREVIEW, category, different_fields
+from mlperf_pkg.checks.names import are_alike
+from mlperf_pkg.checks.resubmission import RULE, Outcome, judge, submitted_set
+from mlperf_pkg.findings import MAX_MESSAGES, NOTE, Finding, Severity
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.results import wording
 from mlperf_pkg.rulebook.load import finding_of
 from mlperf_pkg.rulebook.model import version_of
 from mlperf_pkg.run.model import Run
+from mlperf_pkg.run.relations import RunRelation, is_known, originals, related_pairs
 from mlperf_pkg.submission.model import SCALINGS, Place
 
 Members: TypeAlias = dict[int, list[Run]]  # the runs of sets, by the index of the set
@@ -31,17 +32,23 @@ def shared_runs(contexts: Sequence[SetContext]) -> list[Members]:
     Runs that are not known by their evaluations are copies only if their bytes are the same.
     Placeholders, which have no start, are not in a group.
     """
-    indexes: list[int] = []
-    runs: list[Run] = []
-    for index, context in enumerate(contexts):
-        indexes += [index] * len(context.runs)
-        runs += context.runs
+    indexes, runs = _runs_of(contexts)
     groups: dict[Hashable, Members] = {}
     for index, run, original in zip(indexes, runs, originals(runs), strict=True):
         if run.start_ms is not None:
             key = original if is_known(run) else (run.records, run.start_ms, run.stop_ms)
             groups.setdefault(key, {}).setdefault(index, []).append(run)
     return [members for members in groups.values() if len(members) > 1]
+
+
+def _runs_of(contexts: Sequence[SetContext]) -> tuple[list[int], list[Run]]:
+    """Return the runs of all sets, each with the index of its set."""
+    indexes: list[int] = []
+    runs: list[Run] = []
+    for index, context in enumerate(contexts):
+        indexes += [index] * len(context.runs)
+        runs += context.runs
+    return indexes, runs
 
 
 def has_several_rounds(contexts: Sequence[SetContext]) -> bool:
@@ -51,8 +58,6 @@ def has_several_rounds(contexts: Sequence[SetContext]) -> bool:
 
 
 # ---- pairs of sets with the same runs: which is the original, which the copy --------------
-
-MAX_TOGETHER = 10  # sets with one run in common that are compared pairwise
 
 
 class Owner(Struct, frozen=True, dict=True):
@@ -76,10 +81,9 @@ class Owner(Struct, frozen=True, dict=True):
         return self.context.round.usage, self.context.round.name
 
     @property
-    def identity(self) -> tuple[Hashable, ...]:
-        """The names that no other set of a tree shares."""
-        files = self.context.files
-        return (*self.round, self.submitter, files.system, files.scaling_mode, files.benchmark)
+    def name(self) -> tuple[str, str]:
+        """The usage, and the name that no other set of a round shares."""
+        return self.context.round.usage, self.context.files.name_of(self.submitter)
 
     @cached_property
     def names(self) -> set[str]:
@@ -103,8 +107,7 @@ class Pair(Struct):
     """Two result sets with the same runs.
 
     ``runs`` maps the paths of the runs in the copy to those in the original; ``identical`` of them
-    have the same bytes, ``noisy`` of them other times or values. ``others`` is the number of
-    further sets with one of these runs, if they are only compared with the original.
+    have the same bytes, ``noisy`` of them other times or values.
     """
 
     original: Owner
@@ -112,7 +115,6 @@ class Pair(Struct):
     runs: dict[str, str]
     identical: int = 0
     noisy: int = 0
-    others: int = 0
 
 
 def pairs_of(
@@ -120,8 +122,8 @@ def pairs_of(
 ) -> list[Pair]:
     """Return the pairs of sets in these groups; ``digests`` are those of the logs, by path.
 
-    If more than ``MAX_TOGETHER`` sets have a run in common, all are only paired with the first, so
-    that the number of pairs is in proportion to that of the runs.
+    For each of its runs, a set is paired with one other that has it, the first of its own name in
+    this or an earlier round, else the first of its round, else the first of all.
     """
     owners: dict[int, Owner] = {}
     for members in groups:
@@ -130,13 +132,14 @@ def pairs_of(
     pairs: dict[tuple[int, int], Pair] = {}
     for members in _of_one_run(groups, digests):
         order = sorted(members, key=lambda index: owners[index].rank)
-        is_large = len(order) > MAX_TOGETHER
-        compared = product(order[:1], order[1:]) if is_large else combinations(order, 2)
-        for first, second in compared:
-            pair = pairs.setdefault((first, second), Pair(owners[first], owners[second], {}))
-            if is_large:
-                pair.others = max(pair.others, len(order) - 2)
-            _add_copies(pair, members[first][0], members[second], digests)
+        firsts: dict[Hashable, int] = {None: order[0]}
+        for second in order:
+            owner = owners[second]
+            candidates = [firsts.setdefault(key, second) for key in (owner.name, owner.round, None)]
+            first = next((index for index in candidates if index != second), second)
+            if first != second:
+                pair = pairs.setdefault((first, second), Pair(owners[first], owners[second], {}))
+                _add_copies(pair, members[first][0], members[second], digests)
     return list(pairs.values())
 
 
@@ -171,7 +174,6 @@ def _of_one_run(groups: Sequence[Members], digests: Mapping[str, bytes]) -> Iter
 # ---- whether two result sets may have the same runs ---------------------------------------
 
 _COPIED = "SET150"
-_RESUBMITTED = "SET151"
 
 
 def findings_on(pairs: Sequence[Pair], with_power: Collection[Place]) -> Iterator[Finding]:
@@ -213,14 +215,19 @@ def _opinion(pair: Pair, with_power: Collection[Place]) -> Finding:
     name = _name(pair)
     if not (original.context.origin.has_name and copy.context.origin.has_name):
         return finding_of(_COPIED, f"the same runs as {name}", "", **NOTE)
-    is_same = is_same_submitter(copy.context.submitter_names, original.context.submitter_names)
-    if is_same and copy.context.files.benchmark == original.context.files.benchmark:
-        reason = _reason(pair, with_power)
-        if reason:
-            return finding_of(_COPIED, reason, "", **NOTE)
-        if copy.round != original.round:
-            return _resubmitted(original, copy, name)
-    return finding_of(_COPIED, _copied(name), "")
+    before = submitted_set(original.context)
+    after = submitted_set(copy.context)
+    runs = len(pair.runs)
+    judgement = judge(before, after, runs=runs, rewritten=runs - pair.identical)
+    if judgement.is_foreign:
+        return finding_of(_COPIED, _copied(name), "")
+    reason = _reason(pair, with_power)
+    if reason:
+        return finding_of(_COPIED, reason, "", **NOTE)
+    if copy.round == original.round:
+        return finding_of(_COPIED, _copied(name), "")
+    weight = {} if judgement.outcome is Outcome.NOT_ALLOWED else NOTE
+    return finding_of(RULE, f"resubmitted from {name}; {judgement.text}", "", **weight)
 
 
 def _reason(pair: Pair, with_power: Collection[Place]) -> str | None:
@@ -228,7 +235,7 @@ def _reason(pair: Pair, with_power: Collection[Place]) -> str | None:
     original = pair.original
     copy = pair.copy
     name = _name(pair)
-    if copy.identity == original.identity:
+    if copy.round == original.round and copy.name == original.name:
         return f"the same result set as {name}"
     first = original.context.files
     second = copy.context.files
@@ -253,39 +260,11 @@ def _are_of_one_system(original: Owner, copy: Owner) -> bool:
     after = copy.context.system
     if before is None or after is None:
         return False
-    return not different_fields(before, after)
+    return not different_fields(before.contents or {}, after.contents or {})
 
 
 def _copied(name: str) -> str:
     return f"copies of the runs of {name}; expected separate runs"
-
-
-def _resubmitted(original: Owner, copy: Owner, name: str) -> Finding:
-    before = original.context.system
-    after = copy.context.system
-    message = f"resubmitted from {name}"
-    if not (before and after and before.contents and after.contents):
-        message = f"{message}; system descriptions not compared"
-        return finding_of(_RESUBMITTED, message, "", **NOTE)
-    fields = different_fields(before, after)
-    if category(before.status or "") == PREVIEW != category(after.status or ""):
-        message = f"{message}, a Preview; expected new runs to prove it"
-    elif fields:
-        message = f"{message}; expected the same system description; different:"
-        message = f"{message} {in_words(fields, 's')}"
-    else:
-        message = f"{message}, with the same system description"
-        return finding_of(_RESUBMITTED, message, "", **NOTE)
-    weight = {} if copy.context.is_written(_RESUBMITTED) else NOTE
-    return finding_of(_RESUBMITTED, message, "", **weight)
-
-
-def different_fields(before: SystemFile, after: SystemFile) -> list[str]:
-    """Return the fields that differ, except spellings of the same availability."""
-    fields = differing(before.contents or {}, after.contents or {})
-    status = category(before.status or "")
-    is_same_status = status is not None and status == category(after.status or "")
-    return [field[:80] for field in fields if not (field == "status" and is_same_status)]
 
 
 def _name(pair: Pair) -> str:
@@ -295,8 +274,6 @@ def _name(pair: Pair) -> str:
     if original.round != pair.copy.round:
         remarks.append(f"round {original.context.round.name}")
     remarks.append(_likeness(pair))
-    if pair.others:
-        remarks.append(f"also in {pair.others} more result sets")
     return f"{original.context.label} ({', '.join(remarks)})"
 
 
@@ -368,6 +345,19 @@ def _most_in_common(
             most = common
             nearest = other
     return most, nearest
+
+
+def check_repetitions(contexts: Sequence[SetContext]) -> Iterator[tuple[int, Finding]]:
+    """Note runs that repeat the training of another set; with the index of the set."""
+    owners, runs = _runs_of(contexts)
+    pairs: dict[int, int] = {}  # the first run by the one that repeats it
+    for one, other, relation in related_pairs(runs):
+        if relation is RunRelation.REPEATED and owners[one] != owners[other]:
+            by_start = sorted((one, other), key=lambda index: (runs[index].start_ms or 0, index))
+            pairs.setdefault(by_start[1], by_start[0])
+    for later, earlier in sorted(pairs.items()):
+        index = owners[later]
+        yield index, repetition(contexts[index], runs[later], runs[earlier])
 
 
 # ---- Previews of an earlier round with Available results in a later one -------------------

@@ -33,7 +33,7 @@ from mlperf_pkg.findings import (
 from mlperf_pkg.infra.json_values import JsonDocument, JsonLimitError, JsonSyntaxError, read_json
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.infra.text import letters, nearest
-from mlperf_pkg.published.model import PublishedSet
+from mlperf_pkg.published.model import PublishedSet, known_division
 from mlperf_pkg.results.report import ResultSetRow
 from mlperf_pkg.rulebook.load import finding_of, unchecked_of
 from mlperf_pkg.rulebook.model import version_of
@@ -704,37 +704,30 @@ def batch_size_of(runs: Sequence[Run]) -> int | None:
         return None
 
 
-def differences(system: SystemFile, published: PublishedSet) -> list[str]:
-    """Return the fields of a description that differ from those of a published set.
+def different_fields(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """Return the names of the fields in which two descriptions differ.
 
-    Its empty fields are not compared. Rounds spell the same availability in different ways.
+    Spellings of one availability, division or number are the same.
     """
-    now = published_fields(system) | {"status": system.status or ""}
-    return published_differences(now, published)
-
-
-def differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """Return the names of the fields in which two descriptions differ."""
     different: list[str] = []
     for name in sorted(old.keys() | new.keys()):
-        before = (name in old, old.get(name))
-        after = (name in new, new.get(name))
+        before = (name in old, _meaning(name, old.get(name)))
+        after = (name in new, _meaning(name, new.get(name)))
         if before != after:
-            different.append(name)
+            different.append(name[:80])
     return different
 
 
-def published_differences(now: Mapping[str, Any], before: PublishedSet) -> list[str]:
-    """Return the fields of ``PublishedSet``, named as in descriptions, that differ from ``now``."""
-    different: list[str] = []
-    for name, field in {**TEXTS, **COUNTS}.items():
-        published = getattr(before, name)
-        if published and published != now[name]:
-            different.append(field)
-    status = category(before.status)
-    if status and status != category(now["status"]):
-        different.append("status")
-    return different
+def _meaning(field: str, value: Any) -> Any:
+    """Return what the value of a field means, whatever its spelling."""
+    if isinstance(value, str):
+        value = value.strip()
+        if field == "status":
+            return category(value) or value
+        if field == "division":
+            return known_division(value)
+    number = whole_number(value)
+    return value if number is None else number
 
 
 def _stripped(value: object) -> str:

@@ -1,18 +1,21 @@
 """Rules on a set and the published results: logs of earlier rounds, and values unlike all."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
 from functools import cached_property, partial
 from itertools import chain, takewhile
 from operator import attrgetter
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
 
 from mlperf_pkg.checks.consistency import broken_keys
 from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.checks.descriptions import PREVIEW, category, differences, published_fields
-from mlperf_pkg.checks.names import is_same_submitter, plain_name
-from mlperf_pkg.findings import NOTE, Finding, Verdict, in_words
+from mlperf_pkg.checks.descriptions import PREVIEW, category, published_fields
+from mlperf_pkg.checks.names import plain_name
+from mlperf_pkg.checks.resubmission import Outcome, judge, published_set, submitted_set
+from mlperf_pkg.findings import NOTE, Finding
 from mlperf_pkg.infra.json_values import digits, to_finite
 from mlperf_pkg.infra.paths import with_slashes
 from mlperf_pkg.infra.resources import per_rulebook
@@ -32,17 +35,26 @@ from mlperf_pkg.published.results import (
     published_results,
     usable_results,
 )
-from mlperf_pkg.results import wording
 from mlperf_pkg.rulebook.load import finding_of, target_of
 from mlperf_pkg.rulebook.model import is_round_name, version_of
 from mlperf_pkg.rulebook.rounds import TRAINING
 from mlperf_pkg.run.model import Run
-from mlperf_pkg.submission.submitters import SubmitterNames
 
-_BY_VALUES = "the first values of their series are equal to 1e-5"
-_BY_MEAN = "the number of runs and their mean are the same"
-PublishedRuns: TypeAlias = Mapping[str, tuple[Sequence[PublishedName], str]]
-"""By the path of a run: the published sets that have it, the earliest first, and how it was found.
+
+class Evidence(StrEnum):
+    """What shows that a run was published: its bytes, its clock, or no more than its values.
+
+    BYTES: the log has the same bytes. CLOCK: the evaluations have the same times, or the set has
+    the same mean. VALUES: the training may have been repeated, as the record has no clock.
+    """
+
+    BYTES = "bytes"
+    CLOCK = "clock"
+    VALUES = "values"
+
+
+PublishedRuns: TypeAlias = Mapping[str, Mapping[PublishedName, Evidence]]
+"""By the path of a run: the published sets that have it, the earliest first, and the evidence.
 
 Runs that were not published are left out.
 """
@@ -82,27 +94,36 @@ def published_runs(
     results = usable_results()
     if results is None:
         return {}
-    has_name = context.origin.has_name
-    if has_name and index is not None and results.is_first_of_its_logs(index):
+    if _is_first(context, results, minutes, index):
         return None
     started = [run for run in context.runs if run.start_ms is not None]
     digests = _digests_of_old(context, started, results.provenance.end_ms)
-    origins: dict[str, tuple[Sequence[PublishedName], str]] = {}
+    scored = results.names_scored(context.round.usage, len(context.runs), minutes)
+    origins: dict[str, Mapping[PublishedName, Evidence]] = {}
     for run in started:
-        fingerprint = run_hash(run.fingerprint) if run.fingerprint else None
-        alike = results.names_of_run(fingerprint, run.evaluated, run.losses)
-        same: Sequence[PublishedName] = ()
+        by_values = results.names_of_run(None, run.evaluated, run.losses)
+        evidence = dict.fromkeys(by_values, Evidence.VALUES)
+        by_times = results.names_of_run(run_hash(run.fingerprint)) if run.fingerprint else ()
+        evidence.update(dict.fromkeys((*scored, *by_times), Evidence.CLOCK))
         if digests.get(run.path):
             same = results.names_with(log_hash(digests[run.path]))
-        names = sorted({*same, *alike}, key=attrgetter("index"))
-        if names:
-            origins[run.path] = (names, "" if names[0] in same else _BY_VALUES)
-    if origins:
-        return origins
+            evidence.update(dict.fromkeys(same, Evidence.BYTES))
+        if evidence:
+            origins[run.path] = dict(sorted(evidence.items(), key=lambda item: item[0].index))
+    return origins
+
+
+def _is_first(
+    context: SetContext, results: PublishedResults, minutes: float | None, index: int | None
+) -> bool:
+    """Return whether a set is a published one, whose runs were not published before.
+
+    A set before it with as many runs and the same mean has its runs, whatever their bytes.
+    """
+    if index is None or not context.origin.has_name or not results.is_first_of_its_logs(index):
+        return False
     scored = results.names_scored(context.round.usage, len(context.runs), minutes)
-    if not scored:
-        return {}
-    return {run.path: (scored, _BY_MEAN) for run in started}
+    return scored[0].index == index
 
 
 def _digests_of_old(context: SetContext, runs: Iterable[Run], end_ms: float) -> Mapping[str, bytes]:
@@ -119,21 +140,27 @@ def check_published(context: SetContext, published: PublishedRuns) -> Iterator[F
 
     A set that is checked together with the one that had its runs is compared with that itself.
     """
-    by_name: dict[PublishedName, dict[str, str]] = {}
-    for path, (names, how) in published.items():
-        name = _published_as(context, names)
+    by_name: dict[PublishedName, dict[str, Evidence]] = {}
+    for path, evidence in published.items():
+        name = _published_as(context, tuple(evidence))
         if name and (name.usage, name.round, name.name) not in context.together:
-            by_name.setdefault(name, {})[path] = how
-    for name, hows in by_name.items():
+            by_name.setdefault(name, {})[path] = evidence[name]
+    for name, runs in by_name.items():
         usage = "" if name.usage == TRAINING else f"{name.usage} "
-        where = f"{usage}{name.round} as {name.name}"
-        fields = _fields(context, name)
-        new = [how for how in hows.values() if how]
-        if new:
-            number = f"{len(new)} of {wording.counted(len(context.runs), 'file')}"
-            fields["message"] += f"; {number} differ, but {new[0]}"
-        for path in hows:
-            yield context.finding(path=path, found=where, **fields)
+        counts = Counter(runs.values())
+        judgement = judge(
+            published_set(published_results().sets[name.index]),
+            submitted_set(context),
+            runs=len(runs),
+            rewritten=counts[Evidence.CLOCK],
+            unsure=counts[Evidence.VALUES],
+        )
+        message = f"published in {{found:s}}; {judgement.text}"
+        code = "SET161" if judgement.is_open else "SET160"
+        weight = NOTE if judgement.outcome is Outcome.LATER else {}
+        fields = {"found": f"{usage}{name.round} as {name.name}", **weight}
+        for path in runs:
+            yield context.finding(code, message, path=path, **fields)
 
 
 def check_readable() -> Iterator[Finding]:
@@ -170,48 +197,6 @@ def _is_namesake(context: SetContext, name: PublishedName) -> bool:
     submitter = name.name.partition("/")[0]
     is_same = context.submitter in (None, submitter)
     return is_same and name.name == context.files.name_of(submitter)
-
-
-def _fields(context: SetContext, name: PublishedName) -> dict[str, Any]:
-    """Return the finding on runs of a published set."""
-    copied = list(_copied(context, name))
-    again = list(_resubmitted(context, name))
-    if copied or again:
-        message = f"published in {{found:s}}; expected {', and '.join(copied + again)}"
-        is_allowed = not copied and not context.is_written("SET151")
-        fields = {"code": "SET161", "message": message}
-        if is_allowed:
-            fields |= NOTE
-        return fields
-    message = "published in {found:s}"
-    if context.system is not None and context.system.contents is not None:
-        message = f"{message} with the same system, as far as its description is published"
-    return {"code": "SET160", "message": message}
-
-
-def _copied(context: SetContext, name: PublishedName) -> Iterator[str]:
-    """Yield what the rules expect of runs in any round that is not so."""
-    if context.origin.has_name and name.name.rpartition("/")[2] != context.files.benchmark:
-        yield f"runs of {context.files.benchmark}"
-    published = SubmitterNames(name.name.partition("/")[0])
-    if context.submitter and not is_same_submitter(published, context.submitter_names):
-        yield f"runs of {context.submitter}"
-
-
-def _resubmitted(context: SetContext, name: PublishedName) -> Iterator[str]:
-    """Yield what the rules expect of resubmitted runs that is not so."""
-    if context.system is None or context.system.contents is None:
-        return
-    row = published_results().sets[name.index]
-    is_preview = category(row.status) == PREVIEW
-    if is_preview and category(context.system.status or "") != PREVIEW:
-        yield "new runs, as these were of a Preview"
-    else:
-        fields = differences(context.system, row)
-        if fields:
-            yield f"the same system description, which differs in {in_words(fields, 's')}"
-    if any(run.verdicts.official is Verdict.FAIL for run in context.runs):
-        yield f"logs that pass the checker of {context.round.name}"
 
 
 # ---- availability -------------------------------------------------------------------------

@@ -351,7 +351,7 @@ RULES = (
     _check_scale,
     _check_alone,
     runs.check_checkpoints,
-    consistency.check_copies,
+    consistency.check_twins,
     consistency.check_overlap,
     consistency.check_batch_size,
     consistency.check_configuration,

@@ -119,6 +119,28 @@ def dressed_up(noise: float) -> Change:
     return edit
 
 
+def repeated(seed: int | None) -> Change:
+    """Run 3 has the values of run 0 at times of its own, perhaps with another seed."""
+
+    def edit(root: Path) -> None:
+        fields = records(log(root, 0).read_bytes())
+        for number, record in enumerate(fields):
+            record["time_ms"] += 86_400_000 + 7919 * number % 997
+            if record["key"] == "seed" and seed is not None:
+                record["value"] = seed
+        log(root, 3).write_bytes(joined(fields))
+
+    return edit
+
+
+def of_another_process(root: Path) -> None:
+    """Run 3 is run 0, with another seed and a clock that is up to a second late."""
+    fields = records(edited(log(root, 0).read_bytes(), "seed", value=4711))
+    for number, record in enumerate(fields):
+        record["time_ms"] += 7919 * number % 997
+    log(root, 3).write_bytes(joined(fields))
+
+
 def at_once(root: Path) -> None:
     """Run 1 starts when run 0 does."""
     first, second = (records(log(root, index).read_bytes())[0]["time_ms"] for index in (0, 1))
@@ -355,6 +377,30 @@ PASSED = [
         "pass",
         "fail",
         (f"SET112 error rules {SET}/result_3.txt",),
+    ),
+    Trap(
+        "the log of another process",
+        of_another_process,
+        "pass",
+        "fail",
+        (f"SET112 error rules {SET}/result_3.txt", f"SET113 note advice {SET}"),
+    ),
+    Trap(
+        "values that another seed repeats",
+        repeated(4711),
+        "pass",
+        "pass",
+        (f"SEED108 warning rules {SET}/result_3.txt",),
+    ),
+    Trap(
+        "values that the same seed repeats",
+        repeated(None),
+        "fail",
+        "pass",
+        (
+            f"SEED102 error official {SET}/result_3.txt@seed",
+            f"SEED107 note advice {SET}/result_3.txt",
+        ),
     ),
     Trap("a run that is nearly the same", dressed_up(1e-3), "pass", "pass"),
     Trap("overlapping runs", at_once, "pass", "pass", (f"SET113 note advice {SET}",)),

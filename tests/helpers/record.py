@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.copies import findings_on, pairs_of, shared_runs
 from mlperf_pkg.checks.descriptions import SystemFile
-from mlperf_pkg.findings import Finding
+from mlperf_pkg.findings import Finding, Verdict, Verdicts
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.run.model import LogFile, unread_run
@@ -50,7 +50,8 @@ def _context(row: dict[str, str], logs: list[dict[str, str]]) -> SetContext:
     power = PowerFolder(place, {}) if row["energy_joules"] else None
     files = ResultSet(place, row["system"], row["benchmark"], (), scaling_mode=mode, power=power)
     hashes = {f"{place.label}/{log['name']}": bytes.fromhex(log["sha256_16"]) for log in logs}
-    runs = (replace(run, path=p, fingerprint=digest, start_ms=1.0) for p, digest in hashes.items())
+    run = replace(run, start_ms=1.0, verdicts=Verdicts(Verdict.PASS, Verdict.PASS))
+    runs = (replace(run, path=path, fingerprint=digest) for path, digest in hashes.items())
     round_, system = load_round(row["usage"], row["round"]), _system(row)
     return SetContext(files, tuple(runs), round_, None, submitter=row["submitter"], system=system)
 
@@ -68,7 +69,9 @@ def _system(row: dict[str, str]) -> SystemFile:
 def opinions() -> dict[frozenset[str], Finding]:
     """The finding on every pair of result sets with the same runs."""
     all_contexts = contexts()
-    pairs = pairs_of(all_contexts, shared_runs(all_contexts), {})
+    runs = (run for context in all_contexts for run in context.runs)
+    digests = {run.path: run.fingerprint for run in runs if run.fingerprint}
+    pairs = pairs_of(all_contexts, shared_runs(all_contexts), digests)
     with_power = {context.tree for context in all_contexts if context.files.power}
     named = ((frozenset({p.original.context.path, p.copy.context.path}), p) for p in pairs)
     return {names: next(findings_on([pair], with_power)) for names, pair in named}

@@ -9,7 +9,8 @@ from typing import Any, Self, TypeVar
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from mlperf_pkg.checks.descriptions import SystemFile, differing
+from mlperf_pkg.checks.descriptions import SystemFile, different_fields
+from mlperf_pkg.checks.resubmission import SubmittedSet
 from mlperf_pkg.commands.diff.runs import BATCH_SIZES, ComparedLog, SameRuns, same_runs
 from mlperf_pkg.findings import Finding, Severity, Verdicts
 from mlperf_pkg.render.table import by_key
@@ -45,13 +46,14 @@ class ComparedSet(Struct, frozen=True):
     ``identity`` is as in ``SetContext``. It names a set that ``is_raw``, as several sets of raw
     logs may have the same path. ``submitter`` is the name of its submission; of a submission that
     is compared alone, whose folder may have any name, the one in its system description; of raw
-    logs empty.
+    logs empty. ``submitted`` are the facts that decide whether it may have runs of another one.
     """
 
     path: str
     row: ResultSetRow
     logs: tuple[ComparedLog, ...]
     findings: tuple[Finding, ...]
+    submitted: SubmittedSet
     system: SystemFile | None = None
     submitter: str = ""
     identity: str = ""
@@ -92,14 +94,6 @@ class ComparedSet(Struct, frozen=True):
             if key in BATCH_SIZES or is_hyperparameter(key):
                 hyperparameters[key] = frozenset(log.settings.get(key) for log in self.logs)
         return hyperparameters
-
-
-def different_fields(old: ComparedSet, new: ComparedSet) -> list[str]:
-    """Return the names of the fields in which the descriptions of two sets differ.
-
-    There are none if one is missing.
-    """
-    return differing(old.fields, new.fields) if old.fields and new.fields else []
 
 
 class ComparedSide(Struct, frozen=True):
@@ -209,8 +203,13 @@ class SetChange(Struct, frozen=True, dict=True):
 
     @property
     def fields(self) -> list[str]:
-        """The fields of its description that changed, without a change of the division."""
-        fields = different_fields(self.old, self.new)
+        """The fields of its description that changed, without a change of the division.
+
+        There are none if one of the descriptions is missing.
+        """
+        if not (self.old.fields and self.new.fields):
+            return []
+        fields = different_fields(self.old.fields, self.new.fields)
         if self.old.row.division != self.new.row.division and "division" in fields:
             fields.remove("division")
         return fields

@@ -11,8 +11,9 @@ from itertools import product, starmap
 from msgspec import Struct
 
 from mlperf_pkg.checks.copies import AVAILABLE
-from mlperf_pkg.checks.descriptions import PREVIEW, category
+from mlperf_pkg.checks.descriptions import category
 from mlperf_pkg.checks.names import is_same_submitter
+from mlperf_pkg.checks.resubmission import Outcome, judge
 from mlperf_pkg.commands.diff.changes import (
     ChangeKind,
     ComparedSet,
@@ -20,12 +21,11 @@ from mlperf_pkg.commands.diff.changes import (
     EntryVerdict,
     SetChange,
     VersionComparison,
-    different_fields,
     paired,
     set_change,
 )
-from mlperf_pkg.commands.diff.runs import BATCH_SIZES, NAMES
-from mlperf_pkg.findings import Verdict, in_words
+from mlperf_pkg.commands.diff.runs import BATCH_SIZES, NAMES, ComparedLog
+from mlperf_pkg.findings import in_words
 from mlperf_pkg.results import wording
 
 _NODES = "number_of_nodes"
@@ -159,39 +159,40 @@ def _copies(
     own_runs: set[Hashable] = {None}
     if old:
         own_runs.update(log.run for log in old.logs)
-    copied: Counter[str] = Counter()  # runs by the name of the set that has the originals
+    copied: dict[str, list[ComparedLog]] = {}  # by the name of the set that has the originals
     originals: dict[str, ComparedSet] = {}
     for log in new.logs:
         original = owners.get(log.run)
         if original and log.run not in own_runs:
-            copied[original.name] += 1
+            copied.setdefault(original.name, []).append(log)
             originals.setdefault(original.name, original)
     runs = wording.counted(len(new.logs), "run")
     for name, original in sorted(originals.items()):
-        text = f"{copied[name]} of {runs} from {name}"
+        text = f"{len(copied[name])} of {runs} from {name}"
         if original.row.round == new.row.round:
             yield ChangeKind.COPIED.verdict(new.name, text, allowed=False, other=name)
-            continue
-        problem = _problem_of_resubmission(original, new)
-        judgement = problem or "with the same description"
-        text += f" of round {original.row.round}; {judgement}"
-        kind = ChangeKind.RESUBMITTED
-        yield kind.verdict(new.name, text, allowed=not problem, other=name)
+        else:
+            yield _resubmission(original, new, copied[name], text)
 
 
-def _problem_of_resubmission(original: ComparedSet, new: ComparedSet) -> str:
-    if not is_same_submitter(original.submitter_names, new.submitter_names):
-        return "of another submitter"
-    if original.system is None or new.system is None:
-        return "without a description"
-    if _status(original) == PREVIEW and _status(new) != PREVIEW:
-        return "of a Preview"
-    fields = different_fields(original, new)
-    if fields:
-        return f"with another description: {in_words(fields, 's')}"
-    if new.row.verdict.rules is Verdict.FAIL:
-        return "the logs fail the rules"
-    return ""
+def _resubmission(
+    original: ComparedSet, new: ComparedSet, copies: Sequence[ComparedLog], text: str
+) -> EntryVerdict:
+    """Return the verdict on the runs of an earlier round."""
+    digests = {log.digest for log in original.logs}
+    judgement = judge(
+        original.submitted,
+        new.submitted,
+        runs=len(copies),
+        rewritten=sum(log.digest not in digests for log in copies),
+    )
+    text = f"{judgement.text} ({text} of round {original.row.round})"
+    kind = ChangeKind.RESUBMITTED
+    allowed = _ALLOWED.get(judgement.outcome)
+    return kind.verdict(new.name, text, allowed=allowed, other=original.name)
+
+
+_ALLOWED = {Outcome.ALLOWED: True, Outcome.NOT_ALLOWED: False}  # of others, it is not known
 
 
 def _status(result_set: ComparedSet) -> str | None:

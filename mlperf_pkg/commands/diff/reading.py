@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.fold import copies_in, find_pairs
 from mlperf_pkg.checker.values import Checked, Options, ScoredSet, scores
-from mlperf_pkg.checks.consistency import is_known, originals
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.copies import check_previews, has_several_rounds, shared_runs
 from mlperf_pkg.checks.descriptions import SystemFile
+from mlperf_pkg.checks.resubmission import submitted_set
 from mlperf_pkg.commands.diff.changes import (
     ComparedSet,
     ComparedSide,
@@ -32,7 +32,9 @@ from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.run import evaluations
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.readers import is_hyperparameter
+from mlperf_pkg.run.relations import is_known, originals
 from mlperf_pkg.submission.model import Input, Place
+from mlperf_pkg.submission.submitters import SubmitterNames
 
 _UNREADABLE = "cannot be read"
 
@@ -128,7 +130,7 @@ class _Logs:
         if digest not in self._settings:
             self._settings[digest] = read_settings(log.source, self._keys)
         key = self._originals.get(id(run), digest)
-        return ComparedLog(log.name, digest, self._settings[digest], key, log.source)
+        return ComparedLog(log.name, digest, self._settings[digest], key, run, log.source)
 
 
 def _setting_keys(runs: Iterable[Run]) -> frozenset[str]:
@@ -189,16 +191,22 @@ def _sets(checked: Checked, label: str | None, logs: _Logs) -> Iterator[Compared
         for run_row in scored.runs:
             path = run_row.path
             set_logs.append(logs.read(places[path], runs.get(path)))
-        system = context.system
+        submitter = _submitter(scored, context, is_single=label is not None)
+        submitted = submitted_set(context)
+        if submitter:
+            described = context.system.submitter if context.system else None
+            names = SubmitterNames(submitter, described or "")
+            submitted = replace(submitted, names=names)
         yield ComparedSet(
             path=_within(label, scored.row.path),
             row=scored.row,
             logs=tuple(set_logs),
             findings=tuple(result.observations),
-            system=system,
-            submitter=_submitter(scored, context, is_single=label is not None),
+            system=context.system,
+            submitter=submitter,
             identity=context.identity,
             is_raw=not context.origin.has_folder,
+            submitted=submitted,
         )
 
 

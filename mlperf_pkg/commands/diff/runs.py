@@ -1,6 +1,6 @@
 """Which runs are the same in two versions of a result set, and what was edited in their logs.
 
-Runs are the same by the definition of ``checks/consistency.py``. So that an edit of the values does
+Runs are the same by the definition of ``run/relations.py``. So that an edit of the values does
 not hide a run, the logs that are left are compared by what else identifies them: see ``_likeness``.
 An edit is a record that only one version has, or one with another time or line of code.
 """
@@ -23,7 +23,9 @@ from mlperf_pkg.log.record import printable, shown
 from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import wording
 from mlperf_pkg.run import evaluations
+from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.readers import is_hyperparameter
+from mlperf_pkg.run.relations import RunRelation, relation_of
 
 BATCH_SIZES = frozenset(
     {
@@ -37,14 +39,15 @@ BATCH_SIZES = frozenset(
 class ComparedLog(Struct, frozen=True):
     """The log of a run: its file name, the digest of its bytes, its settings as JSON by key.
 
-    Logs of one run have the same ``run``, whatever was edited in them: see ``consistency``;
-    ``source`` is the file.
+    Logs of one run have the same ``run``, whatever was edited in them: see ``run.relations``;
+    ``content`` is what the log says of it, ``source`` is the file.
     """
 
     name: str
     digest: str
     settings: Mapping[str, str]
     run: Hashable = None
+    content: Run | None = None
     source: Source | None = None
 
 
@@ -185,7 +188,7 @@ def _alike(old: Sequence[ComparedLog], new: Sequence[ComparedLog]) -> Iterator[_
     for i, old_identity in enumerate(old_identities):
         for j, new_identity in enumerate(new_identities):
             likeness = _likeness(old_identity, new_identity)
-            if likeness >= _ALIKE:
+            if likeness >= _ALIKE and not _is_repeated(old[i], new[j]):
                 ranked.append((-likeness, old[i].name != new[j].name, i, j))
     paired_old: set[int] = set()
     paired_new: set[int] = set()
@@ -194,6 +197,19 @@ def _alike(old: Sequence[ComparedLog], new: Sequence[ComparedLog]) -> Iterator[_
             paired_old.add(i)
             paired_new.add(j)
             yield old[i], new[j]
+
+
+def _is_repeated(old: ComparedLog, new: ComparedLog) -> bool:
+    """Return whether a new run repeats the training of an old one: it is another run.
+
+    It has no time of the old one, unlike a log in which some of the times were edited.
+    """
+    if old.content is None or new.content is None:
+        return False
+    times = {old.content.start_ms, old.content.stop_ms, *old.content.evaluated_ms}
+    if not times.isdisjoint((new.content.start_ms, *new.content.evaluated_ms)):
+        return False
+    return relation_of(old.content, new.content) is RunRelation.REPEATED
 
 
 def _edited(old: ComparedLog, new: ComparedLog) -> EditedRun:

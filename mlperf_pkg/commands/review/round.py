@@ -17,8 +17,8 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Checked, Options
-from mlperf_pkg.checks.consistency import originals
 from mlperf_pkg.checks.descriptions import SystemFile, as_published
+from mlperf_pkg.checks.resubmission import submitted_set
 from mlperf_pkg.commands.review import objections
 from mlperf_pkg.commands.review.calendar import calendar_here, calendar_of
 from mlperf_pkg.errors import UserError
@@ -37,6 +37,7 @@ from mlperf_pkg.rulebook.load import codes, submission_date
 from mlperf_pkg.rulebook.model import is_round_name, version_of
 from mlperf_pkg.rulebook.rounds import TRAINING, round_of_tree
 from mlperf_pkg.run.model import Run
+from mlperf_pkg.run.relations import originals
 from mlperf_pkg.submission.model import Submission
 from mlperf_pkg.submission.submitters import SubmitterNames, companies
 
@@ -517,8 +518,21 @@ class SideEntry(Struct, frozen=True, dict=True):
         return frozenset[Hashable]().union(*self.keys)
 
     def shared(self, other: SideEntry) -> int:
-        """Return the number of its runs that are in another set."""
-        return sum(not run_keys.isdisjoint(other.all_keys) for run_keys in self.keys)
+        """Return the number of its runs that certainly are in another set."""
+        return sum(bool(sure_keys(run_keys & other.all_keys)) for run_keys in self.keys)
+
+
+class EqualValues(Struct, frozen=True):
+    """The key of a run with the values of one of a published set, which has no clock."""
+
+    usage: str
+    round: str
+    name: str
+
+
+def sure_keys(keys: Iterable[Hashable]) -> list[Hashable]:
+    """Return the keys that show more of a run than that it has equal values."""
+    return [key for key in keys if not isinstance(key, EqualValues)]
 
 
 class ReviewSide(Struct, frozen=True):
@@ -564,12 +578,14 @@ def _keys(
     for log, run in zip(entry.logs, entry.runs, strict=False):
         run_keys: list[Hashable] = [log, ("run", next(firsts))]
         if record:
-            hash_ = run_hash(run.fingerprint) if run.fingerprint else None
-            for name in record.names_of_run(hash_, run.evaluated, run.losses):
-                run_keys.append((name.usage, name.round, name.name))
+            by_times = record.names_of_run(run_hash(run.fingerprint)) if run.fingerprint else ()
+            run_keys += [(name.usage, name.round, name.name) for name in by_times]
+            for name in record.names_of_run(None, run.evaluated, run.losses):
+                run_keys.append(EqualValues(name.usage, name.round, name.name))
         yield of_set.union(run_keys)
     if not entry.runs:
-        of_set |= {(row.usage, row.round, row.name)}
+        name_in_record = (row.usage, row.round, row.name)
+        of_set |= {name_in_record, EqualValues(*name_in_record)}
         for log in entry.logs:
             yield of_set | {log}
         for _ in range(row.runs - len(entry.logs)):
@@ -652,5 +668,6 @@ def checked_side(name: str, checked: Checked) -> ReviewSide:
         row = as_published(result.row, context.runs, context.system)
         runs = tuple(run for run in context.runs if run.path in digests)
         logs = tuple(log_hash(digests[run.path]) for run in runs)
-        entries.append(SideEntry(row, logs, runs, context.system, result.row.verdict.official))
+        official = submitted_set(context).official
+        entries.append(SideEntry(row, logs, runs, context.system, official))
     return ReviewSide(name, tuple(entries))

@@ -168,9 +168,11 @@ NOTED = (
     "SET140",
     "SET15",
     "SET160",
+    "SET161",
     "SET163",
     "SET164",
     "SEED106",
+    "SEED107",
 )
 """Prefixes of the notes that need a look; those of SET162 are listed as outliers."""
 

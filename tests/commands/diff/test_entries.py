@@ -92,6 +92,14 @@ def moved(log: bytes, by: int, key: str = "") -> bytes:
     return joined(every)
 
 
+def repeated(log: bytes) -> bytes:
+    """Another run with the same seed, which repeats the values, but not the times."""
+    every = records(log)
+    for number, record in enumerate(every):
+        record["time_ms"] += 86_400_000 + 7919 * number % 997
+    return joined(every)
+
+
 def noisy(log: bytes) -> bytes:
     """A copy a day later, with another seed and noise in its evaluations."""
     every = records(moved(log, 86_400_000))
@@ -173,6 +181,10 @@ EDITED: list[tuple[str, Callable[[bytes], bytes]]] = [
         ),
         (described(cooling="water"), [COOLING]),
         (noted, ["logs edited (None): text outside the records in 5 logs"]),
+        (
+            log_edit(repeated),
+            ["runs replaced (None): 1 of 5 runs new, 1 gone"],
+        ),
         *((log_edit(edit), [f"logs edited (None): {text} in 1 log"]) for text, edit in EDITED),
         (
             log_edit(noisy, "result_3.txt"),
@@ -327,12 +339,20 @@ def test_one_submission_of_a_round(old: Path, new: Path) -> None:
     assert "hyperparameters changed" in found(old / "ACME", new / "ACME")[0]
 
 
+LATER = "not allowed since 5.1:"
+
+
 @pytest.mark.parametrize(
     ("status", "cooling", "verdict"),
     [
-        ("onprem", "Air-cooled", "(True): {}; with the same description"),
-        ("onprem", "water", "(False): {}; with another description: cooling"),
-        ("preview", "Air-cooled", "(False): {}; of a Preview"),
+        ("onprem", "Air-cooled", "(True): allowed: the system description is the same ({})"),
+        (
+            "Available on-premise",
+            "Air-cooled",
+            "(True): allowed: the system description is the same ({})",
+        ),
+        ("onprem", "water", f"(None): {LATER} the description differs in cooling ({{}})"),
+        ("preview", "Air-cooled", f"(None): {LATER} runs of a Preview, which prove nothing ({{}})"),
     ],
 )
 def test_resubmitted(tmp_path: Path, status: str, cooling: str, verdict: str) -> None:
