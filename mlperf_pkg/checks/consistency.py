@@ -26,11 +26,11 @@ from mlperf_pkg.submission.membership import is_placeholder
 def check_twins(context: SetContext) -> Iterator[Finding]:
     """Check that no run is submitted twice, and note a training that was repeated."""
     runs = context.runs
-    found: set[tuple[int, bool]] = set()
+    twins: set[tuple[int, bool]] = set()
     for original, index, relation in sorted(related_pairs(runs)):
-        if (index, relation.is_one_run) in found:
+        if (index, relation.is_one_run) in twins:
             continue
-        found.add((index, relation.is_one_run))
+        twins.add((index, relation.is_one_run))
         if relation.is_one_run:
             message = f"{_SAME[relation]} {{found:s}}: {evidence(runs[index], runs[original])}"
             fields = {"path": runs[index].path, "found": runs[original].path}

@@ -120,11 +120,7 @@ class Pair(Struct):
 def pairs_of(
     contexts: Sequence[SetContext], groups: Sequence[Members], digests: Mapping[str, bytes]
 ) -> list[Pair]:
-    """Return the pairs of sets in these groups; ``digests`` are those of the logs, by path.
-
-    For each of its runs, a set is paired with one other that has it, the first of its own name in
-    this or an earlier round, else the first of its round, else the first of all.
-    """
+    """Return the pairs of sets in these groups; ``digests`` are those of the logs, by path."""
     owners: dict[int, Owner] = {}
     for members in groups:
         for index, runs in members.items():
@@ -132,15 +128,25 @@ def pairs_of(
     pairs: dict[tuple[int, int], Pair] = {}
     for members in _of_one_run(groups, digests):
         order = sorted(members, key=lambda index: owners[index].rank)
-        firsts: dict[Hashable, int] = {None: order[0]}
-        for second in order:
-            owner = owners[second]
-            candidates = [firsts.setdefault(key, second) for key in (owner.name, owner.round, None)]
-            first = next((index for index in candidates if index != second), second)
-            if first != second:
-                pair = pairs.setdefault((first, second), Pair(owners[first], owners[second], {}))
-                _add_copies(pair, members[first][0], members[second], digests)
+        for first, second in _paired(order, owners):
+            pair = pairs.setdefault((first, second), Pair(owners[first], owners[second], {}))
+            _add_copies(pair, members[first][0], members[second], digests)
     return list(pairs.values())
+
+
+def _paired(order: Sequence[int], owners: Mapping[int, Owner]) -> Iterator[tuple[int, int]]:
+    """Pair each set that has a run with one before it.
+
+    That is the first of its own name, in this or an earlier round, else the first of its round,
+    else the first of all.
+    """
+    firsts: dict[Hashable, int] = {}
+    for second in order:
+        owner = owners[second]
+        candidates = [firsts.setdefault(key, second) for key in (owner.name, owner.round, None)]
+        earlier = [first for first in candidates if first != second]
+        if earlier:
+            yield earlier[0], second
 
 
 def _add_copies(

@@ -221,6 +221,10 @@ def _different_fields(old: SubmittedSet, new: SubmittedSet) -> list[str]:
     if old.contents is not None and new.contents is not None:
         fields = different_fields(old.contents, new.contents)
         return [field for field in fields if field != "submitter"]
-    known = [name for name in old.fields if old.fields[name] and new.fields[name]]
-    before = {name: old.fields[name] for name in known}
-    return different_fields(before, {name: new.fields[name] for name in known})
+    before: dict[str, Any] = {}
+    after: dict[str, Any] = {}
+    for name, value in old.fields.items():
+        if value and new.fields[name]:
+            before[name] = value
+            after[name] = new.fields[name]
+    return different_fields(before, after)

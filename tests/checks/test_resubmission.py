@@ -64,12 +64,12 @@ def test_every_command_has_the_same_judgement(
         edit(next(new.rglob("result_0.txt")))
     options = Options(jobs=1)
     findings = check([str(old), str(new)], options).report.findings
-    (found,) = (finding for finding in findings if finding.code == "SET151")
+    (finding,) = (f for f in findings if f.code == "SET151")
     sides = (checked_side(path.name, check([str(path)], options)) for path in (old, new))
     (row,) = resubmissions(*sides)
     comparison = compare_paths(str(old), str(new), options)
     verdicts = [entry for entry in comparison.entries if entry.kind == "resubmitted"]
-    assert found.text.endswith(f"; {judgement}")
+    assert finding.text.endswith(f"; {judgement}")
     assert row.judgement.text == judgement
     assert [verdict.text.partition(" (")[0] for verdict in verdicts] == [judgement]
 
@@ -81,9 +81,9 @@ def test_what_only_the_record_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for log in new.rglob("result_*.txt"):
         repeated(log)
     findings = check([str(new)], Options(jobs=1)).report.findings
-    (found,) = (finding for finding in findings if finding.code.startswith("SET16"))
-    assert (found.code, found.severity) == ("SET160", "note")
-    assert found.text.partition("; ")[2] == (
+    (finding,) = (f for f in findings if f.code.startswith("SET16"))
+    assert (finding.code, finding.severity) == ("SET160", "note")
+    assert finding.text.partition("; ")[2] == (
         "not known: whether 10 runs with equal values are the same or a training that was repeated;"
         " whether the rest of the system description is the same"
     )

@@ -202,7 +202,7 @@ def _alike(old: Sequence[ComparedLog], new: Sequence[ComparedLog]) -> Iterator[_
 def _is_repeated(old: ComparedLog, new: ComparedLog) -> bool:
     """Return whether a new run repeats the training of an old one: it is another run.
 
-    It has no time of the old one, unlike a log in which some of the times were edited.
+    None of its times is one of the old run, unlike those of a log of which some were edited.
     """
     if old.content is None or new.content is None:
         return False

@@ -92,7 +92,7 @@ def resubmissions(old: ReviewSide, new: ReviewSide) -> list[ResubmittedSet]:
 
 
 def _origin_of(new: SideEntry, places: Sequence[int], entries: Sequence[SideEntry]) -> int | None:
-    """Return the place of the earlier set of the same name, else of the first; None without any."""
+    """Return the place of the earlier set of the same name, else of the first; None if none is."""
     earlier = []
     for place in places:
         old = entries[place]
