@@ -33,13 +33,15 @@ from mlperf_pkg.findings import (
     without_pass,
 )
 from mlperf_pkg.infra.json_values import MAX_BYTES
-from mlperf_pkg.rulebook.load import load_benchmark, load_round
+from mlperf_pkg.infra.source import words_of_lines
+from mlperf_pkg.rulebook.load import finding_of, load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Round
 from mlperf_pkg.rulebook.rounds import known_verdicts
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.power import PowerLog
 from mlperf_pkg.submission.model import Place, Submission
 
+_SPLIT = "'mlperf-pkg build' writes each run into a result file of its own"
 _MAX_READMES = 20  # that are read for each benchmark
 _MAX_README_BYTES = 1 << 20
 
@@ -48,6 +50,8 @@ class Contents(Struct, frozen=True):
     """The runs and power logs by path, the ``waivers``, and the ``names`` of all result sets.
 
     ``ids`` are those of the result sets that were judged before. ``partial`` is as in ``Options``.
+    ``whole`` is what the official checker reads in the only file that was named, if it has several
+    runs.
     """
 
     runs: Mapping[str, Run]
@@ -56,6 +60,7 @@ class Contents(Struct, frozen=True):
     names: frozenset[NameInRound]
     ids: set[str]
     partial: bool
+    whole: Run | None = None
 
 
 class JudgedPlan(Struct, frozen=True):
@@ -353,9 +358,20 @@ def _judge_raw_logs(plan: CheckPlan, round_: Round | None, contents: Contents) -
             raise UserError("\n".join(problems))
     judged = _judge_sets(plan, contexts, contents)
     judged = replace(judged, configuration=proposed(config, judged.contexts))
+    if contents.whole:
+        judged = _with_whole_file(judged, contents.whole, len(contents.runs))
     if round_:
         judged = _with_systems(judged, systems, round_)
     return judged
+
+
+def _with_whole_file(judged: JudgedPlan, whole: Run, number: int) -> JudgedPlan:
+    """Return the judged runs of a file with the official verdict on the file as one log."""
+    verdict = replace(judged.verdict, official=whole.verdicts.official)
+    message = "the file has {found} runs; expected {expected}: the official checker reads one log"
+    fields = {"found": number, "expected": 1, "basis": Basis.OFFICIAL}
+    finding = finding_of("LOG111", message, whole.path, hint=_SPLIT, **fields)
+    return replace(judged, verdict=verdict, findings=(*judged.findings, finding))
 
 
 def _with_systems(judged: JudgedPlan, systems: Sequence[SystemFile], round_: Round) -> JudgedPlan:
@@ -385,8 +401,8 @@ def _raw_sets(
     sources = plan.sources
     runs: dict[str, Run] = {}
     for path, place in plan.raw.items():
-        name = workspace.relative(place.path) if workspace else str(place.path)
-        runs[name] = contents.runs[path]
+        file = workspace.relative(place.path) if workspace else str(place.path)
+        runs[f"{file}{words_of_lines(place.lines)}"] = contents.runs[path]
     for context in raw_sets(runs, systems, config, top):
         yield replace(
             context,

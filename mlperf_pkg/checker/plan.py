@@ -40,7 +40,8 @@ class CheckPlan(Struct, frozen=True):
     ``workspace`` have one round; each other raw log has its own usage, round and reason. Otherwise,
     ``round`` is None only without logs; ``reason`` says how it was chosen. ``raw`` maps paths to
     the files of raw logs, ``files`` are the paths of those that are arguments themselves, and
-    ``flags`` apply to raw logs. A plan that could not be made has only the finding ``unchecked``.
+    ``flags`` apply to raw logs. ``whole`` is the only file among the arguments, if it has several
+    runs. A plan that could not be made has only the finding ``unchecked``.
     """
 
     submission: Submission | None
@@ -54,6 +55,7 @@ class CheckPlan(Struct, frozen=True):
     workspace: Workspace | None = None
     raw: Mapping[str, Place] = field(default_factory=dict)
     files: frozenset[str] = frozenset()
+    whole: LogFile | None = None
 
     @property
     def label(self) -> str | None:
@@ -165,6 +167,10 @@ def _plan_raw_logs(inputs: Sequence[Input], options: Options) -> CheckPlan:
     samples = bool(TRAIN_SAMPLES & options.flags)
     for place in raw.values():
         logs.append(_log_file(place, choices[place.folder], train_samples=samples))
+    whole = None
+    if len(inputs) == 1 and inputs[0].is_file and len(raw) > 1:
+        file = inputs[0].logs[0].whole
+        whole = _log_file(file, choices[file.folder], train_samples=samples)
     return CheckPlan(
         submission=None,
         sets=(),
@@ -176,6 +182,7 @@ def _plan_raw_logs(inputs: Sequence[Input], options: Options) -> CheckPlan:
         workspace=workspace,
         raw=raw,
         files=frozenset(named_files),
+        whole=whole,
     )
 
 

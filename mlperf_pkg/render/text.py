@@ -65,7 +65,7 @@ _SETS = (
     *_OF_ROW,
 )
 _RUNS = (
-    Column("Runs", of=lambda row: name(row.path)),
+    Column("Runs", of=lambda row: name(row.label)),
     replace(_MINUTES, of=attrgetter("minutes")),
     Column("Status, dropped", 16, of=wording.outcome),
     *_OF_ROW,

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts
+from mlperf_pkg.infra.source import words_of_lines
 from mlperf_pkg.submission.membership import submitters
 
 if TYPE_CHECKING:
@@ -103,6 +104,7 @@ class ResultSetRow(Struct, frozen=True, kw_only=True):
 class RunRow(Struct, frozen=True):
     """A run of the result set with the id ``set``, which is None outside result sets.
 
+    ``lines`` are its first and last line in a file of several runs; None if the file is its log.
     ``dropped`` says why the mean of its set leaves it out; None where it counts.
     """
 
@@ -118,6 +120,12 @@ class RunRow(Struct, frozen=True):
     records: int
     samples_to_converge: float | None
     dropped: str | None
+    lines: tuple[int, int] | None = None
+
+    @property
+    def label(self) -> str:
+        """The path, with the lines if there are any: no other run has the same."""
+        return f"{self.path}{words_of_lines(self.lines)}"
 
 
 class DriftRow(Struct, frozen=True):

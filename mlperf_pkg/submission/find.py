@@ -506,7 +506,9 @@ def _file(folder: Place, entry: FolderEntry) -> Place:
 
 ENCRYPTED = "an archive, not a log"
 _TEXT_SUFFIXES = frozenset({".txt", ".log", ".out", ".mllog"})
-_PACKED_SUFFIXES = frozenset({".gz", ".xz", ".zst", ".tar", ".tgz", ".txz", ".tzst", ".zip"})
+_PACKED_SUFFIXES = frozenset(
+    {".bz2", ".gz", ".xz", ".zst", ".tar", ".tbz2", ".tgz", ".txz", ".tzst", ".zip"}
+)
 _SUFFIXES = _TEXT_SUFFIXES | _PACKED_SUFFIXES | {""}
 _SNIFF_BYTES = 1 << 20
 

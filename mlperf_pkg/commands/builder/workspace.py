@@ -17,6 +17,7 @@ from mlperf_pkg.config import CONFIG_NAME, Config
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.json_values import MAX_BYTES
 from mlperf_pkg.infra.paths import AnyPath, FolderCache, read_file
+from mlperf_pkg.infra.source import words_of_lines
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import Round, version_of
 from mlperf_pkg.run.model import Run
@@ -106,7 +107,7 @@ def read_workspace(
         systems=tuple(map(waivers.waive_system, _systems(descriptions, round_))),
         runs=tuple(map(waivers.waive_run, _relabelled(runs, folders, logs))),
         sources=descriptions,
-        logs={folders.relative(log.path): log for log in logs.values()},
+        logs={_log_path(folders, log): log for log in logs.values()},
         trees=tuple(_on_disk(tree.place) for tree in contents.submissions),
         notes=tuple(_tree_notes(folders, contents)),
     )
@@ -129,9 +130,14 @@ def _refuse_without_logs(folders: Folders) -> None:
 def _relabelled(runs: Iterable[Run], folders: Folders, logs: Mapping[str, Place]) -> Iterator[Run]:
     """Yield the runs with their paths from the workspace, also in their findings."""
     for run in runs:
-        path = folders.relative(logs[run.path].path)
+        path = _log_path(folders, logs[run.path])
         findings = tuple(replace(finding, path=path) for finding in run.findings)
         yield replace(run, path=path, findings=findings)
+
+
+def _log_path(folders: Folders, log: Place) -> str:
+    """Return the path of a log from the workspace, with its lines in a file of several runs."""
+    return f"{folders.relative(log.path)}{words_of_lines(log.lines)}"
 
 
 def refuse_overlap(target: Path, workspace: BuildWorkspace) -> None:

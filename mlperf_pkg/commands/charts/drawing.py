@@ -38,10 +38,10 @@ def drawn_sets(checked: Checked) -> Iterator[DrawnSet]:
     for scored in scores(checked).sets:
         usage = "training"
         if scored.runs:
-            usage = runs[scored.runs[0].path].usage
+            usage = runs[scored.runs[0].label].usage
         drawn_runs = []
         for row in scored.runs:
-            curve = runs[row.path].curve or Curve()
+            curve = runs[row.label].curve or Curve()
             drawn_runs.append(DrawnRun(row, curve))
         yield DrawnSet(scored.row, tuple(drawn_runs), usage)
 

@@ -153,7 +153,7 @@ def _side(checked: Checked, logs: _Logs, *, is_single: bool) -> ComparedSide:
     sets = tuple(_sets(checked, label, logs))
     compared = {system.path for system in checked.systems}
     for scored in scores(checked).sets:
-        compared.update(run.path for run in scored.runs)
+        compared.update(run.label for run in scored.runs)
     files = {}
     for path, digest in _others(checked.inputs[0], compared):
         files[_within(label, path)] = digest
@@ -187,7 +187,7 @@ def _sets(checked: Checked, label: str | None, logs: _Logs) -> Iterator[Compared
     for scored, result, context in rows:
         set_logs = []
         for run_row in scored.runs:
-            path = run_row.path
+            path = run_row.label
             set_logs.append(logs.read(places[path], runs.get(path)))
         system = context.system
         yield ComparedSet(

@@ -125,7 +125,7 @@ def _group(scored: ScoredSet, system: str) -> RowGroup:
             why = "not checked"
     rows: list[tuple[object, ...]] = []
     for run in scored.runs:
-        rows.append((name(run.path), wording.minutes(run.minutes), wording.outcome(run)))
+        rows.append((name(run.label), wording.minutes(run.minutes), wording.outcome(run)))
     rows += [
         ("olympic mean", wording.minutes(row.unscaled_minutes), ""),
         ("scaling factor", f"{row.scaling_factor:.4f}", ""),

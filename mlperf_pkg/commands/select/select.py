@@ -85,7 +85,7 @@ def selections(checked: Checked) -> Selections:
     left_out = dict.fromkeys(by_path)
     sets = []
     for scored in scores(checked).sets:
-        runs = tuple(by_path[run.path] for run in scored.runs)
+        runs = tuple(by_path[run.label] for run in scored.runs)
         sets.append(_selected(scored.row, runs))
         for run in runs:
             left_out.pop(run.path, None)
