@@ -13,66 +13,14 @@ from mlperf_pkg.checks.descriptions import SystemFile, logged_statuses
 from mlperf_pkg.checks.names import are_alike
 from mlperf_pkg.findings import NOTE, Basis, Finding, Severity
 from mlperf_pkg.infra.text import letters
-from mlperf_pkg.published.model import equal_values, is_near, is_series, known_division
+from mlperf_pkg.published.model import equal_values, known_division
 from mlperf_pkg.results.wording import counted, enumerated
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.readers import as_count
+from mlperf_pkg.run.relations import SERIES, originals
 from mlperf_pkg.submission.membership import is_placeholder
 
 # ---- copies of one run, whatever was edited in them ---------------------------------------
-
-_NEIGHBOURS = 100  # in order of their values, that are compared
-_SERIES = ("evaluated", "losses")
-
-
-def is_known(run: Run) -> bool:
-    """Return whether its evaluations or losses, or their times, tell a run from all others."""
-    return run.fingerprint is not None or any(is_series(getattr(run, name)) for name in _SERIES)
-
-
-def originals(runs: Sequence[Run]) -> list[int]:
-    """Return for each run the index of the first that is the same run; its own if none is.
-
-    Copies have evaluations with the same values at the same times or, at any times, evaluations or
-    losses with the same values but for noise. In all published logs, no two runs are as near by
-    chance.
-    """
-    first = list(range(len(runs)))
-    by_times: dict[bytes, int] = {}
-
-    def root(index: int) -> int:
-        while first[index] != index:
-            first[index] = first[first[index]]
-            index = first[index]
-        return index
-
-    def join(index: int, other: int) -> None:
-        least, most = sorted((root(index), root(other)))
-        first[most] = least
-
-    for index, run in enumerate(runs):
-        if run.fingerprint is not None:
-            join(by_times.setdefault(run.fingerprint, index), index)
-    for name in _SERIES:
-        for index, other in _pairs_of_values(runs, name):
-            join(index, other)
-    return [root(index) for index in first]
-
-
-def _pairs_of_values(runs: Sequence[Run], name: str) -> Iterator[tuple[int, int]]:
-    """Yield the indexes of runs with equal values of a series but for noise."""
-    series: list[tuple[str, Sequence[float], int]] = []
-    for index, run in enumerate(runs):
-        values = getattr(run, name)
-        if is_series(values):
-            series.append((run.benchmark, values, index))
-    series.sort()
-    for position, (benchmark, values, index) in enumerate(series):
-        for other, others, neighbour in series[position + 1 : position + _NEIGHBOURS]:
-            if other != benchmark or not is_near(values[0], others[0]):
-                break
-            if equal_values(values, others):
-                yield index, neighbour
 
 
 def evidence(run: Run, other: Run) -> str:
@@ -80,7 +28,7 @@ def evidence(run: Run, other: Run) -> str:
     if run.fingerprint is not None and run.fingerprint == other.fingerprint:
         return "every evaluation has the same value and time"
     equal: list[str] = []
-    for name, plural in zip(_SERIES, ("evaluations", "losses"), strict=True):
+    for name, plural in zip(SERIES, ("evaluations", "losses"), strict=True):
         number = equal_values(getattr(run, name), getattr(other, name))
         if number:
             equal.append(f"{number} of {number} {plural}")

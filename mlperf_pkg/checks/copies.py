@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.checks.consistency import is_known, names_of, originals
+from mlperf_pkg.checks.consistency import names_of
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.descriptions import PREVIEW, SystemFile, category, differing
 from mlperf_pkg.checks.names import are_alike
@@ -20,6 +20,7 @@ from mlperf_pkg.results import wording
 from mlperf_pkg.rulebook.load import finding_of
 from mlperf_pkg.rulebook.model import version_of
 from mlperf_pkg.run.model import Run
+from mlperf_pkg.run.relations import is_known, originals
 from mlperf_pkg.submission.membership import submitters
 from mlperf_pkg.submission.model import SCALINGS, Place
 

@@ -66,7 +66,7 @@ class Run(msgspec.Struct, frozen=True):
     ``crash`` says why the official compliance checker crashes on the log, ``seeds_unreadable`` why
     its seed checker refuses it. Copies of one run have the same ``fingerprint``; it is None for a
     run without an end or an evaluation. ``evaluated`` and ``losses`` are the first numbers that it
-    evaluated, and of its loss.
+    evaluated, and of its loss; ``evaluated_ms`` are the times of these evaluations.
 
     ``batch_sizes`` and ``config_files`` are the different values of ``global_batch_size`` and
     ``config_filename``, as JSON, of the latter with their first lines; no more than
@@ -96,6 +96,7 @@ class Run(msgspec.Struct, frozen=True):
     crash: str | None = None
     fingerprint: bytes | None = None
     evaluated: tuple[float, ...] = ()
+    evaluated_ms: tuple[float, ...] = ()
     losses: tuple[float, ...] = ()
     batch_sizes: tuple[str, ...] = ()
     config_files: Mapping[str, int] = {}

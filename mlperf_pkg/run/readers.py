@@ -369,6 +369,7 @@ class Fingerprint:
     Times count from ``run_start``, in milliseconds, so that shifting a copy in time or editing its
     seed does not hide it. ``evaluated`` and ``losses`` are the first numbers that were evaluated,
     and of the loss: those of a copy with other times are as near as the noise that was added.
+    ``evaluated_ms`` are the times of these evaluations, in milliseconds since the epoch.
     """
 
     def __init__(self) -> None:
@@ -379,6 +380,7 @@ class Fingerprint:
         self._stopped = False
         self._looked_at = 0
         self.evaluated: list[float] = []
+        self.evaluated_ms: list[float] = []
         self.losses: list[float] = []
 
     def take_block(self, block: Block) -> None:
@@ -391,8 +393,10 @@ class Fingerprint:
                 self._stopped = record.key == "run_stop"
                 value = None if self._stopped else record.value
                 self._events.append((record.time_ms - self._start, value))
-                if len(self.evaluated) < _KEPT_VALUES:
-                    self.evaluated += _numbers(value)
+                numbers = _numbers(value)
+                if numbers and len(self.evaluated) < _KEPT_VALUES:
+                    self.evaluated += numbers
+                    self.evaluated_ms.append(float(record.time_ms))
         while len(self._events) >= _MOST_UNHASHED:
             self._update_hash()
         for key in _LOSSES:

@@ -167,6 +167,7 @@ class _Reading:
             crash=self._reader.crash or rules.crash,
             fingerprint=self._fingerprint.digest,
             evaluated=tuple(self._fingerprint.evaluated),
+            evaluated_ms=tuple(self._fingerprint.evaluated_ms),
             losses=tuple(self._fingerprint.losses),
             batch_sizes=tuple(self._distinct.lines("global_batch_size")),
             config_files=self._distinct.lines("config_filename"),

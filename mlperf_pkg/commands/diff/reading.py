@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.fold import copies_in, find_pairs
 from mlperf_pkg.checker.values import Checked, Options, ScoredSet, scores
-from mlperf_pkg.checks.consistency import is_known, originals
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.copies import check_previews, has_several_rounds, shared_runs
 from mlperf_pkg.checks.descriptions import SystemFile
@@ -32,6 +31,7 @@ from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.run import evaluations
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.readers import is_hyperparameter
+from mlperf_pkg.run.relations import is_known, originals
 from mlperf_pkg.submission.model import Input, Place
 
 _UNREADABLE = "cannot be read"

@@ -17,7 +17,6 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Checked, Options
-from mlperf_pkg.checks.consistency import originals
 from mlperf_pkg.checks.descriptions import SystemFile, as_published
 from mlperf_pkg.commands.review import objections
 from mlperf_pkg.commands.review.calendar import calendar_here, calendar_of
@@ -37,6 +36,7 @@ from mlperf_pkg.rulebook.load import codes, submission_date
 from mlperf_pkg.rulebook.model import is_round_name, version_of
 from mlperf_pkg.rulebook.rounds import TRAINING, round_of_tree
 from mlperf_pkg.run.model import Run
+from mlperf_pkg.run.relations import originals
 from mlperf_pkg.submission.membership import spellings, submitters
 from mlperf_pkg.submission.model import Submission
 
