@@ -54,7 +54,7 @@ def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
             unknown code.
     """
     if not options.whole_files:
-        inputs = tuple(map(with_runs, inputs))
+        inputs = with_runs(inputs)
     waivers = Waivers(options.config.waivers, options.origin)
     waivers.refuse_unknown_codes()
     if options.flags:
@@ -82,8 +82,10 @@ def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
                 partial=options.partial,
                 whole=whole,
             )
-            judged_plans.append(judge(plan, contents))
-            runs += plan_runs
+            judged = judge(plan, contents)
+            judged_plans.append(judged)
+            repeats = {path for context in judged.contexts for path in context.repeats}
+            runs += [run for run in plan_runs if run.path not in repeats]
     from mlperf_pkg.checker.fold import fold  # noqa: PLC0415 - as above
 
     return fold(inputs, judged_plans, runs, waivers)

@@ -11,6 +11,7 @@ from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.checks import tree
 from mlperf_pkg.checks.context import BenchmarkCode, NameInRound, SetContext, SetOrigin
 from mlperf_pkg.checks.descriptions import SystemFile, check_system, unchecked_system
+from mlperf_pkg.checks.one_run import with_each_run_once
 from mlperf_pkg.checks.result_sets import (
     SetResult,
     check_set,
@@ -350,7 +351,12 @@ def _judge_raw_logs(plan: CheckPlan, round_: Round | None, contents: Contents) -
     systems: tuple[SystemFile, ...] = ()
     if plan.workspace and round_:
         systems = _check_systems(plan.workspace.systems, round_, contents.waivers)
-    contexts = tuple(_raw_sets(plan, config, contents, systems))
+    every_run = contents.runs.values()
+    contexts = tuple(with_each_run_once(_raw_sets(plan, config, contents, systems), every_run))
+    repeats: set[str] = set()
+    for context in contexts:
+        repeats.update(context.repeats)
+    contents = replace(contents, runs=_without(contents.runs, repeats))
     if round_:
         benchmarks = {context.files.benchmark for context in contexts}
         problems = sorted(unknown_code(config, round_, benchmarks))
@@ -363,6 +369,10 @@ def _judge_raw_logs(plan: CheckPlan, round_: Round | None, contents: Contents) -
     if round_:
         judged = _with_systems(judged, systems, round_)
     return judged
+
+
+def _without(runs: Mapping[str, Run], paths: Collection[str]) -> dict[str, Run]:
+    return {path: run for path, run in runs.items() if path not in paths}
 
 
 def _with_whole_file(judged: JudgedPlan, whole: Run, number: int) -> JudgedPlan:

@@ -118,11 +118,15 @@ def _record(line: bytes) -> Record | None:
 
 
 class _Clock(Struct):
-    """When a run began, so far: its last header, its first start, its last stop."""
+    """A run so far: when its last header, its first start and its last stop were logged.
+
+    ``has_evaluated`` says that it evaluated since it started.
+    """
 
     header_ms: float | None = None
     start_ms: float | None = None
     stop_ms: float | None = None
+    has_evaluated: bool = False
 
     def take(self, record: Record) -> None:
         """Take the time of a record of the run."""
@@ -132,6 +136,8 @@ class _Clock(Struct):
             self.stop_ms = record.time_ms
         elif record.key == _START and self.start_ms is None:
             self.start_ms = record.time_ms
+        elif record.key.startswith("eval_") and self.start_ms is not None:
+            self.has_evaluated = True
 
     def is_of_next_run(self, record: Record) -> bool:
         """Return whether a record cannot be of this run."""
@@ -141,7 +147,7 @@ class _Clock(Struct):
         if not is_header:
             return False
         if self.start_ms is not None:
-            return record.time_ms > self.start_ms
+            return self.has_evaluated or record.time_ms > self.start_ms
         return record.time_ms > (self.header_ms or 0) + _SUCCESSION_MS
 
 

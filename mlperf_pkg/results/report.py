@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FORMAT = "mlperf-pkg/report/3"
+NOT_COUNTED = ("RAW101", "RAW102")
+"""The codes of findings on raw logs that are no run, or of a run that another log counts for."""
+
 MAX_DEPTH = 50  # nested lists and objects; the report itself has four levels
 
 
@@ -297,6 +300,15 @@ def common_folder(paths: Iterable[str]) -> str:
 def name(path: str) -> str:
     """Return the last part of a path."""
     return path.rpartition("/")[2]
+
+
+def names(paths: Sequence[str]) -> list[str]:
+    """Return the last parts of paths, with the folders where two would be alike."""
+    last_parts = list(map(name, paths))
+    if len(set(last_parts)) == len(last_parts):
+        return last_parts
+    above = common_folder(paths)
+    return [path.removeprefix(f"{above}/") for path in paths]
 
 
 def description_path(row: ResultSetRow) -> str:

@@ -1,6 +1,7 @@
 """The runs of raw logs: a file may hold several, and a file whose clock never started is no run."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 from msgspec import Struct
@@ -21,25 +22,23 @@ class _RawLog(Struct, frozen=True):
     started: bool
 
 
-def with_runs(contents: Input) -> Input:
-    """Return an input in which each raw log is what one run wrote.
+def with_runs(inputs: Sequence[Input]) -> tuple[Input, ...]:
+    """Return inputs in which each raw log is what one run wrote.
 
-    A log whose clock never started is none, unless no log here has a clock that did. Files below
+    A log whose clock never started is none, unless no raw log has a clock that did. Files below
     ``results/`` of a submission stay as they are.
     """
-    logs: list[_RawLog] = []
-    for place in contents.logs:
-        logs += _logs_in(place)
-    if not any(log.started for log in logs):
-        return replace(contents, logs=tuple(log.place for log in logs))
-    unread = list(contents.unread)
-    started: list[Place] = []
-    for log in logs:
-        if log.started:
-            started.append(log.place)
-        else:
-            unread.append(Unread(log.place, _NEVER_STARTED, Why.NO_RUN))
-    return replace(contents, logs=tuple(started), unread=tuple(unread))
+    logs_of_inputs: list[list[_RawLog]] = []
+    for contents in inputs:
+        logs_of_inputs.append(list(chain.from_iterable(map(_logs_in, contents.logs))))
+    any_started = any(log.started for log in chain.from_iterable(logs_of_inputs))
+    read: list[Input] = []
+    for contents, logs in zip(inputs, logs_of_inputs, strict=True):
+        places = [log.place for log in logs if log.started or not any_started]
+        others = [log.place for log in logs if not log.started and any_started]
+        unread = [Unread(place, _NEVER_STARTED, Why.NO_RUN) for place in others]
+        read.append(replace(contents, logs=tuple(places), unread=(*contents.unread, *unread)))
+    return tuple(read)
 
 
 def _logs_in(place: Place) -> Iterator[_RawLog]:

@@ -25,6 +25,7 @@ from mlperf_pkg.infra.files import cached
 from mlperf_pkg.infra.parallel import WorkerLostError, pool
 from mlperf_pkg.infra.resources import installed_version, require
 from mlperf_pkg.infra.text import unused
+from mlperf_pkg.results.report import names
 from mlperf_pkg.run.evaluations import Curve
 from mlperf_pkg.submission.model import set_name
 
@@ -40,9 +41,10 @@ def drawn_sets(checked: Checked) -> Iterator[DrawnSet]:
         if scored.runs:
             usage = runs[scored.runs[0].label].usage
         drawn_runs = []
-        for row in scored.runs:
+        run_names = names([row.label for row in scored.runs])
+        for row, run_name in zip(scored.runs, run_names, strict=True):
             curve = runs[row.label].curve or Curve()
-            drawn_runs.append(DrawnRun(row, curve))
+            drawn_runs.append(DrawnRun(row, curve, run_name))
         yield DrawnSet(scored.row, tuple(drawn_runs), usage)
 
 

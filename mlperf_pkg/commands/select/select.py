@@ -27,7 +27,7 @@ from mlperf_pkg.render.table import (
 )
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results import wording
-from mlperf_pkg.results.report import Report, ResultSetRow, name
+from mlperf_pkg.results.report import NOT_COUNTED, Report, ResultSetRow, names
 from mlperf_pkg.results.scoring import RunChoice, Window, select
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.run.model import Run
@@ -206,11 +206,12 @@ def _table(selections: Selections) -> Table:
 
 
 def _run_rows(selected: SelectedSet) -> Iterator[tuple[str, ...]]:
+    run_names = names([run.path for run in selected.runs])
     for number, run in enumerate(selected.runs, 1):
         status = run.status or "no run_stop"
         if not run.converged or run.minutes is None:
             status += ", counts as infinite"
-        yield f"{number}  {name(run.path)}", wording.minutes(run.minutes), status
+        yield f"{number}  {run_names[number - 1]}", wording.minutes(run.minutes), status
 
 
 def _window_rows(selected: SelectedSet) -> Iterator[Any]:
@@ -238,8 +239,8 @@ def _remarks(selected: SelectedSet) -> Iterator[str]:
     elif selected.reason:
         yield selected.reason
     if selected.state == "selected":
-        names = [name(run.path) for run in selected.chosen]
-        yield f"submit {', '.join(names)}"
+        chosen = names([run.path for run in selected.chosen])
+        yield f"submit {', '.join(chosen)}"
     without_start = sum(run.start_ms is None for run in selected.runs)
     if selected.choice and without_start:
         yield f"{wording.counted(without_start, 'run')} without run_start, sorted last"
@@ -250,4 +251,7 @@ def _ending(selections: Selections) -> Iterator[str]:
         number = wording.counted(len(selections.left_out), "log")
         paths = ", ".join(selections.left_out)
         yield f"{number} without a benchmark name, in no window: {paths}"
+    for finding in selections.report.findings:
+        if finding.code in NOT_COUNTED:
+            yield f"{findings.location(finding)}: {findings.sentence(finding)}"
     yield findings.round_in_words(selections.report)
