@@ -14,12 +14,14 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checker.reading import Guard
 from mlperf_pkg.checker.values import Options
+from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Unchecked
 from mlperf_pkg.infra.paths import AnyPath
 from mlperf_pkg.infra.source import Source
+from mlperf_pkg.log.spans import mentions_in
 from mlperf_pkg.rulebook import rounds
 from mlperf_pkg.rulebook.documents import rounds as rounds_of
-from mlperf_pkg.rulebook.load import counts_samples
+from mlperf_pkg.rulebook.load import before_first, counts_samples
 from mlperf_pkg.rulebook.table import compile_tables
 from mlperf_pkg.run.model import LogFile, benchmark_of, infer_round
 from mlperf_pkg.run.power import PowerFile
@@ -239,9 +241,24 @@ def _choice_of_logs(
         if not choices:
             choices = [rounds.round_of_run(usage, 0, "")]
         round_ = max(choices, key=attrgetter("precedence"))
+        if round_.day is None:
+            _refuse_old_format(places)
     if round_ and inferred and usage != rounds.TRAINING:
         round_ = round_.of_usage(inferred, benchmark)
     return PlannedRound(usage, round_)
+
+
+def _refuse_old_format(places: Iterable[Place]) -> None:
+    """Refuse logs of a round before the first of the rules, none of which has a time.
+
+    Raises:
+        UserError: a log has the format of such a round.
+    """
+    for place in places:
+        with suppress(OSError), place.source.open() as stream:
+            reason = mentions_in(stream).old_format
+            if reason:
+                raise UserError(f"{place.label}: {reason}")
 
 
 def _usage_of_logs(
@@ -277,7 +294,11 @@ def _of_logs(
 
 
 def choice_for(folder: AnyPath, options: Options) -> PlannedRound:
-    """Choose usage and round by the options, or else by the names in the path of a folder."""
+    """Choose usage and round by the options, or else by the names in the path of a folder.
+
+    Raises:
+        UserError: the folder is of a round before the first of the rules.
+    """
     named = rounds.round_of_tree(_names(folder))
     usage = options.usage or options.config.usage
     if not usage and named:
@@ -288,6 +309,9 @@ def choice_for(folder: AnyPath, options: Options) -> PlannedRound:
     elif options.config.round:
         choice = rounds.RoundChoice(options.config.round, f"as {options.origin} says")
     elif named:
+        too_early = before_first(usage or rounds.TRAINING, named[1])
+        if too_early:
+            raise UserError(f"{folder}: {too_early}")
         reason = f"from the folder name v{named[1]}"
         choice = rounds.RoundChoice(named[1], reason, rounds.Sureness.NAMED)
     return PlannedRound(usage, choice)

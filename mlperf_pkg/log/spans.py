@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from msgspec import Struct
 
-from mlperf_pkg.log.record import TOKEN, Record, recover
+from mlperf_pkg.log.record import TOKEN, Record, old_format, recover
 
 _HEADER = "submission_benchmark"
 _START = "run_start"
@@ -39,11 +39,15 @@ class RunSpan(Struct, frozen=True):
 
 
 class Mentions(Struct):
-    """How often a file mentions headers and starts, and whether the clock of any run started."""
+    """How often a file mentions headers and starts, and whether the clock of any run started.
+
+    ``old_format`` is as for the function of this name, None if any record is of MLLOG.
+    """
 
     headers: int = 0
     starts: int = 0
     started: bool = False
+    old_format: str | None = None
 
     @property
     def may_have_several_runs(self) -> bool:
@@ -57,8 +61,11 @@ def mentions_in(stream: BinaryIO) -> Mentions:
     header = _HEADER.encode()
     start = _START.encode()
     rest = b""
+    is_mllog = False
     while chunk := stream.read(_READ):
         text = rest + chunk
+        is_mllog = is_mllog or TOKEN in text
+        mentions.old_format = None if is_mllog else mentions.old_format or old_format(text)
         mentions.headers += text.count(header) - rest.count(header)
         mentions.starts += text.count(start) - rest.count(start)
         mentions.started = mentions.started or _is_started(text)

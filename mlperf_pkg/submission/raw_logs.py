@@ -7,6 +7,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.source import words_of_lines
 from mlperf_pkg.infra.streams import FilePart, Spool, problem_of
 from mlperf_pkg.log.spans import RunSpan, mentions_in, spans_of
@@ -16,10 +17,11 @@ _NEVER_STARTED = "its clock never started: it mentions neither run_start nor an 
 
 
 class _RawLog(Struct, frozen=True):
-    """A raw log of one run, and whether its clock ever started."""
+    """A raw log, whether the clock of its run ever started, and why it cannot be read, if so."""
 
     place: Place
     started: bool
+    problem: str | None = None
 
 
 def with_runs(inputs: Sequence[Input]) -> tuple[Input, ...]:
@@ -27,6 +29,9 @@ def with_runs(inputs: Sequence[Input]) -> tuple[Input, ...]:
 
     A log whose clock never started is none, unless no raw log has a clock that did. Files below
     ``results/`` of a submission stay as they are.
+
+    Raises:
+        UserError: there is nothing but logs of a round before the first of the rules.
     """
     logs_of_inputs: list[list[_RawLog]] = []
     for contents in inputs:
@@ -34,10 +39,20 @@ def with_runs(inputs: Sequence[Input]) -> tuple[Input, ...]:
     any_started = any(log.started for log in chain.from_iterable(logs_of_inputs))
     read: list[Input] = []
     for contents, logs in zip(inputs, logs_of_inputs, strict=True):
-        places = [log.place for log in logs if log.started or not any_started]
-        others = [log.place for log in logs if not log.started and any_started]
-        unread = [Unread(place, _NEVER_STARTED, Why.NO_RUN) for place in others]
-        read.append(replace(contents, logs=tuple(places), unread=(*contents.unread, *unread)))
+        places: list[Place] = []
+        unread = list(contents.unread)
+        for log in logs:
+            if log.problem:
+                unread.append(Unread(log.place, log.problem))
+            elif any_started and not log.started:
+                unread.append(Unread(log.place, _NEVER_STARTED, Why.NO_RUN))
+            else:
+                places.append(log.place)
+        read.append(replace(contents, logs=tuple(places), unread=tuple(unread)))
+    if not any(contents.submissions or contents.every_log for contents in read):
+        for log in chain.from_iterable(logs_of_inputs):
+            if log.problem:
+                raise UserError(f"{log.place.label}: {log.problem}")
     return tuple(read)
 
 
@@ -56,6 +71,9 @@ def _logs_in(place: Place) -> Iterator[_RawLog]:
                 spans = spans_of(stream)
     except OSError:  # which is reported where it is read
         yield _RawLog(place, started=True)
+        return
+    if mentions.old_format:
+        yield _RawLog(place, started=False, problem=mentions.old_format)
         return
     if len(spans) <= 1:
         yield _RawLog(place, mentions.started or bool(problem))
