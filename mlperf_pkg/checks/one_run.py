@@ -85,9 +85,10 @@ def _relation(run: Run, other: Run, *, is_weak: bool) -> RunRelation | None:
     if relation or is_weak or not set(run.evaluated) <= set(other.evaluated):
         return None
     is_cut_off = run.stop_ms is None and len(run.evaluated) > 0
-    if is_cut_off or not run.benchmark or _is_near(run.stop_ms, other.stop_ms):
-        return RunRelation.PROCESSES
-    return None
+    if not (is_cut_off or not run.benchmark or _is_near(run.stop_ms, other.stop_ms)):
+        return None
+    has_equal_stamps = is_cut_off and set(run.evaluated_ms) <= set(other.evaluated_ms)
+    return RunRelation.COPY if has_equal_stamps else RunRelation.PROCESSES
 
 
 def _is_near(time_ms: float | None, other_ms: float | None) -> bool:

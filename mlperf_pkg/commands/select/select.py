@@ -11,6 +11,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from mlperf_pkg.checker.values import Checked, scores
+from mlperf_pkg.infra.source import words_of_lines
 from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import findings
 from mlperf_pkg.render import table as tables
@@ -149,7 +150,8 @@ def csv(selections: Selections, _: View) -> str:
     for fields in map(_as_json, selections.sets):
         fields["selected_minutes"] = fields["minutes"]
         for number, run in enumerate(fields["runs"], 1):
-            rows.append({**fields, **run, "number": number})
+            path = f"{run['path']}{words_of_lines(run['lines'])}"
+            rows.append({**fields, **run, "path": path, "number": number})
     return tables.csv(table_of(_CSV, rows))
 
 
@@ -175,7 +177,8 @@ def _as_json(selected: SelectedSet) -> dict[str, Any]:
 
 def _run_json(run: Run, *, chosen: bool) -> dict[str, Any]:
     return {
-        "path": run.path,
+        "path": run.file,
+        "lines": run.lines,
         "start_ms": run.start_ms,
         "minutes": run.minutes,
         "status": run.status,
