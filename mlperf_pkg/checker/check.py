@@ -69,7 +69,6 @@ def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
     # Closed so that no process is left if a plan cannot be judged.
     with closing(_read_plans(plans, options, waivers)) as read_plans:
         for plan, plan_runs, power_logs in read_plans:
-            whole = plan_runs.pop() if plan.whole else None
             # Imported here so that other processes read logs in the meantime.
             from mlperf_pkg.checker.judge import Contents, judge  # noqa: PLC0415
 
@@ -80,12 +79,10 @@ def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
                 names=set_names,
                 ids=set_ids,
                 partial=options.partial,
-                whole=whole,
             )
             judged = judge(plan, contents)
             judged_plans.append(judged)
-            repeats = {path for context in judged.contexts for path in context.repeats}
-            runs += [run for run in plan_runs if run.path not in repeats]
+            runs += [run for run in plan_runs if run.path not in judged.uncounted]
     from mlperf_pkg.checker.fold import fold  # noqa: PLC0415 - as above
 
     return fold(inputs, judged_plans, runs, waivers)

@@ -51,8 +51,6 @@ class Contents(Struct, frozen=True):
     """The runs and power logs by path, the ``waivers``, and the ``names`` of all result sets.
 
     ``ids`` are those of the result sets that were judged before. ``partial`` is as in ``Options``.
-    ``whole`` is what the official checker reads in the only file that was named, if it has several
-    runs.
     """
 
     runs: Mapping[str, Run]
@@ -61,13 +59,13 @@ class Contents(Struct, frozen=True):
     names: frozenset[NameInRound]
     ids: set[str]
     partial: bool
-    whole: Run | None = None
 
 
 class JudgedPlan(Struct, frozen=True):
     """A plan with its verdicts, system descriptions, result sets, and all its findings.
 
     The ``sets`` were judged from the ``contexts``; ``configuration`` is as in a report.
+    ``uncounted`` are the paths of logs that are not those of runs of their own.
     """
 
     plan: CheckPlan
@@ -77,6 +75,7 @@ class JudgedPlan(Struct, frozen=True):
     findings: tuple[Finding, ...]
     contexts: tuple[SetContext, ...] = ()
     configuration: str = ""
+    uncounted: frozenset[str] = frozenset()
 
 
 def judge(plan: CheckPlan, contents: Contents) -> JudgedPlan:
@@ -113,8 +112,9 @@ def _unjudged(plan: CheckPlan, contents: Contents, unchecked: Unchecked) -> Judg
 
 def _with_round_choice(judged: JudgedPlan, contents: Contents) -> JudgedPlan:
     """Return a judged plan with the findings on the rounds that were chosen for its runs."""
-    choice = contents.waivers.waive(check_round_choice(contents.runs.values()))
-    choice_findings = folded(choice, judged.plan.label, contents.runs)
+    runs = _without(contents.runs, judged.uncounted)
+    choice = contents.waivers.waive(check_round_choice(runs.values()))
+    choice_findings = folded(choice, judged.plan.label, runs)
     findings = (*judged.findings, *choice_findings)
     verdict = with_failures(judged.verdict, choice_findings)
     return replace(judged, verdict=without_pass(verdict, findings), findings=findings)
@@ -351,21 +351,27 @@ def _judge_raw_logs(plan: CheckPlan, round_: Round | None, contents: Contents) -
     systems: tuple[SystemFile, ...] = ()
     if plan.workspace and round_:
         systems = _check_systems(plan.workspace.systems, round_, contents.waivers)
-    every_run = contents.runs.values()
-    contexts = tuple(with_each_run_once(_raw_sets(plan, config, contents, systems), every_run))
-    repeats: set[str] = set()
+    whole = contents.runs.get(plan.whole.source.label) if plan.whole else None
+    uncounted = {whole.path} if whole else set()
+    logs = _without(contents.runs, uncounted)
+    sets = _raw_sets(plan, config, replace(contents, runs=logs), systems)
+    contexts = tuple(with_each_run_once(sets, logs.values()))
     for context in contexts:
-        repeats.update(context.repeats)
-    contents = replace(contents, runs=_without(contents.runs, repeats))
+        uncounted.update(context.repeats)
+    contents = replace(contents, runs=_without(contents.runs, uncounted))
     if round_:
         benchmarks = {context.files.benchmark for context in contexts}
         problems = sorted(unknown_code(config, round_, benchmarks))
         if problems:
             raise UserError("\n".join(problems))
     judged = _judge_sets(plan, contexts, contents)
-    judged = replace(judged, configuration=proposed(config, judged.contexts))
-    if contents.whole:
-        judged = _with_whole_file(judged, contents.whole, len(contents.runs))
+    judged = replace(
+        judged,
+        configuration=proposed(config, judged.contexts),
+        uncounted=frozenset(uncounted),
+    )
+    if whole:
+        judged = _with_whole_file(judged, whole, len(contents.runs))
     if round_:
         judged = _with_systems(judged, systems, round_)
     return judged

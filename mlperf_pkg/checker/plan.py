@@ -169,10 +169,6 @@ def _plan_raw_logs(inputs: Sequence[Input], options: Options) -> CheckPlan:
     samples = bool(TRAIN_SAMPLES & options.flags)
     for place in raw.values():
         logs.append(_log_file(place, choices[place.folder], train_samples=samples))
-    whole = None
-    if len(inputs) == 1 and inputs[0].is_file and len(raw) > 1:
-        file = inputs[0].logs[0].whole
-        whole = _log_file(file, choices[file.folder], train_samples=samples)
     return CheckPlan(
         submission=None,
         sets=(),
@@ -184,8 +180,18 @@ def _plan_raw_logs(inputs: Sequence[Input], options: Options) -> CheckPlan:
         workspace=workspace,
         raw=raw,
         files=frozenset(named_files),
-        whole=whole,
+        whole=_whole_file(inputs, choices, train_samples=samples),
     )
+
+
+def _whole_file(
+    inputs: Sequence[Input], choices: Mapping[Place, PlannedRound], *, train_samples: bool
+) -> LogFile | None:
+    """Return the only file among the arguments, as one log, if it has several runs."""
+    if len(inputs) > 1 or not inputs[0].is_file or not inputs[0].logs[0].lines:
+        return None
+    file = inputs[0].logs[0].whole
+    return _log_file(file, choices[file.folder], train_samples=train_samples)
 
 
 def _choice_of_workspace(

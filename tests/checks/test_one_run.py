@@ -251,7 +251,7 @@ def test_a_file_that_is_named_alone_is_one_log_officially(tmp_path: Path) -> Non
     lay(tmp_path, POD16, {"logs/slurm.out": ALL})
     report = check([str(tmp_path / "logs/slurm.out")], Options(jobs=1, round="2.0")).report
     assert (report.verdict.official, report.verdict.rules) == (Verdict.FAIL, Verdict.PASS)
-    assert len(report.runs) == 5  # noqa: PLR2004
+    assert len(report.runs) == 5
     assert "LOG111" in {finding.code for finding in report.findings}
 
 
