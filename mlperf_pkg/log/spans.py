@@ -7,7 +7,9 @@ begins one; nor does the header that another process logs before the run starts.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
+from itertools import islice, pairwise
 from typing import BinaryIO
 
 from msgspec import Struct
@@ -23,6 +25,7 @@ _WORDS = (b"submission_", b"init_start", b"cache_clear", b"run_st")
 _LONGEST_WORD = len(_HEADER)
 _READ = 1 << 20
 _LINE_BYTES = 1 << 20
+_MOST_RUNS = 1000  # of a file; one that seems to have more is not divided
 _SUCCESSION_MS = 60_000  # between the headers that the processes of one run log
 
 
@@ -77,16 +80,19 @@ def spans_of(stream: BinaryIO) -> list[RunSpan]:
     """Return what each run wrote into a file, in order; together they are the whole file."""
     lines = list(_marked_lines(stream))
     end = lines.pop()
-    firsts = list(_first_lines(lines))
+    firsts = [_Line(0, 1), *islice(_first_lines(lines), _MOST_RUNS)]
+    if len(firsts) > _MOST_RUNS:
+        firsts = firsts[:1]
+    started = [line.start for line in lines if line.is_started]
     spans: list[RunSpan] = []
-    first = _Line(0, 1)
-    for following in (*firsts, end):
-        started = any(
-            line.is_started for line in lines if first.start <= line.start < following.start
+    for first, following in pairwise([*firsts, end]):
+        span = RunSpan(
+            lines=(first.number, following.number - 1),
+            start=first.start,
+            size=following.start - first.start,
+            started=bisect_left(started, first.start) < bisect_left(started, following.start),
         )
-        size = following.start - first.start
-        spans.append(RunSpan((first.number, following.number - 1), first.start, size, started))
-        first = following
+        spans.append(span)
     return spans
 
 
@@ -100,14 +106,21 @@ class _Line(Struct, frozen=True):
 
 
 def _marked_lines(stream: BinaryIO) -> Iterator[_Line]:
-    """Yield the lines that may begin or end a run, and one after the last line of the stream."""
+    """Yield the lines that may begin or end a run, and one after the last line of the stream.
+
+    A run may begin with the key of the first record.
+    """
     start = 0
     number = 1
     is_whole = True
+    words = [TOKEN]
     while text := stream.readline(_LINE_BYTES):
         is_started = _is_started(text)
-        if is_whole and (is_started or any(word in text for word in _WORDS)):
-            yield _Line(start, number, _record(text), is_started)
+        if is_whole and (is_started or any(word in text for word in words)):
+            record = _record(text)
+            yield _Line(start, number, record, is_started)
+            if record and words == [TOKEN]:
+                words = [*_WORDS, str(record.key).encode("latin-1", "replace")]
         start += len(text)
         is_whole = text.endswith(b"\n")
         number += is_whole
@@ -161,18 +174,23 @@ class _Clock(Struct):
 def _first_lines(lines: Iterable[_Line]) -> Iterator[_Line]:
     """Yield the first line of each run but the first.
 
-    A run begins with the key with which the first one of the file begins, if it is there.
+    A run begins with the key with which the first one of the file begins, if it is there. After a
+    stop, it begins with the first record of what is logged before a start.
     """
     clock = _Clock()
-    opening: str | None = None
+    openings: list[str] = []
     first: _Line | None = None  # since the last header, start or stop
     for line in lines:
         record = line.record
         if record is None or not isinstance(record.key, str):
             continue
-        if opening is None and record.key.startswith(_OPENING):
-            opening = record.key
-        if first is None and record.key == opening:
+        is_opening = record.key.startswith(_OPENING)
+        if not openings or (is_opening and not openings[-1].startswith(_OPENING)):
+            openings.append(record.key)
+        begins = record.key == openings[-1]
+        if clock.stop_ms is not None:
+            begins = is_opening or record.key in openings
+        if first is None and begins:
             first = line
         if clock.is_of_next_run(record):
             yield first or line
