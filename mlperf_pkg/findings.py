@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import chain
 from typing import Any, TypeAlias
@@ -271,6 +271,25 @@ def without_official(finding: Finding, hint: str) -> Finding:
 def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Return findings by path, line and code."""
     return tuple(sorted(findings, key=lambda finding: finding.sort_key))
+
+
+def in_files(finding: Finding, files: Mapping[str, tuple[str, int]]) -> Finding:
+    """Return a finding at places in files, where it may be at runs that are parts of files.
+
+    ``files`` maps the path of such a run to its file and to its first line, which stands for all
+    of it.
+    """
+    if files.keys().isdisjoint([finding.path, *(place.path for place in finding.places)]):
+        return finding
+    places: list[Occurrence] = []
+    for place in finding.occurrences:
+        path, first = files.get(place.path, (place.path, None))
+        lines = place.lines
+        if first and not lines:
+            lines = (first,)
+        places.append(replace(place, path=path, lines=lines))
+    line = next(iter(places[0].lines), None)
+    return replace(finding, path=places[0].path, line=line, places=tuple(places))
 
 
 # ---- folding ------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.power import PowerLog
 from mlperf_pkg.submission.find import find_input, find_inputs
 from mlperf_pkg.submission.model import Input
+from mlperf_pkg.submission.raw_logs import with_runs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,6 +53,8 @@ def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
         UserError: a log cannot be read; the rulebook does not have the round; a waiver has an
             unknown code.
     """
+    if not options.whole_files:
+        inputs = with_runs(inputs)
     waivers = Waivers(options.config.waivers, options.origin)
     waivers.refuse_unknown_codes()
     if options.flags:
@@ -77,8 +80,9 @@ def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
                 ids=set_ids,
                 partial=options.partial,
             )
-            judged_plans.append(judge(plan, contents))
-            runs += plan_runs
+            judged = judge(plan, contents)
+            judged_plans.append(judged)
+            runs += [run for run in plan_runs if run.path not in judged.uncounted]
     from mlperf_pkg.checker.fold import fold  # noqa: PLC0415 - as above
 
     return fold(inputs, judged_plans, runs, waivers)
@@ -102,9 +106,13 @@ def _read_plans(
 ) -> Generator[tuple[CheckPlan, list[Run], list[PowerLog]]]:
     """Yield each plan with its runs and power logs, while the files of the next ones are read.
 
+    The last run is that of the ``whole`` file of the plan, if it has one.
     The findings of the runs are waived.
     """
-    files_of_plans: list[list[File]] = [[*plan.logs, *power_files(plan)] for plan in plans]
+    files_of_plans: list[list[File]] = []
+    for plan in plans:
+        whole = [plan.whole] if plan.whole else []
+        files_of_plans.append([*plan.logs, *whole, *power_files(plan)])
     all_files = list(chain.from_iterable(files_of_plans))
     prepare = partial(load_rules, plans)
     reading = read_all(all_files, options.jobs, options.scheduler, prepare, options.observer)
@@ -201,7 +209,7 @@ def log_of(path: str, options: Options) -> Log:
     contents = find_input(path)
     if len(contents.every_log) != 1:
         raise UserError(f"{path}: {len(contents.every_log)} logs; expected one")
-    (run,) = check_inputs((contents,), replace(options, curves=True)).runs
+    (run,) = check_inputs((contents,), replace(options, curves=True, whole_files=True)).runs
     unread = next((finding for finding in run.findings if finding.code in UNREAD), None)
     if unread:
         raise UserError(f"{path}: {unread.text}")
@@ -239,7 +247,7 @@ def evaluations_of(run: Run) -> Iterator[LogEvaluation]:
 
 def _records(source: Source) -> Iterator[LogRecord]:
     with source.open() as stream:
-        reader = LogReader(stream, source.label, lambda _: None)
+        reader = LogReader(stream, source.label, lambda _: None, first_line=source.first_line)
         for number, record in enumerate(reader):
             if record:
                 key = record.key if isinstance(record.key, str) else shown(record.key)

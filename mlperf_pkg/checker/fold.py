@@ -18,7 +18,15 @@ from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.checks.published import check_readable
 from mlperf_pkg.checks.result_sets import SetResult
 from mlperf_pkg.checks.tree import check_input
-from mlperf_pkg.findings import Finding, Verdicts, folded, in_order, verdicts_of, without_pass
+from mlperf_pkg.findings import (
+    Finding,
+    Verdicts,
+    folded,
+    in_files,
+    in_order,
+    verdicts_of,
+    without_pass,
+)
 from mlperf_pkg.infra.json_values import is_number
 from mlperf_pkg.infra.resources import rules_context
 from mlperf_pkg.infra.source import Source
@@ -26,7 +34,7 @@ from mlperf_pkg.published.model import digests_of
 from mlperf_pkg.results.report import Report, ResultSetRow, RunRow, SystemRow
 from mlperf_pkg.rulebook.rounds import known_verdicts
 from mlperf_pkg.rulebook.verified import installed_name
-from mlperf_pkg.run.model import Run
+from mlperf_pkg.run.model import Run, files_of
 from mlperf_pkg.submission.model import Input
 
 
@@ -45,7 +53,8 @@ def fold(
         systems += judged.systems
         contexts += judged.contexts
     outside = _outside_plans(inputs, plan_findings, waivers)
-    findings = in_order([*plan_findings, *outside])
+    files = files_of(runs)
+    findings = in_order(in_files(finding, files) for finding in (*plan_findings, *outside))
     verdict = Verdicts.worst(judged.verdict for judged in judged_plans)
     verdict = without_pass(with_failures(verdict, outside), findings)
     checked = Checked(
@@ -183,7 +192,8 @@ def _run_rows(runs: Sequence[Run], sets: Sequence[SetResult]) -> Iterator[RunRow
         set_row = set_rows.get(run.path)
         to_converge = run.convergence.to_converge if run.convergence.converged else None
         yield RunRow(
-            path=run.path,
+            path=run.file,
+            lines=run.lines,
             set=set_row.id if set_row else None,
             verdict=run.verdicts,
             benchmark=run.benchmark,

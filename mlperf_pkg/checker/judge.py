@@ -11,6 +11,7 @@ from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.checks import tree
 from mlperf_pkg.checks.context import BenchmarkCode, NameInRound, SetContext, SetOrigin
 from mlperf_pkg.checks.descriptions import SystemFile, check_system, unchecked_system
+from mlperf_pkg.checks.one_run import with_each_run_once
 from mlperf_pkg.checks.result_sets import (
     SetResult,
     check_set,
@@ -33,13 +34,15 @@ from mlperf_pkg.findings import (
     without_pass,
 )
 from mlperf_pkg.infra.json_values import MAX_BYTES
-from mlperf_pkg.rulebook.load import load_benchmark, load_round
+from mlperf_pkg.infra.source import words_of_lines
+from mlperf_pkg.rulebook.load import finding_of, load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Round
 from mlperf_pkg.rulebook.rounds import known_verdicts
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.power import PowerLog
 from mlperf_pkg.submission.model import Place, Submission
 
+_SPLIT = "'mlperf-pkg build' writes each run into a result file of its own"
 _MAX_READMES = 20  # that are read for each benchmark
 _MAX_README_BYTES = 1 << 20
 
@@ -62,6 +65,7 @@ class JudgedPlan(Struct, frozen=True):
     """A plan with its verdicts, system descriptions, result sets, and all its findings.
 
     The ``sets`` were judged from the ``contexts``; ``configuration`` is as in a report.
+    ``uncounted`` are the paths of logs that are not those of runs of their own.
     """
 
     plan: CheckPlan
@@ -71,6 +75,7 @@ class JudgedPlan(Struct, frozen=True):
     findings: tuple[Finding, ...]
     contexts: tuple[SetContext, ...] = ()
     configuration: str = ""
+    uncounted: frozenset[str] = frozenset()
 
 
 def judge(plan: CheckPlan, contents: Contents) -> JudgedPlan:
@@ -107,8 +112,9 @@ def _unjudged(plan: CheckPlan, contents: Contents, unchecked: Unchecked) -> Judg
 
 def _with_round_choice(judged: JudgedPlan, contents: Contents) -> JudgedPlan:
     """Return a judged plan with the findings on the rounds that were chosen for its runs."""
-    choice = contents.waivers.waive(check_round_choice(contents.runs.values()))
-    choice_findings = folded(choice, judged.plan.label, contents.runs)
+    runs = _without(contents.runs, judged.uncounted)
+    choice = contents.waivers.waive(check_round_choice(runs.values()))
+    choice_findings = folded(choice, judged.plan.label, runs)
     findings = (*judged.findings, *choice_findings)
     verdict = with_failures(judged.verdict, choice_findings)
     return replace(judged, verdict=without_pass(verdict, findings), findings=findings)
@@ -345,17 +351,43 @@ def _judge_raw_logs(plan: CheckPlan, round_: Round | None, contents: Contents) -
     systems: tuple[SystemFile, ...] = ()
     if plan.workspace and round_:
         systems = _check_systems(plan.workspace.systems, round_, contents.waivers)
-    contexts = tuple(_raw_sets(plan, config, contents, systems))
+    whole = contents.runs.get(plan.whole.source.label) if plan.whole else None
+    uncounted = {whole.path} if whole else set()
+    logs = _without(contents.runs, uncounted)
+    sets = _raw_sets(plan, config, replace(contents, runs=logs), systems)
+    contexts = tuple(with_each_run_once(sets, logs.values()))
+    for context in contexts:
+        uncounted.update(context.repeats)
+    contents = replace(contents, runs=_without(contents.runs, uncounted))
     if round_:
         benchmarks = {context.files.benchmark for context in contexts}
         problems = sorted(unknown_code(config, round_, benchmarks))
         if problems:
             raise UserError("\n".join(problems))
     judged = _judge_sets(plan, contexts, contents)
-    judged = replace(judged, configuration=proposed(config, judged.contexts))
+    judged = replace(
+        judged,
+        configuration=proposed(config, judged.contexts),
+        uncounted=frozenset(uncounted),
+    )
+    if whole:
+        judged = _with_whole_file(judged, whole, len(contents.runs))
     if round_:
         judged = _with_systems(judged, systems, round_)
     return judged
+
+
+def _without(runs: Mapping[str, Run], paths: Collection[str]) -> dict[str, Run]:
+    return {path: run for path, run in runs.items() if path not in paths}
+
+
+def _with_whole_file(judged: JudgedPlan, whole: Run, number: int) -> JudgedPlan:
+    """Return the judged runs of a file with the official verdict on the file as one log."""
+    verdict = replace(judged.verdict, official=whole.verdicts.official)
+    message = "the file has {found} runs; expected {expected}: the official checker reads one log"
+    fields = {"found": number, "expected": 1, "basis": Basis.OFFICIAL}
+    finding = finding_of("LOG111", message, whole.path, hint=_SPLIT, **fields)
+    return replace(judged, verdict=verdict, findings=(*judged.findings, finding))
 
 
 def _with_systems(judged: JudgedPlan, systems: Sequence[SystemFile], round_: Round) -> JudgedPlan:
@@ -387,8 +419,8 @@ def _raw_sets(
     sources = plan.sources
     runs: dict[str, Run] = {}
     for path, place in plan.raw.items():
-        name = workspace.relative(place.path) if workspace else str(place.path)
-        runs[name] = contents.runs[path]
+        file = workspace.relative(place.path) if workspace else str(place.path)
+        runs[f"{file}{words_of_lines(place.lines)}"] = contents.runs[path]
     for context in raw_sets(runs, systems, config, top):
         yield replace(
             context,

@@ -14,12 +14,14 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checker.reading import Guard
 from mlperf_pkg.checker.values import Options
+from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Unchecked
 from mlperf_pkg.infra.paths import AnyPath
 from mlperf_pkg.infra.source import Source
+from mlperf_pkg.log.spans import mentions_in
 from mlperf_pkg.rulebook import rounds
 from mlperf_pkg.rulebook.documents import rounds as rounds_of
-from mlperf_pkg.rulebook.load import counts_samples
+from mlperf_pkg.rulebook.load import before_first, counts_samples
 from mlperf_pkg.rulebook.table import compile_tables
 from mlperf_pkg.run.model import LogFile, benchmark_of, infer_round
 from mlperf_pkg.run.power import PowerFile
@@ -40,7 +42,8 @@ class CheckPlan(Struct, frozen=True):
     ``workspace`` have one round; each other raw log has its own usage, round and reason. Otherwise,
     ``round`` is None only without logs; ``reason`` says how it was chosen. ``raw`` maps paths to
     the files of raw logs, ``files`` are the paths of those that are arguments themselves, and
-    ``flags`` apply to raw logs. A plan that could not be made has only the finding ``unchecked``.
+    ``flags`` apply to raw logs. ``whole`` is the only file among the arguments, if it has several
+    runs. A plan that could not be made has only the finding ``unchecked``.
     """
 
     submission: Submission | None
@@ -54,6 +57,7 @@ class CheckPlan(Struct, frozen=True):
     workspace: Workspace | None = None
     raw: Mapping[str, Place] = field(default_factory=dict)
     files: frozenset[str] = frozenset()
+    whole: LogFile | None = None
 
     @property
     def label(self) -> str | None:
@@ -176,7 +180,18 @@ def _plan_raw_logs(inputs: Sequence[Input], options: Options) -> CheckPlan:
         workspace=workspace,
         raw=raw,
         files=frozenset(named_files),
+        whole=_whole_file(inputs, choices, train_samples=samples),
     )
+
+
+def _whole_file(
+    inputs: Sequence[Input], choices: Mapping[Place, PlannedRound], *, train_samples: bool
+) -> LogFile | None:
+    """Return the only file among the arguments, as one log, if it has several runs."""
+    if len(inputs) > 1 or not inputs[0].is_file or not inputs[0].logs[0].lines:
+        return None
+    file = inputs[0].logs[0].whole
+    return _log_file(file, choices[file.folder], train_samples=train_samples)
 
 
 def _choice_of_workspace(
@@ -232,9 +247,24 @@ def _choice_of_logs(
         if not choices:
             choices = [rounds.round_of_run(usage, 0, "")]
         round_ = max(choices, key=attrgetter("precedence"))
+        if round_.day is None:
+            _refuse_old_format(places)
     if round_ and inferred and usage != rounds.TRAINING:
         round_ = round_.of_usage(inferred, benchmark)
     return PlannedRound(usage, round_)
+
+
+def _refuse_old_format(places: Iterable[Place]) -> None:
+    """Refuse logs of a round before the first of the rules, none of which has a time.
+
+    Raises:
+        UserError: a log has the format of such a round.
+    """
+    for place in places:
+        with suppress(OSError), place.source.open() as stream:
+            reason = mentions_in(stream).old_format
+            if reason:
+                raise UserError(f"{place.label}: {reason}")
 
 
 def _usage_of_logs(
@@ -270,7 +300,11 @@ def _of_logs(
 
 
 def choice_for(folder: AnyPath, options: Options) -> PlannedRound:
-    """Choose usage and round by the options, or else by the names in the path of a folder."""
+    """Choose usage and round by the options, or else by the names in the path of a folder.
+
+    Raises:
+        UserError: the folder is of a round before the first of the rules.
+    """
     named = rounds.round_of_tree(_names(folder))
     usage = options.usage or options.config.usage
     if not usage and named:
@@ -281,6 +315,9 @@ def choice_for(folder: AnyPath, options: Options) -> PlannedRound:
     elif options.config.round:
         choice = rounds.RoundChoice(options.config.round, f"as {options.origin} says")
     elif named:
+        too_early = before_first(usage or rounds.TRAINING, named[1])
+        if too_early:
+            raise UserError(f"{folder}: {too_early}")
         reason = f"from the folder name v{named[1]}"
         choice = rounds.RoundChoice(named[1], reason, rounds.Sureness.NAMED)
     return PlannedRound(usage, choice)

@@ -36,6 +36,7 @@ class Options(Struct, frozen=True):
     ``curves`` asks for the curves of the runs, for charts and tables.
     ``flags`` apply to all result sets, as if their ``package_checker_params`` had them.
     ``partial`` expects more runs: a set of raw logs with too few runs is not judged.
+    ``whole_files`` reads every file as one log, as the official tools do.
     ``named`` says that the user named ``config``, which then replaces that of a workspace.
     """
 
@@ -50,6 +51,7 @@ class Options(Struct, frozen=True):
     flags: frozenset[str] = frozenset()
     partial: bool = False
     named: bool = False
+    whole_files: bool = False
 
 
 def with_config(
@@ -147,7 +149,7 @@ class Scores(Struct, frozen=True):
 
 def scores(checked: Checked) -> Scores:
     """Return the result sets of a check with their runs."""
-    runs = {run.path: run for run in checked.report.runs}
+    runs = {run.label: run for run in checked.report.runs}
     sets: list[ScoredSet] = []
     for row, result in zip(checked.report.result_sets, checked.sets, strict=True):
         set_runs = tuple(runs[path] for path in result.runs)

@@ -15,6 +15,7 @@ from mlperf_pkg.rulebook.model import Benchmark, Rcp, Round
 from mlperf_pkg.rulebook.rounds import has_ruleset
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.power import PowerLog
+from mlperf_pkg.run.relations import RunRelation
 from mlperf_pkg.submission.membership import LogGroup, set_id
 from mlperf_pkg.submission.model import Place, ResultSet
 from mlperf_pkg.submission.submitters import SubmitterNames
@@ -72,7 +73,8 @@ class SetContext(Struct, frozen=True):
     that are checked together. ``sources`` are the logs of the runs, and perhaps others, by path.
 
     ``id`` is as in ``submission.membership.set_id``. For raw logs, ``group`` says why they are one
-    set, and ``organizations`` are other names of the submitter.
+    set, ``organizations`` are other names of the submitter, and ``repeats`` are the paths of logs
+    that are not among the ``runs``, as another log of their run is more complete.
     """
 
     files: ResultSet
@@ -91,6 +93,7 @@ class SetContext(Struct, frozen=True):
     id: str = ""
     group: LogGroup | None = None
     organizations: tuple[str, ...] = ()
+    repeats: Mapping[str, RunRelation] = field(default_factory=dict)
 
     @property
     def identity(self) -> str:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checks import consistency, rcp, runs
 from mlperf_pkg.checks.context import SetContext, SetOrigin
+from mlperf_pkg.checks.one_run import check_one_run
 from mlperf_pkg.checks.power import Energy, check_power, energy
 from mlperf_pkg.checks.published import (
     PublishedRuns,
@@ -361,6 +362,7 @@ RULES = (
     consistency.check_platform,
     consistency.check_nodes,
     check_membership,
+    check_one_run,
     check_folders,
     check_code,
 )

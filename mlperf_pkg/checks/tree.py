@@ -129,7 +129,7 @@ def _finding(submission: Submission, code: str, message: str, path: str) -> Find
 
 # ---- the submission as a whole ------------------------------------------------------------
 
-_PACKED = (".gz", ".xz", ".zst", *SUFFIXES)
+_PACKED = (".bz2", ".gz", ".xz", ".zst", *SUFFIXES)
 _DESCRIPTIONS_FROM = (1, 0)  # the first round in which the package checker checks descriptions
 _UNREADABLE = frozenset({"SYS001", "SYS002", "SYS003", "SYS004"})
 
@@ -305,6 +305,7 @@ _UNREAD = {
     Why.PROBLEM: ("TREE111", "not read: {found:s}"),
     Why.NOT_A_LOG: ("TREE112", "not read as a log: {found:s}"),
     Why.TWICE: ("TREE113", "judged once: {found:s}"),
+    Why.NO_RUN: ("RAW101", "not a run: {found:s}"),
 }
 
 

@@ -93,6 +93,7 @@ def stated(run: Run, place: str) -> membership.Stated:
         organization=run.text("org"),
         nodes=run.nodes,
         accelerators=run.instance_scale,
+        lines=run.lines,
     )
 
 

@@ -53,7 +53,7 @@ class ComplianceChecker(Struct, frozen=True):
         console = console or tools.LoggingConsole()
         if config_file not in (None, f"{self.usage}_{self.ruleset}/common.yaml"):
             raise UserError(_CONFIG)
-        checked = check([filename], Options(self.usage, round_name(self.ruleset)))
+        checked = check([filename], Options(self.usage, round_name(self.ruleset), whole_files=True))
         tools.refuse_drift_of_runs(checked, self.usage, self.ruleset)
         report = checked.report
         if len(report.runs) != 1:

@@ -174,7 +174,7 @@ def _tested(  # noqa: PLR0917 - the options of the command
     folder: str, usage: str, version: str, by_samples: bool, origin: PointsOrigin, rcp_pass: str
 ) -> rcp.RcpResult:
     flags = TRAIN_SAMPLES if by_samples else frozenset()
-    options = Options(usage, round_name(version), flags=flags)
+    options = Options(usage, round_name(version), flags=flags, whole_files=True)
     checked = check(logs_in(folder), options)
     refuse_drift_of_runs(checked, usage, version)
     contexts = checked.contexts

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator
 from io import BufferedReader, BytesIO
-from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
@@ -27,7 +26,18 @@ from mlperf_pkg.infra.streams import (
 from mlperf_pkg.infra.text import FROM_UTF_16, UTF_16_MARKS
 
 NO_PERMISSION = "no permission to read it"
-SUFFIXES = (".tar", ".tar.gz", ".tar.xz", ".tar.zst", ".tgz", ".txz", ".tzst", ".zip")
+SUFFIXES = (
+    ".tar",
+    ".tar.bz2",
+    ".tar.gz",
+    ".tar.xz",
+    ".tar.zst",
+    ".tbz2",
+    ".tgz",
+    ".txz",
+    ".tzst",
+    ".zip",
+)
 
 _PACKED_BYTES = 1 << 18
 _UNPACKED_BYTES = 1 << 20
@@ -62,6 +72,11 @@ class SharedFile(Struct, frozen=True):
         )
 
 
+def words_of_lines(lines: tuple[int, int] | None) -> str:
+    """Return what follows the path of a file where only these lines of it are meant."""
+    return f", lines {lines[0]} to {lines[1]}" if lines else ""
+
+
 Origin: TypeAlias = str | Path | Opener | bytes
 
 
@@ -69,13 +84,15 @@ class Source(Struct, frozen=True):
     """A file to be read by any process: its path in reports, and where its bytes are.
 
     With a ``compression`` the bytes are read decompressed; ``size`` is then that on the disk.
-    ``listed_size`` is the size in the listing of its folder, None if it is not known.
+    ``listed_size`` is the size in the listing of its folder, None if it is not known. ``lines`` are
+    the first and the last line of a part of a file, None for a whole one.
     """
 
     label: str
     origin: Origin
     compression: Compression | None = None
     listed_size: int | None = None
+    lines: tuple[int, int] | None = None
 
     def open(self) -> BinaryIO:
         """Open the file; one that this process may not read opens as empty.
@@ -102,6 +119,11 @@ class Source(Struct, frozen=True):
         if isinstance(self.origin, str | Path):
             return os.stat(self.origin).st_size  # noqa: PTH116 - Path.stat takes twice as long
         return len(self.origin) if isinstance(self.origin, bytes) else self.origin.size
+
+    @property
+    def first_line(self) -> int:
+        """The number of its first line in the file."""
+        return self.lines[0] if self.lines else 1
 
     @property
     def stored(self) -> bool:
@@ -250,7 +272,10 @@ def raw_lines(source: Source, numbers: Collection[int], limit: int) -> dict[int,
         OSError: the file cannot be read.
     """
     lines: dict[int, str] = {}
-    for number, line in islice(numbered_lines(source), max(numbers, default=0)):
+    last = max(numbers, default=0)
+    for number, line in numbered_lines(source):
+        if number > last:
+            break
         if number in numbers:
             text = line.decode("utf-8", "replace").strip()
             lines[number] = text if len(text) <= limit else f"{text[: limit - 3]}..."
@@ -258,12 +283,12 @@ def raw_lines(source: Source, numbers: Collection[int], limit: int) -> dict[int,
 
 
 def numbered_lines(source: Source) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines, from 1, each up to ``_LINE_BYTES``.
+    """Yield the lines with their numbers in the file, each up to ``_LINE_BYTES``.
 
     Raises:
         OSError: the file cannot be read.
     """
-    line = 1
+    line = source.first_line
     start = True
     with source.open() as stream:
         while piece := stream.readline(_LINE_BYTES):

@@ -1,8 +1,8 @@
 """Streams of bytes: decompressed ones, parts of files, and ones that end before their file does.
 
 Whoever only looks for something in a file reads such a stream to its end. Whoever judges the file
-asks for the problem then, so that each file has one finding for it. Compressed data (gzip, xz and
-zstd, recognised by their first bytes) is read with bounded memory and size.
+asks for the problem then, so that each file has one finding for it. Compressed data (gzip, bzip2,
+xz and zstd, recognised by their first bytes) is read with bounded memory and size.
 """
 
 from __future__ import annotations
@@ -65,6 +65,7 @@ class Compression(Enum):
     """A format of compressed data, by its first bytes; DEFLATE, which zip contains, has none."""
 
     GZIP = b"\x1f\x8b\x08"
+    BZIP2 = b"BZh"
     XZ = b"\xfd7zXZ\0"
     ZSTD = b"\x28\xb5\x2f\xfd"
     DEFLATE = b""
@@ -199,6 +200,12 @@ class _Zlib:
         return piece
 
 
+def _bzip2() -> Any:
+    import bz2
+
+    return bz2.BZ2Decompressor()
+
+
 def _xz() -> Any:
     import lzma
 
@@ -216,6 +223,7 @@ def _zstd() -> Any:
 
 _DECOMPRESSORS: dict[Compression, Callable[[], Any]] = {
     Compression.GZIP: lambda: _Zlib(16 + zlib.MAX_WBITS),
+    Compression.BZIP2: _bzip2,
     Compression.XZ: _xz,
     Compression.ZSTD: _zstd,
     Compression.DEFLATE: lambda: _Zlib(-zlib.MAX_WBITS),
@@ -269,7 +277,7 @@ class FilePart(Struct, frozen=True):
         file = open_file(self.file)
         is_same = os.fstat(file.fileno()).st_size == self.total
         reader = _PartReader(file, self.start, self.size if is_same else 0, owned=True)
-        reader.problem = None if is_same else "the archive has changed while it was read"
+        reader.problem = None if is_same else "the file has changed while it was read"
         return BufferedReader(reader, _READ)
 
     def __reduce__(self) -> tuple[Any, ...]:

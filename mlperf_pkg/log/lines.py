@@ -64,10 +64,10 @@ _LIKE_TOKEN = rb"(:::MLL(?!OG )[A-Za-z]*).*"
 class LineNumbers:
     """The line numbers of the records of a log, counted only on request."""
 
-    def __init__(self) -> None:
-        """Start at the head of a log."""
+    def __init__(self, first: int) -> None:
+        """Start at the head of a log, which is the line ``first`` of its file."""
         self._chunk = b""
-        self._first = 1
+        self._first = first
         self._counts = [0]  # of records before each block, and after the last
         self._blocks: list[range | array[int]] = []
         self._later_lines: Iterator[int] = iter(())

@@ -59,10 +59,12 @@ class LogReader:
         path: str,
         report: Callable[[Finding], None],
         words: tuple[bytes, ...] = (),
+        first_line: int = 1,
     ) -> None:
         """Start at the head of a log.
 
         ``path`` is its path in findings; ``words`` are those that ``Block.mentions`` may look for.
+        ``first_line`` is the number of its first line in the file.
         """
         self.crash: str | None = None
         self.parse_errors = 0
@@ -71,7 +73,7 @@ class LogReader:
         self.head = b""
         self._stream = stream
         self._scanner = scanner(words) if HAS_SCAN else None
-        self._lines = LineNumbers()
+        self._lines = LineNumbers(first_line)
         self._findings = LineFindings(path, report, self._lines)
 
     def __iter__(self) -> Iterator[Record | None]:

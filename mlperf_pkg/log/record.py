@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Meta
 
 TOKEN = b":::MLLOG "
+_OLD_TOKEN = rb":::MLPv?(\d+\.\d+)|:::MLL (?=\d)"  # of rounds 0.5 and 0.6
 MAX_SHOWN = 80  # characters of a value
 _SHORT = 4300  # bytes; Python's json refuses numbers of more digits
 
@@ -203,6 +204,17 @@ def recover(text: str) -> Record | None:
         return None
     record = _from_fields(fields)
     return record if isinstance(record, Record) else None
+
+
+def old_format(text: bytes) -> str | None:
+    """Return of which round before 0.7 the format of a text is; None if it has records of MLLOG."""
+    if TOKEN in text:
+        return None
+    match = re.search(_OLD_TOKEN, text)
+    if match is None:
+        return None
+    name = match[1].decode() if match[1] else "0.6"
+    return f"the format of round {name}; rules begin with round 0.7"
 
 
 def shown(value: Any, limit: int = MAX_SHOWN) -> str:

@@ -13,7 +13,16 @@ from xml.etree import ElementTree as ET
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts, Waiver, verdicts_of
+from mlperf_pkg.findings import (
+    Basis,
+    Finding,
+    Occurrence,
+    Severity,
+    Verdict,
+    Verdicts,
+    Waiver,
+    verdicts_of,
+)
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import findings as words
 from mlperf_pkg.render.findings import BASES, Checkout, View, verdict_on
@@ -237,8 +246,9 @@ def _suites(report: Report, view: View) -> Iterator[_Suite]:
     findings_by_blamed = _by_blamed(report)
 
     def case(row: RunRow | SystemRow) -> _Case:
-        findings = findings_by_blamed.pop((None, row.path), ())
-        return _Case(view.checkout.path(row.path), row.verdict, findings)
+        name = row.label if isinstance(row, RunRow) else row.path
+        findings = findings_by_blamed.pop((None, name), ())
+        return _Case(view.checkout.path(name), row.verdict, findings)
 
     runs_by_set = by_key((run.set, run) for run in report.runs)
     for row in report.result_sets:
@@ -265,15 +275,26 @@ def _by_blamed(report: Report) -> dict[_Blamed, list[Finding]]:
 
     A finding on a set blames the set, unless its place is one of the runs of this set.
     """
-    sets = {run.path: run.set for run in report.runs}
+    sets = {run.label: run.set for run in report.runs}
+    parts = by_key((run.path, run) for run in report.runs if run.lines)
     by_blamed: dict[_Blamed, list[Finding]] = {}
     for finding in report.findings:
         for place in finding.occurrences:
-            blamed: _Blamed = (None, place.path)
-            if finding.set is not None and finding.set != sets.get(place.path):
+            name = _name_of(place, parts.get(place.path, ()))
+            blamed: _Blamed = (None, name)
+            if finding.set is not None and finding.set != sets.get(name):
                 blamed = (finding.set, "")
             by_blamed.setdefault(blamed, []).append(finding.at(place))
     return by_blamed
+
+
+def _name_of(place: Occurrence, parts: Iterable[RunRow]) -> str:
+    """Return the path of a place or, of a file that has ``parts``, the run that wrote its line."""
+    line = next(iter(place.lines), 0)
+    for run in parts:
+        if run.lines and run.lines[0] <= line <= run.lines[1]:
+            return run.label
+    return place.path
 
 
 # ---- XML ----------------------------------------------------------------------------------

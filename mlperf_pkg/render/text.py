@@ -31,7 +31,7 @@ from mlperf_pkg.render.table import HEADING, PLAIN, Column, RowGroup, Table, by_
 from mlperf_pkg.render.terminal import RCP_MARGIN, STYLES, Terminal
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.amounts import Subjects, Thing
-from mlperf_pkg.results.report import Report, ResultSetRow, RunRow, folder, name
+from mlperf_pkg.results.report import Report, ResultSetRow, RunRow, common_folder
 from mlperf_pkg.submission.submitters import spellings
 
 _Row = TypeVar("_Row")
@@ -66,7 +66,7 @@ _SETS = (
     *_OF_ROW,
 )
 _RUNS = (
-    Column("Runs", of=lambda row: name(row.path)),
+    Column("Runs", of=attrgetter("label")),
     replace(_MINUTES, of=attrgetter("minutes")),
     Column("Status, dropped", 16, of=wording.outcome),
     *_OF_ROW,
@@ -137,7 +137,7 @@ def _tables(report: Report, view: View) -> Iterator[Table]:
         yield Table(_SYSTEMS, owners)
     runs = _listed_runs(report, submitters, view)
     if runs:
-        yield Table(_RUNS, _grouped(runs, _run_title))
+        yield Table(_RUNS, _run_groups(runs))
     if report.findings and view.statistics:
         yield _statistics(report, submitters)
 
@@ -151,10 +151,19 @@ def _listed_runs(report: Report, submitters: Submitters, view: View) -> Sequence
     return raw if len(raw) <= _MOST_RUNS else []
 
 
-def _run_title(row: RunRow) -> str:
-    about = row.set or f"{row.benchmark or 'no benchmark'}, {row.division or 'no division'}"
-    place = folder(row.path)
-    return f"{place}: {about}" if place else about
+def _run_groups(runs: Iterable[RunRow]) -> list[RowGroup]:
+    """Return the runs of each set below its folder, with their paths in it."""
+    groups: list[RowGroup] = []
+    for about, rows in by_key((_set_of(row), row) for row in runs).items():
+        place = common_folder([row.path for row in rows])
+        title = f"{place}: {about}" if place else about
+        below = [replace(row, path=row.path.removeprefix(f"{place}/")) for row in rows]
+        groups.append(RowGroup(title, below))
+    return groups
+
+
+def _set_of(row: RunRow) -> str:
+    return row.set or f"{row.benchmark or 'no benchmark'}, {row.division or 'no division'}"
 
 
 def _findings(terminal: Terminal, report: Report, view: View) -> None:

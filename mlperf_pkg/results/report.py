@@ -14,12 +14,16 @@ from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts
+from mlperf_pkg.infra.source import words_of_lines
 from mlperf_pkg.submission.submitters import SubmitterNames, companies
 
 if TYPE_CHECKING:
     import pandas as pd
 
 FORMAT = "mlperf-pkg/report/3"
+NOT_COUNTED = ("RAW101", "RAW102")
+"""The codes of findings on raw logs that are no run, or of a run that another log counts for."""
+
 MAX_DEPTH = 50  # nested lists and objects; the report itself has four levels
 
 
@@ -107,6 +111,7 @@ class ResultSetRow(Struct, frozen=True, kw_only=True):
 class RunRow(Struct, frozen=True):
     """A run of the result set with the id ``set``, which is None outside result sets.
 
+    ``lines`` are its first and last line in a file of several runs; None if the file is its log.
     ``dropped`` says why the mean of its set leaves it out; None where it counts. ``start`` is the
     time of ``run_start``, in UTC. ``submitter`` and ``system`` are those of its set.
     """
@@ -127,6 +132,12 @@ class RunRow(Struct, frozen=True):
     start: datetime | None
     submitter: str | None
     system: str | None
+    lines: tuple[int, int] | None = None
+
+    @property
+    def label(self) -> str:
+        """The path, with the lines if there are any: no other run has the same."""
+        return f"{self.path}{words_of_lines(self.lines)}"
 
 
 class DriftRow(Struct, frozen=True):
@@ -306,6 +317,15 @@ def common_folder(paths: Iterable[str]) -> str:
 def name(path: str) -> str:
     """Return the last part of a path."""
     return path.rpartition("/")[2]
+
+
+def names(paths: Sequence[str]) -> list[str]:
+    """Return the last parts of paths, with the folders where two would be alike."""
+    last_parts = list(map(name, paths))
+    if len(set(last_parts)) == len(last_parts):
+        return last_parts
+    above = common_folder(paths)
+    return [path.removeprefix(f"{above}/") for path in paths]
 
 
 def description_path(row: ResultSetRow) -> str:

@@ -70,6 +70,9 @@ def load_round(usage: str, name: str) -> Round:
 
 
 def _no_such_round(usage: str, name: str) -> UserError:
+    reason = before_first(usage, name)
+    if reason:
+        return UserError(reason)
     wrong = name
     names = rounds(usage)
     if usage not in usages():
@@ -77,6 +80,17 @@ def _no_such_round(usage: str, name: str) -> UserError:
         names = usages()
     meant = f"{', '.join(names)}{did_you_mean(wrong, names)}"
     return UserError(f"the rulebook has no round {name!r} for {usage!r}: it has {meant}")
+
+
+def before_first(usage: str, name: str) -> str | None:
+    """Return why there are no rules of a round: it was before the first; None if it was not."""
+    if usage not in usages() or not re.fullmatch(r"\d+\.\d+", name):
+        return None
+    first = rounds(usage)[0]
+    if model.version_of(name) >= model.version_of(first):
+        return None
+    prefix = "HPC " if usage == "hpc" else ""
+    return f"the format of {prefix}round {name}; rules begin with {prefix}round {first}"
 
 
 @per_rulebook

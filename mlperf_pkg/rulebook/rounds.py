@@ -28,6 +28,9 @@ LATEST = timedelta(days=45)
 
 _YEAR = timedelta(days=365)
 
+_BEFORE_FIRST = {"hpc": ("0.7", date(2020, 1, 1))}
+"""The round before the first of a usage that logs alike, and the earliest day of its runs."""
+
 # Also as GitHub names its archives: hpc_results_v3.0-main.
 _TREE = re.compile(
     r"v(\d+\.\d+)|(?:.*[ ._-])?(?:(training|hpc)[ _-]results|(hpc))[ _-]v?(\d\.\d)(?:[^.\d].*)?"
@@ -99,8 +102,9 @@ def round_of_run(usage: str, time_ms: float, benchmark: str) -> RoundChoice:
     """Return the first round that accepts a run of that time and benchmark.
 
     Published logs may be older than their round, as logs may be submitted again, but never younger
-    than its submission and review. For a later log it is the newest round. A benchmark that no
-    round has is ignored, and so is a time of 0.
+    than its submission and review. For a later log it is the newest round. Runs of the year before
+    the first round of the rules are of the round before, where that logged alike. A benchmark that
+    no round has is ignored, and so is a time of 0.
     """
     fitting = _rounds_with(usage, benchmark)
     candidates = fitting or _rounds_with(usage, None)
@@ -109,6 +113,11 @@ def round_of_run(usage: str, time_ms: float, benchmark: str) -> RoundChoice:
         return RoundChoice(newest, "a guess, the newest round: no run has a time", Sureness.GUESS)
     day = day_of(time_ms)
     run = f"the {benchmark} run of {day}" if fitting else f"the run of {day}"
+    before, earliest = _BEFORE_FIRST.get(usage, ("", date.max))
+    first = rounds(usage)[0]
+    if earliest <= day < window(usage, first)[0]:
+        reason = f"inferred: {run} is earlier than those of round {first}"
+        return RoundChoice(before, reason, Sureness.INFERRED, day)
     for name, last in candidates.items():
         if day <= last:
             reason = f"inferred: first round after {run}"

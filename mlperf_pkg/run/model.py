@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from mlperf_pkg.findings import Finding, Unchecked, Verdicts, verdicts_of
-from mlperf_pkg.infra.source import Source
+from mlperf_pkg.infra.source import Source, words_of_lines
 from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.reader import first_values, records_with
 from mlperf_pkg.rulebook.load import load_benchmark
@@ -49,7 +49,8 @@ class LogFile(msgspec.Struct, frozen=True):
 class Run(msgspec.Struct, frozen=True):
     """One run, with everything that one pass over its log finds.
 
-    ``path`` is the path of the log in reports, ``records`` the number of its records. The ``round``
+    ``path`` is the path of the log in reports, with its ``lines`` if they are only a part of the
+    file; ``records`` is the number of its records. The ``round``
     is as given or inferred, for the ``round_reason``; ``sureness`` says how sure it is.
     ``identified`` says that the log names all that decides which rules apply. ``described`` holds
     the first ``submission_*`` values by the rest of the key, empty where they are not strings.
@@ -108,6 +109,12 @@ class Run(msgspec.Struct, frozen=True):
     sureness: Sureness = Sureness.GIVEN
     is_read: bool = True
     curve: Curve | None = None
+    lines: tuple[int, int] | None = None
+
+    @property
+    def file(self) -> str:
+        """The path of the file, which may hold several runs."""
+        return self.path.removesuffix(words_of_lines(self.lines))
 
     @property
     def unchecked(self) -> bool:
@@ -137,6 +144,11 @@ class Run(msgspec.Struct, frozen=True):
         return self.text("division")
 
 
+def files_of(runs: Iterable[Run]) -> dict[str, tuple[str, int]]:
+    """Return the file and the first line of each run that is a part of a file, by its path."""
+    return {run.path: (run.file, run.lines[0]) for run in runs if run.lines}
+
+
 def unread_run(log: LogFile, finding: Finding) -> Run:
     """Return the run of a log that could not be read, of which there is only a finding."""
     usage = log.usage or TRAINING
@@ -146,6 +158,7 @@ def unread_run(log: LogFile, finding: Finding) -> Run:
         usage=usage,
         round=choice.name,
         round_reason=choice.reason,
+        lines=log.source.lines,
         findings=(finding,),
         verdicts=verdicts_of([finding]),
         identified=False,

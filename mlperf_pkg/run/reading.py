@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date
-from itertools import chain, islice, pairwise
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -16,6 +16,7 @@ from mlperf_pkg.infra.streams import problem_of
 from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.log.record import Record
+from mlperf_pkg.log.spans import RunSpan, spans_of
 from mlperf_pkg.rulebook.load import codes, reweighed
 from mlperf_pkg.rulebook.rounds import Sureness, day_of, known_verdicts, last_day, where_instead
 from mlperf_pkg.run import readers
@@ -50,7 +51,9 @@ def read_run(log: LogFile) -> Run:
         def report(finding: Finding) -> None:
             findings.add(reweighed(finding))
 
-        reader = LogReader(stream, log.source.label, report, (*WORDS, SAMPLES))
+        reader = LogReader(
+            stream, log.source.label, report, (*WORDS, SAMPLES), log.source.first_line
+        )
         blocks = reader.blocks()
         head = next(blocks, None)
         reading = _Reading(log, identify(log, head), reader, findings)
@@ -142,6 +145,7 @@ class _Reading:
         rules = self._rules
         return Run(
             path=self._log.source.label,
+            lines=self._log.source.lines,
             usage=usage,
             round=choice.name,
             round_reason=choice.reason,
@@ -344,7 +348,6 @@ def _take_records(block: Block, takers: Mapping[str, Taker]) -> None:
 
 # ---- several runs in one file, which breaks dozens of rules on order and number -----------
 
-_FIRST_KEYS = frozenset({"cache_clear", "init_start"})
 _MAX_BYTES = 1 << 30  # of a file whose runs are judged one by one
 _MAX_LINES = 20  # in a message
 
@@ -354,34 +357,36 @@ def _with_cause(run: Run, log: LogFile) -> Run:
 
     A finding has a cause of its own if one of the runs, read alone, has one of the same code.
     """
-    lines = _first_lines(log.source)
-    if not lines:
+    with log.source.open() as stream:
+        spans = spans_of(stream)
+    if len(spans) == 1:
         return run
-    codes_of_runs = _codes_of_runs(run, log, lines)
+    codes_of_runs = _codes_of_runs(run, log, spans)
     kept = [finding for finding in run.findings if finding.code in codes_of_runs]
     dropped = [finding for finding in run.findings if finding.code not in codes_of_runs]
-    findings = in_order([*kept, reweighed(_several_runs(run.path, lines, dropped))])
+    findings = in_order([*kept, reweighed(_several_runs(run.path, spans, dropped))])
     verdicts = known_verdicts(verdicts_of(findings), run.usage, run.round)
     return replace(run, findings=findings, verdicts=verdicts)
 
 
-def _codes_of_runs(run: Run, log: LogFile, lines: list[int]) -> set[str]:
+def _codes_of_runs(run: Run, log: LogFile, spans: list[RunSpan]) -> set[str]:
     """Return the codes of the findings on the runs of a file, each read alone if it is not large.
 
-    ``run`` is all of them, read as one; ``lines`` are the first lines of those after the first.
+    ``run`` is all of them, read as one.
     """
     if log.source.size > _MAX_BYTES:
         return {"LOG111", *(finding.code for finding in run.findings)}
     codes_of_runs = {"LOG111"}
-    for text in _texts_of_runs(log.source, lines):
+    for text in _texts_of_runs(log.source, spans):
         alone = read_run(replace(log, source=Source(run.path, text), round=run.round))
         codes_of_runs.update(finding.code for finding in alone.findings)
     return codes_of_runs
 
 
-def _several_runs(path: str, lines: list[int], dropped: list[Finding]) -> Finding:
+def _several_runs(path: str, spans: list[RunSpan], dropped: list[Finding]) -> Finding:
     """Return the finding that a file has several runs, in place of those that were dropped."""
     is_official = any(finding.fails(Basis.OFFICIAL) for finding in dropped)
+    lines = [span.lines[0] for span in spans[1:]]
     places = "line " if len(lines) == 1 else "lines "
     places += ", ".join(map(str, lines[:_MAX_LINES]))
     if len(lines) > _MAX_LINES:
@@ -399,40 +404,8 @@ def _several_runs(path: str, lines: list[int], dropped: list[Finding]) -> Findin
     )
 
 
-def _first_lines(source: Source) -> list[int]:
-    """Return the first lines of all runs but the first."""
-    with source.open() as stream:
-        reader = LogReader(stream, source.label, lambda _: None)
-        first_records = list(_first_records(reader))
-        return [reader.line_of(number) for number in first_records[1:]]
-
-
-def _first_records(reader: LogReader) -> Iterator[int]:
-    """Yield the number of the first record of each run: up to what is logged before its start.
-
-    A run begins at a ``run_start`` if an ``init_start`` precedes it: where several ranks log one
-    run, all of them initialise before the first starts.
-    """
-    may_begin = True
-    first = None
-    for number, record in enumerate(reader):
-        key = str(record.key) if record else ""
-        if first is None and (key in _FIRST_KEYS or key.startswith("submission_")):
-            first = number
-        if key == "run_stop":
-            first = None
-        if key == "run_start" and may_begin:
-            if first is None:
-                first = number
-            yield first
-            may_begin = False
-            first = None
-        may_begin = may_begin or key == "init_start"
-
-
-def _texts_of_runs(source: Source, lines: list[int]) -> Iterator[bytes]:
+def _texts_of_runs(source: Source, spans: Iterable[RunSpan]) -> Iterator[bytes]:
     """Yield the text of each run."""
     with source.open() as stream:
-        for start, end in pairwise([1, *lines]):
-            yield b"".join(islice(stream, end - start))
-        yield stream.read()
+        for span in spans:
+            yield stream.read(span.size)

@@ -32,7 +32,7 @@ from mlperf_pkg.infra.source import NO_PERMISSION, Content, content_of, is_archi
 from mlperf_pkg.infra.stores import path_of
 from mlperf_pkg.infra.streams import Spool, compression_of
 from mlperf_pkg.infra.text import nearest
-from mlperf_pkg.log.record import TOKEN
+from mlperf_pkg.log.record import TOKEN, old_format
 from mlperf_pkg.submission.model import (
     PARAMS,
     SCALINGS,
@@ -506,7 +506,9 @@ def _file(folder: Place, entry: FolderEntry) -> Place:
 
 ENCRYPTED = "an archive, not a log"
 _TEXT_SUFFIXES = frozenset({".txt", ".log", ".out", ".mllog"})
-_PACKED_SUFFIXES = frozenset({".gz", ".xz", ".zst", ".tar", ".tgz", ".txz", ".tzst", ".zip"})
+_PACKED_SUFFIXES = frozenset(
+    {".bz2", ".gz", ".xz", ".zst", ".tar", ".tbz2", ".tgz", ".txz", ".tzst", ".zip"}
+)
 _SUFFIXES = _TEXT_SUFFIXES | _PACKED_SUFFIXES | {""}
 _SNIFF_BYTES = 1 << 20
 
@@ -587,6 +589,8 @@ class Loose(Struct):
             self._leave(file, "compressed twice")
         elif TOKEN in content.text or is_result_log(inner):
             self.logs.append(file)
+        elif reason := old_format(content.text):
+            self._leave(file, reason)
         elif content.head and PurePath(inner).suffix.lower() in _TEXT_SUFFIXES:
             self._leave(file, f"no line holds '{TOKEN.decode()}'", Why.NOT_A_LOG)
 

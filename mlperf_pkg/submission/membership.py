@@ -12,7 +12,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from mlperf_pkg.config import CONFIG_NAME, Config
-from mlperf_pkg.infra.source import stem_of
+from mlperf_pkg.infra.source import stem_of, words_of_lines
 from mlperf_pkg.infra.text import letters, visible
 from mlperf_pkg.submission.model import SCALINGS, set_name
 
@@ -35,6 +35,7 @@ class Described(Struct, frozen=True):
 class Stated(Struct, frozen=True):
     """What a log says about its identity; ``place`` is its path from the workspace.
 
+    ``lines`` are its first and last line in a file of several runs, with which ``place`` ends.
     ``nodes`` and ``accelerators`` (of all nodes) are None if the log does not state them.
     """
 
@@ -47,6 +48,12 @@ class Stated(Struct, frozen=True):
     organization: str
     nodes: int | None = None
     accelerators: int | None = None
+    lines: tuple[int, int] | None = None
+
+    @property
+    def file(self) -> str:
+        """The path of its file from the workspace."""
+        return self.place.removesuffix(words_of_lines(self.lines))
 
     @property
     def count(self) -> int | None:
@@ -340,7 +347,7 @@ def _fitting(systems: Iterable[Described], log: Stated) -> list[Described]:
 def matches(log: Stated, field: str, pattern: str) -> bool:
     """Return whether a pattern under ``systems:`` matches a log: its path, or its platform."""
     if field == "logs":
-        return fnmatchcase(log.place, pattern)
+        return fnmatchcase(log.place, pattern) or fnmatchcase(log.file, pattern)
     platform = log.platform.casefold()
     folded = pattern.casefold()
     return platform == folded or fnmatchcase(platform, folded)

@@ -23,10 +23,10 @@ from mlperf_pkg.infra.paths import (
     below,
     location_of,
 )
-from mlperf_pkg.infra.source import Source, source_of
+from mlperf_pkg.infra.source import Source, source_of, words_of_lines
 
 if TYPE_CHECKING:
-    from mlperf_pkg.infra.streams import Compression
+    from mlperf_pkg.infra.streams import Compression, FilePart
 
 OUTPUT = "submissions"
 """The folder of a workspace into which submissions are built."""
@@ -45,13 +45,16 @@ class Place(Struct, frozen=True):
     """A file or folder: its location, and its ``label``, the path that reports show.
 
     A file with a ``compression`` is a log that is read decompressed. ``size`` is the size of a
-    file in bytes, if the listing of its folder has it.
+    file in bytes, if the listing of its folder has it. ``part`` holds the bytes of a log that is
+    one of several in a file: its ``lines``, with which its label ends.
     """
 
     location: Location
     label: str
     compression: Compression | None = None
     size: int | None = None
+    part: FilePart | None = None
+    lines: tuple[int, int] | None = None
 
     def child(self, name: str, size: int | None = None) -> Place:
         """Return the entry ``name`` of this folder; ``name`` may be a path below it."""
@@ -86,8 +89,16 @@ class Place(Struct, frozen=True):
 
     @property
     def source(self) -> Source:
-        """The file to be read."""
+        """The file, or the part of it, to be read."""
+        if self.part:
+            return Source(self.label, self.part, lines=self.lines)
         return source_of(self.location, self.label, self.compression, self.size)
+
+    @property
+    def whole(self) -> Place:
+        """The file of which this is a part."""
+        label = self.label.removesuffix(words_of_lines(self.lines))
+        return Place(self.location, label, self.compression, self.size)
 
     @property
     def local(self) -> Path:
@@ -220,12 +231,14 @@ class Why(Enum):
 
     PROBLEM: it cannot or must not be read. NOT_A_LOG: it is text among logs. TWICE: it is read as
     a part of another argument. UNCHECKED: it is a part of what is checked, and cannot be read.
+    NO_RUN: it is a log whose clock never started.
     """
 
     PROBLEM = auto()
     NOT_A_LOG = auto()
     TWICE = auto()
     UNCHECKED = auto()
+    NO_RUN = auto()
 
 
 class Unread(Struct, frozen=True):
@@ -273,7 +286,8 @@ class Input(Struct, frozen=True):
         """The logs and the system descriptions by label."""
         trees = (submission.systems for submission in self.submissions)
         systems = chain(self.workspace.systems if self.workspace else (), *trees)
-        return {place.label: place for place in (*self.every_log, *systems)}
+        files = [place.whole for place in self.logs if place.lines]
+        return {place.label: place for place in (*files, *self.every_log, *systems)}
 
 
 def is_power_log(name: str) -> bool:

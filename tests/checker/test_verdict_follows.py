@@ -155,6 +155,15 @@ def in_folders(logs: Path) -> None:
     write_set(logs / "other", simulated(seed=8)[:2])
 
 
+def crashed(logs: Path) -> None:
+    first = simulated()[0].splitlines(keepends=True)[:5]
+    (logs / "crash.log").write_bytes(b"".join(first))
+
+
+def repeated(logs: Path) -> None:
+    (logs / "stdout.log").write_bytes(simulated()[0])
+
+
 def twice(root: Path, _: pytest.MonkeyPatch) -> tuple[Paths, Options]:
     logs = write_set(root / "logs", simulated())
     (root / "link").symlink_to(logs)
@@ -266,6 +275,8 @@ EXAMPLES: dict[str, Example] = {
     "LOG108": first_lines(b":::MLLOGX {}"),
     "LOG112": broken(change(SET, lambda log: gzip.compress(log, mtime=0), 0)),
     "LOG111": broken(change(SET, lambda log: log + other_log(seed=9), 0)),
+    "RAW101": raw_logs(crashed),
+    "RAW102": raw_logs(repeated),
     "RUN158": broken(lambda r: rewrite(r, lambda log: shifted(log, 9 * YEAR_MS), *range(5))),
     "SET105": with_file(f"{SET}/notes.txt"),
     "SET115": in_workspace(OWN, saying("submission_org", "ACME")),

@@ -67,11 +67,11 @@ CHANGES: list[Change] = [
     ONE_UNCONVERGED,
     both(ONE_UNCONVERGED, edit(*UNCONVERGED, index=2)),
     edit(('"opt_name"', '"opt_nam"')),
-    lambda root: shutil.copy(root / SET / "result_0.txt", root / SET / "result_1.txt"),
     NO_SEEDS,
     edit(('"global_batch_size", "value": 1', '"global_batch_size", "value": 11')),
 ]
 OF_FOLDER: list[Change] = [
+    lambda root: shutil.copy(root / SET / "result_0.txt", root / SET / "result_1.txt"),
     lambda root: (root / SET / "result_4.txt").unlink(),  # too few
     lambda root: shutil.copy(root / SET / "result_0.txt", root / SET / "result_5.txt"),
     file_with("run.log", simulated()[0]),

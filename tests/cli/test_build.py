@@ -177,7 +177,7 @@ def test_every_reason_is_reported(tmp_path: Path) -> None:
         resnet_workspace(tmp_path, RESNET[:4]),
         numbered(logs_of("bow-pod16", "bert", runs=11), "logs/b{}.log"),
         numbered(logs_of("bow-pod64-open", "rnnt", "open"), "logs/o{}.log"),
-        {"logs/strange.log": b':::MLLOG {"key": "x"}'},
+        {"logs/strange.log": b':::MLLOG {"key": "run_start"}'},
     )
     result = call("build", root)
     assert result.exit_code == 1

@@ -18,7 +18,16 @@ from mlperf_pkg.checks.result_sets import SetResult, check_set
 from mlperf_pkg.checks.workspace import FOREIGN, check_membership, proposed, raw_sets, stated
 from mlperf_pkg.commands.builder.workspace import BuildWorkspace
 from mlperf_pkg.config import CONFIG_NAME
-from mlperf_pkg.findings import Basis, Finding, Verdict, Verdicts, Waiver, folded, in_order
+from mlperf_pkg.findings import (
+    Basis,
+    Finding,
+    Verdict,
+    Verdicts,
+    Waiver,
+    folded,
+    in_files,
+    in_order,
+)
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.infra.text import did_you_mean, visible
 from mlperf_pkg.log.reader import OF_LINES
@@ -28,7 +37,7 @@ from mlperf_pkg.results.report import Report
 from mlperf_pkg.results.scoring import Selection, Window, select, start_order
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import DIVISIONS, Round
-from mlperf_pkg.run.model import Run
+from mlperf_pkg.run.model import Run, files_of
 from mlperf_pkg.submission.membership import OPEN, matches
 from mlperf_pkg.submission.model import Place, ResultSet
 
@@ -477,7 +486,8 @@ class JudgedSet(Struct, frozen=True):
         rejected = self.result.row.verdict.official is Verdict.FAIL
         accepted = OTHER_DIVISION if self.planned.as_open else None
         failed = failures(self.result.observations, rejected=rejected)
-        return [finding for finding in failed if finding.code != accepted]
+        files = files_of(self.planned.runs)
+        return [in_files(finding, files) for finding in failed if finding.code != accepted]
 
 
 def judge(

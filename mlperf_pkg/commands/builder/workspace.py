@@ -17,11 +17,15 @@ from mlperf_pkg.config import CONFIG_NAME, Config
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.json_values import MAX_BYTES
 from mlperf_pkg.infra.paths import AnyPath, FolderCache, read_file
+from mlperf_pkg.infra.source import words_of_lines
+from mlperf_pkg.results.wording import shortened
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import Round, version_of
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.submission.find import find_input
-from mlperf_pkg.submission.model import Input, Place
+from mlperf_pkg.submission.model import Input, Place, Why
+
+_NAMED_LOGS = 3
 
 
 class Folders(Struct, frozen=True):
@@ -106,9 +110,9 @@ def read_workspace(
         systems=tuple(map(waivers.waive_system, _systems(descriptions, round_))),
         runs=tuple(map(waivers.waive_run, _relabelled(runs, folders, logs))),
         sources=descriptions,
-        logs={folders.relative(log.path): log for log in logs.values()},
+        logs={_log_path(folders, log): log for log in logs.values()},
         trees=tuple(_on_disk(tree.place) for tree in contents.submissions),
-        notes=tuple(_tree_notes(folders, contents)),
+        notes=(*_tree_notes(folders, contents), *_not_counted(folders, checked)),
     )
 
 
@@ -129,9 +133,14 @@ def _refuse_without_logs(folders: Folders) -> None:
 def _relabelled(runs: Iterable[Run], folders: Folders, logs: Mapping[str, Place]) -> Iterator[Run]:
     """Yield the runs with their paths from the workspace, also in their findings."""
     for run in runs:
-        path = folders.relative(logs[run.path].path)
+        path = _log_path(folders, logs[run.path])
         findings = tuple(replace(finding, path=path) for finding in run.findings)
         yield replace(run, path=path, findings=findings)
+
+
+def _log_path(folders: Folders, log: Place) -> str:
+    """Return the path of a log from the workspace, with its lines in a file of several runs."""
+    return f"{folders.relative(log.path)}{words_of_lines(log.lines)}"
 
 
 def refuse_overlap(target: Path, workspace: BuildWorkspace) -> None:
@@ -232,6 +241,22 @@ def _tree_notes(folders: Folders, contents: Input) -> Iterator[str]:
             if files.others:
                 folder = folders.relative(files.place.path)
                 yield f"not copied from {folder}: {', '.join(files.others)}"
+
+
+def _not_counted(folders: Folders, checked: Checked) -> Iterator[str]:
+    """Yield which logs are not submitted: those of no run, and those of a run that is already."""
+    no_runs: list[str] = []
+    for file in checked.inputs[0].unread:
+        if file.why is Why.NO_RUN:
+            no_runs.append(_log_path(folders, file.place))
+    repeats: list[str] = []
+    for context in checked.contexts:
+        repeats += [_log_path(folders, checked.places[path]) for path in context.repeats]
+    if no_runs:
+        yield f"not submitted, as their clock never started: {shortened(no_runs, _NAMED_LOGS)}"
+    if repeats:
+        of_runs = shortened(sorted(repeats), _NAMED_LOGS)
+        yield f"not submitted, as a more complete log of the same run is: {of_runs}"
 
 
 # ---- systems ------------------------------------------------------------------------------

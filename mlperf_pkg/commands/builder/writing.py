@@ -96,7 +96,7 @@ def chunks(content: bytes | Path | Source) -> Iterator[bytes]:
 
 def _content(file: Place) -> Path | Source:
     """Return what to copy: the file, or what it holds decompressed."""
-    if file.compression or isinstance(file.path, ListedPath):
+    if file.part or file.compression or isinstance(file.path, ListedPath):
         return file.source
     return file.path
 

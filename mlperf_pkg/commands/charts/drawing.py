@@ -25,6 +25,7 @@ from mlperf_pkg.infra.files import cached
 from mlperf_pkg.infra.parallel import WorkerLostError, pool
 from mlperf_pkg.infra.resources import installed_version, require
 from mlperf_pkg.infra.text import unused
+from mlperf_pkg.results.report import names
 from mlperf_pkg.run.evaluations import Curve
 from mlperf_pkg.submission.model import set_name
 
@@ -38,11 +39,12 @@ def drawn_sets(checked: Checked) -> Iterator[DrawnSet]:
     for scored in scores(checked).sets:
         usage = "training"
         if scored.runs:
-            usage = runs[scored.runs[0].path].usage
+            usage = runs[scored.runs[0].label].usage
         drawn_runs = []
-        for row in scored.runs:
-            curve = runs[row.path].curve or Curve()
-            drawn_runs.append(DrawnRun(row, curve))
+        run_names = names([row.label for row in scored.runs])
+        for row, run_name in zip(scored.runs, run_names, strict=True):
+            curve = runs[row.label].curve or Curve()
+            drawn_runs.append(DrawnRun(row, curve, run_name))
         yield DrawnSet(scored.row, tuple(drawn_runs), usage)
 
 

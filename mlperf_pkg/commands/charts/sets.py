@@ -58,15 +58,11 @@ _STATES = {
 
 
 class DrawnRun(Struct, frozen=True):
-    """A run and its curve."""
+    """A run, its curve, and the ``name`` of its log."""
 
     row: RunRow
     curve: Curve
-
-    @property
-    def name(self) -> str:
-        """The name of its log."""
-        return self.row.path.rpartition("/")[2]
+    name: str
 
     @property
     def state(self) -> str:

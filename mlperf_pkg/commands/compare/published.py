@@ -246,7 +246,7 @@ def _system_of(scored: ScoredSet, context: SetContext, checked: Checked) -> Syst
     if scored.row.score_minutes is None:
         return None
     if context.system is None and scored.runs:
-        first = checked.places[scored.runs[0].path]
+        first = checked.places[scored.runs[0].label]
         return _description_of(first.path, context)
     return context.system
 

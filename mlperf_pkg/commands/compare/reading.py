@@ -111,7 +111,7 @@ def _results_of(checked: Checked, argument: int, wanted: Filter) -> dict[_Key, R
     for scored, context in zip(scores(checked).sets, checked.contexts, strict=True):
         if not scored.runs or not wanted.accepts_benchmark(scored.row.benchmark):
             continue
-        first = runs[scored.runs[0].path]
+        first = runs[scored.runs[0].label]
         folder = places[first.path].path.resolve().parent
         numbers[folder, context.identity] += 1
         key = (folder, context.identity, numbers[folder, context.identity])
@@ -126,7 +126,7 @@ def _timed_runs(scored: ScoredSet) -> list[str]:
     """Return the runs whose logs say how fast a set trained: those that count in its score."""
     if scored.row.scaling == "weak":
         return []
-    return [run.path for run in scored.runs if run.dropped is None]
+    return [run.label for run in scored.runs if run.dropped is None]
 
 
 def _result(

@@ -24,7 +24,7 @@ from mlperf_pkg.commands.diff.changes import (
 from mlperf_pkg.commands.diff.entries import entry_verdicts
 from mlperf_pkg.commands.diff.runs import ComparedLog, as_text
 from mlperf_pkg.findings import Finding, folded, in_order
-from mlperf_pkg.infra.paths import AnyPath, open_file
+from mlperf_pkg.infra.paths import open_file
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.rulebook.explain import own_keys
@@ -124,13 +124,14 @@ class _Logs:
 
     def read(self, log: Place, run: Run | None) -> ComparedLog:
         """Return the digest of a log, its settings and its run."""
-        digest = _digest(log.path)
+        digest = _digest(log)
+        log_name = log.label.rpartition("/")[2]
         if digest == _UNREADABLE:
-            return ComparedLog(log.name, digest, {})
+            return ComparedLog(log_name, digest, {})
         if digest not in self._settings:
             self._settings[digest] = read_settings(log.source, self._keys)
         key = self._originals.get(id(run), digest)
-        return ComparedLog(log.name, digest, self._settings[digest], key, run, log.source)
+        return ComparedLog(log_name, digest, self._settings[digest], key, run, log.source)
 
 
 def _setting_keys(runs: Iterable[Run]) -> frozenset[str]:
@@ -141,9 +142,9 @@ def _setting_keys(runs: Iterable[Run]) -> frozenset[str]:
     return frozenset(keys)
 
 
-def _digest(path: AnyPath) -> str:
+def _digest(file: Place) -> str:
     try:
-        with open_file(path) as stream:
+        with file.part.open() if file.part else open_file(file.path) as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError:
         return _UNREADABLE
@@ -155,7 +156,7 @@ def _side(checked: Checked, logs: _Logs, *, is_single: bool) -> ComparedSide:
     sets = tuple(_sets(checked, label, logs))
     compared = {system.path for system in checked.systems}
     for scored in scores(checked).sets:
-        compared.update(run.path for run in scored.runs)
+        compared.update(run.label for run in scored.runs)
     files = {}
     for path, digest in _others(checked.inputs[0], compared):
         files[_within(label, path)] = digest
@@ -176,7 +177,7 @@ def _system(label: str | None, system: SystemFile, file: Place) -> ComparedSyste
     return ComparedSystem(
         path=_within(label, system.path),
         id=system.id,
-        digest=_digest(file.path),
+        digest=_digest(file),
         fields=system.contents or {},
     )
 
@@ -189,7 +190,7 @@ def _sets(checked: Checked, label: str | None, logs: _Logs) -> Iterator[Compared
     for scored, result, context in rows:
         set_logs = []
         for run_row in scored.runs:
-            path = run_row.path
+            path = run_row.label
             set_logs.append(logs.read(places[path], runs.get(path)))
         submitter = _submitter(scored, context, is_single=label is not None)
         submitted = submitted_set(context)
@@ -235,7 +236,7 @@ def _others(contents: Input, compared: Collection[str]) -> Iterator[tuple[str, s
     """Yield path and digest of the files that are not ``compared`` otherwise."""
     for log in contents.logs:
         if log.label not in compared:
-            yield log.label, _digest(log.path)
+            yield log.label, _digest(log)
     for submission in contents.submissions:
         for entry in submission.entries:
             place = submission.place.child(entry.path)
@@ -246,7 +247,7 @@ def _others(contents: Input, compared: Collection[str]) -> Iterator[tuple[str, s
             if entry.link is not None:
                 yield place.label, f"link to {entry.link}"
             elif place.path.is_file():
-                yield place.label, _digest(place.path)
+                yield place.label, _digest(place)
             else:
                 yield place.label, ""
 

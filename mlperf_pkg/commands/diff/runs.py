@@ -258,7 +258,7 @@ def _records(log: ComparedLog) -> list[_LoggedRecord]:
     records: list[_LoggedRecord] = []
     source = log.source or Source("", b"")
     with suppress(OSError, UserError), source.open() as stream:
-        reader = LogReader(stream, source.label, lambda _: None)
+        reader = LogReader(stream, source.label, lambda _: None, first_line=source.first_line)
         for number, record in enumerate(islice(reader, _MOST_RECORDS)):
             if record is not None:
                 records.append(_logged_record(record, reader.line_of(number)))

@@ -263,7 +263,7 @@ class _CheckRows:
         runs = {run.path: run for run in self._checked.runs}
         for scored in self._scored_sets:
             for run_row in scored.runs:
-                yield scored, run_row, runs[run_row.path]
+                yield scored, run_row, runs[run_row.label]
 
 
 def _set_keys(contexts: Sequence[SetContext]) -> dict[str, _SetKey]:

@@ -19,7 +19,7 @@ from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.table import HEADING, PLAIN, Column, RowGroup, Table, by_key
 from mlperf_pkg.render.terminal import RCP_MARGIN, STYLES, Terminal
 from mlperf_pkg.results import wording
-from mlperf_pkg.results.report import Report, ResultSetRow, as_json, name
+from mlperf_pkg.results.report import Report, ResultSetRow, as_json, names
 
 FORMAT = "mlperf-pkg/score/1"
 
@@ -127,8 +127,9 @@ def _group(scored: ScoredSet, system: str, report: Report) -> RowGroup:
         if row.runs_required is None:  # unknown without rules for the benchmark
             why = "not checked"
     rows: list[tuple[object, ...]] = []
-    for run in scored.runs:
-        rows.append((name(run.path), wording.minutes(run.minutes), wording.outcome(run)))
+    run_names = names([run.label for run in scored.runs])
+    for run, run_name in zip(scored.runs, run_names, strict=True):
+        rows.append((run_name, wording.minutes(run.minutes), wording.outcome(run)))
     rows += [
         ("olympic mean", wording.minutes(row.unscaled_minutes), ""),
         ("scaling factor", f"{row.scaling_factor:.4f}", ""),

@@ -102,7 +102,7 @@ def systems_of(checked: Checked) -> Iterator[SubmittedSystem]:
     """Yield the systems of all submissions of a check, even those without a result set."""
     files = {file.path: file for file in checked.systems}
     results = {result.row.path: result for result in checked.sets}
-    divisions = {run.path: run.division for run in checked.report.runs}
+    divisions = {run.label: run.division for run in checked.report.runs}
     root = _root(checked.submissions)
     for submission in checked.submissions:
         label = submission.place.label.removeprefix(root).lstrip("/") or submission.name

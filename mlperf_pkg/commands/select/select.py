@@ -11,6 +11,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from mlperf_pkg.checker.values import Checked, scores
+from mlperf_pkg.infra.source import words_of_lines
 from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import findings
 from mlperf_pkg.render import table as tables
@@ -27,7 +28,7 @@ from mlperf_pkg.render.table import (
 )
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results import wording
-from mlperf_pkg.results.report import Report, ResultSetRow, name
+from mlperf_pkg.results.report import NOT_COUNTED, Report, ResultSetRow, names
 from mlperf_pkg.results.scoring import RunChoice, Window, select
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.run.model import Run
@@ -85,7 +86,7 @@ def selections(checked: Checked) -> Selections:
     left_out = dict.fromkeys(by_path)
     sets = []
     for scored in scores(checked).sets:
-        runs = tuple(by_path[run.path] for run in scored.runs)
+        runs = tuple(by_path[run.label] for run in scored.runs)
         sets.append(_selected(scored.row, runs))
         for run in runs:
             left_out.pop(run.path, None)
@@ -149,7 +150,8 @@ def csv(selections: Selections, _: View) -> str:
     for fields in map(_as_json, selections.sets):
         fields["selected_minutes"] = fields["minutes"]
         for number, run in enumerate(fields["runs"], 1):
-            rows.append({**fields, **run, "number": number})
+            path = f"{run['path']}{words_of_lines(run['lines'])}"
+            rows.append({**fields, **run, "path": path, "number": number})
     return tables.csv(table_of(_CSV, rows))
 
 
@@ -175,7 +177,8 @@ def _as_json(selected: SelectedSet) -> dict[str, Any]:
 
 def _run_json(run: Run, *, chosen: bool) -> dict[str, Any]:
     return {
-        "path": run.path,
+        "path": run.file,
+        "lines": run.lines,
         "start_ms": run.start_ms,
         "minutes": run.minutes,
         "status": run.status,
@@ -206,11 +209,12 @@ def _table(selections: Selections) -> Table:
 
 
 def _run_rows(selected: SelectedSet) -> Iterator[tuple[str, ...]]:
+    run_names = names([run.path for run in selected.runs])
     for number, run in enumerate(selected.runs, 1):
         status = run.status or "no run_stop"
         if not run.converged or run.minutes is None:
             status += ", counts as infinite"
-        yield f"{number}  {name(run.path)}", wording.minutes(run.minutes), status
+        yield f"{number}  {run_names[number - 1]}", wording.minutes(run.minutes), status
 
 
 def _window_rows(selected: SelectedSet) -> Iterator[Any]:
@@ -238,8 +242,8 @@ def _remarks(selected: SelectedSet) -> Iterator[str]:
     elif selected.reason:
         yield selected.reason
     if selected.state == "selected":
-        names = [name(run.path) for run in selected.chosen]
-        yield f"submit {', '.join(names)}"
+        chosen = names([run.path for run in selected.chosen])
+        yield f"submit {', '.join(chosen)}"
     without_start = sum(run.start_ms is None for run in selected.runs)
     if selected.choice and without_start:
         yield f"{wording.counted(without_start, 'run')} without run_start, sorted last"
@@ -250,4 +254,7 @@ def _ending(selections: Selections) -> Iterator[str]:
         number = wording.counted(len(selections.left_out), "log")
         paths = ", ".join(selections.left_out)
         yield f"{number} without a benchmark name, in no window: {paths}"
+    for finding in selections.report.findings:
+        if finding.code in NOT_COUNTED:
+            yield f"{findings.location(finding)}: {findings.sentence(finding)}"
     yield findings.round_in_words(selections.report)

@@ -94,7 +94,9 @@ def _summarize(args: Namespace, console: tools.Console) -> int:
 
 def _summarized(folders: Sequence[str], args: Namespace) -> tuple[Summary, list[str]]:
     """Return the tables, and the paths at which the official summarizer crashes."""
-    options = Options(args.usage, round_name(args.ruleset), flags=frozenset({AS_FILED}))
+    options = Options(
+        args.usage, round_name(args.ruleset), flags=frozenset({AS_FILED}), whole_files=True
+    )
     checked = check(folders, options)
     tools.refuse_drift_of_runs(checked, args.usage, args.ruleset)
     ids = None

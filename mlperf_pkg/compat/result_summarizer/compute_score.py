@@ -40,7 +40,7 @@ def _compute(args: Namespace, console: Console) -> int:
     if args.has_power or args.is_weak_scaling:
         raise UserError("for energy or weak scaling, run 'mlperf-pkg score FOLDER'")
     logs = logs_in(args.benchmark_folder)
-    checked = check(logs, Options(args.usage, round_name(args.ruleset)))
+    checked = check(logs, Options(args.usage, round_name(args.ruleset), whole_files=True))
     refuse_drift_of_runs(checked, args.usage, args.ruleset)
     report = checked.report
     if len(report.result_sets) != 1:
