@@ -1,7 +1,7 @@
 """Writing simulated logs: one result set beside its system description, or a whole round."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path, PurePath

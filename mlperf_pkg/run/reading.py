@@ -34,6 +34,7 @@ ENDINGS = frozenset({"LOG110", "RUN130", "RUN140"})
 """The codes that say how a run failed."""
 
 _STARTS = frozenset({"init_start", "run_start"})
+_MAX_KEYS = 1 << 10  # of which one may be logged in place of another; a log has dozens
 _FIRST_DAY = date(2018, 1, 1)  # MLPerf began in this year
 
 
@@ -80,6 +81,7 @@ class _Reading:
         self._records = 0
         self._killed = False
         self._others: dict[str, str] = {}
+        self._keys: set[str] = set()
         line_of = reader.line_of
         self._rules = RuleChecker(table_of(identity), log.source.label, findings.add, line_of)
         self._clock = readers.Clock()
@@ -109,6 +111,8 @@ class _Reading:
         if not self._records:
             self._others = readers.of_head(block, self._rules.table.followed)
         self._records += block.size - block.unread
+        if len(self._keys) < _MAX_KEYS:
+            self._keys |= block.indexes.keys()
         self._rules.take(block)
         _take_records(block, self._takers)
         if self._curve:
@@ -129,7 +133,8 @@ class _Reading:
             return
         hidden = {record.key for record in reader.unofficial if isinstance(record.key, str)}
         self._killed = not self._clock.stopped and "run_stop" not in hidden
-        self._rules.conclude(success=self._is_success, hidden=hidden)
+        unruled = self._keys - self._rules.table.followed
+        self._rules.conclude(success=self._is_success, hidden=hidden, unruled=unruled)
         if reader.crash or reader.parse_errors:
             self._seeds.unreadable = self._seeds.unreadable or readers.OTHER_RECORDS
         self._check_records()
