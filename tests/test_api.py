@@ -179,6 +179,10 @@ RUN = [
     "records",
     "samples_to_converge",
     "dropped",
+    "batch_size",
+    "accelerators",
+    "energy_joules",
+    "convergence_unit",
 ]
 SYSTEMS = [
     "id",
@@ -227,6 +231,7 @@ SETS = [
     "instance_scale",
     "system_by",
     "judged",
+    "energy_note",
 ]
 TABLES = {
     "result_sets": (SETS, 1),

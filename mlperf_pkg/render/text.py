@@ -70,6 +70,12 @@ _RUNS = (
     Column("Status, dropped", 16, of=wording.outcome),
     *_OF_ROW,
 )
+_CONFIGURED_RUNS = (
+    *_RUNS[:2],
+    Column("Batch", 6, numbers=True, of=attrgetter("batch_size")),
+    Column("Scale", 6, numbers=True, of=attrgetter("accelerators")),
+    *_RUNS[2:],
+)
 SUBMITTERS = (
     Column("Submitters", of=attrgetter("name")),
     Column("Sets", 4, numbers=True, of=attrgetter("result_sets")),
@@ -136,7 +142,8 @@ def _tables(report: Report, view: View) -> Iterator[Table]:
         yield Table(_SYSTEMS, owners)
     runs = _listed_runs(report, submitters, view)
     if runs:
-        yield Table(_RUNS, _grouped(runs, _run_title))
+        columns = _CONFIGURED_RUNS if view.verbose else _RUNS
+        yield Table(columns, _grouped(runs, _run_title))
     if report.findings and view.statistics:
         yield _statistics(report, submitters)
 

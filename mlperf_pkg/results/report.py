@@ -66,7 +66,8 @@ class ResultSetRow(Struct, frozen=True, kw_only=True):
     ``official_minutes`` is what the official summarizer prints after the package checker.
     ``unscaled_minutes`` and ``score_minutes`` (times ``scaling_factor``) follow the rules;
     ``score_note`` says why there is no score, or that the set does not have the required number of
-    runs. ``energy_joules`` is the official mean energy of the runs that count.
+    runs. ``energy_joules`` is the official mean energy of the runs that count; ``energy_note`` says
+    why there is none although power was measured.
 
     ``system_by`` is the evidence by which the system of raw logs was found. A set that is not
     ``judged`` has the verdicts of its logs alone. ``scaling`` is "strong" or "weak" (HPC). A weak
@@ -98,12 +99,16 @@ class ResultSetRow(Struct, frozen=True, kw_only=True):
     instance_scale: int | None = None
     system_by: str | None = None
     judged: bool = True
+    energy_note: str | None = None
 
 
 class RunRow(Struct, frozen=True):
     """A run of the result set with the id ``set``, which is None outside result sets.
 
-    ``dropped`` says why the mean of its set leaves it out; None where it counts.
+    ``dropped`` says why the mean of its set leaves it out; None where it counts. ``accelerators``
+    are those that the log names, or else those of the described system of its set.
+    ``energy_joules`` is the official energy of a run that was measured. ``convergence_unit`` is
+    what ``samples_to_converge`` counts.
     """
 
     path: str
@@ -118,6 +123,10 @@ class RunRow(Struct, frozen=True):
     records: int
     samples_to_converge: float | None
     dropped: str | None
+    batch_size: int | None = None
+    accelerators: int | None = None
+    energy_joules: float | None = None
+    convergence_unit: str | None = None
 
 
 class DriftRow(Struct, frozen=True):
