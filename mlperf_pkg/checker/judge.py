@@ -11,6 +11,7 @@ from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.checks import tree
 from mlperf_pkg.checks.context import BenchmarkCode, NameInRound, SetContext, SetOrigin
 from mlperf_pkg.checks.descriptions import SystemFile, check_system, unchecked_system
+from mlperf_pkg.checks.proposal import proposed
 from mlperf_pkg.checks.result_sets import (
     SetResult,
     check_set,
@@ -19,8 +20,13 @@ from mlperf_pkg.checks.result_sets import (
     with_globbed_logs,
 )
 from mlperf_pkg.checks.runs import check_round_choice
-from mlperf_pkg.checks.workspace import proposed, raw_sets, unknown_code
-from mlperf_pkg.config import Config
+from mlperf_pkg.checks.workspace import (
+    raw_sets,
+    undescribed_systems,
+    unknown_code,
+    unmatched_patterns,
+)
+from mlperf_pkg.config import CONFIG_NAME, Config
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import (
     Basis,
@@ -33,7 +39,7 @@ from mlperf_pkg.findings import (
     without_pass,
 )
 from mlperf_pkg.infra.json_values import MAX_BYTES
-from mlperf_pkg.rulebook.load import load_benchmark, load_round
+from mlperf_pkg.rulebook.load import finding_of, load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Round
 from mlperf_pkg.rulebook.rounds import known_verdicts
 from mlperf_pkg.run.model import Run
@@ -352,10 +358,29 @@ def _judge_raw_logs(plan: CheckPlan, round_: Round | None, contents: Contents) -
         if problems:
             raise UserError("\n".join(problems))
     judged = _judge_sets(plan, contexts, contents)
-    judged = replace(judged, configuration=proposed(config, judged.contexts))
+    findings = (*judged.findings, *folded(_check_configuration(plan, systems, contexts)))
+    configuration = proposed(config, judged.contexts)
+    judged = replace(judged, configuration=configuration, findings=findings)
     if round_:
         judged = _with_systems(judged, systems, round_)
     return judged
+
+
+def _check_configuration(
+    plan: CheckPlan, systems: Sequence[SystemFile], contexts: Iterable[SetContext]
+) -> Iterator[Finding]:
+    """Note what ``systems:`` of a workspace names in vain; patterns, if all logs are checked."""
+    workspace = plan.workspace
+    if workspace is None:
+        return
+    path = "/".join(filter(None, (workspace.label, CONFIG_NAME)))
+    for problem in undescribed_systems(workspace.config, systems):
+        yield finding_of("CONF101", problem, path)
+    if plan.has_every_log:
+        groups = [context.group for context in contexts if context.group]
+        logs = [log for group in groups for log in group.logs]
+        for problem in unmatched_patterns(workspace.config, logs):
+            yield finding_of("CONF102", problem, path)
 
 
 def _with_systems(judged: JudgedPlan, systems: Sequence[SystemFile], round_: Round) -> JudgedPlan:

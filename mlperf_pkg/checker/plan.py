@@ -40,7 +40,8 @@ class CheckPlan(Struct, frozen=True):
     ``workspace`` have one round; each other raw log has its own usage, round and reason. Otherwise,
     ``round`` is None only without logs; ``reason`` says how it was chosen. ``raw`` maps paths to
     the files of raw logs, ``files`` are the paths of those that are arguments themselves, and
-    ``flags`` apply to raw logs. A plan that could not be made has only the finding ``unchecked``.
+    ``flags`` apply to raw logs; ``has_every_log`` is as in ``Input``. A plan that could not be made
+    has only the finding ``unchecked``.
     """
 
     submission: Submission | None
@@ -54,6 +55,7 @@ class CheckPlan(Struct, frozen=True):
     workspace: Workspace | None = None
     raw: Mapping[str, Place] = field(default_factory=dict)
     files: frozenset[str] = frozenset()
+    has_every_log: bool = False
 
     @property
     def label(self) -> str | None:
@@ -176,6 +178,7 @@ def _plan_raw_logs(inputs: Sequence[Input], options: Options) -> CheckPlan:
         workspace=workspace,
         raw=raw,
         files=frozenset(named_files),
+        has_every_log=any(input_.has_every_log for input_ in inputs),
     )
 
 

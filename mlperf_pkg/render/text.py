@@ -106,7 +106,8 @@ def text(report: Report, view: View) -> str:
         if not view.statistics:
             _findings(terminal, report, view)
         if report.configuration:  # to be completed for raw logs
-            terminal.line((f"Save this as {CONFIG_NAME} and complete it", HEADING))
+            heading = f"Complete this, and save it as {CONFIG_NAME} beside systems/"
+            terminal.line((heading, HEADING))
             for line in report.configuration.splitlines():
                 terminal.line((line, PLAIN))
     return f"{terminal.text().rstrip()}\n"

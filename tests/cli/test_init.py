@@ -40,12 +40,12 @@ def test_several_submitters_and_unknown_platforms(tmp_path: Path) -> None:
     config = read_config(tmp_path)
     assert config.submitter is None
     assert config.systems == {
-        "POD16": SystemConfig(platforms=("POD16",)),
-        "Pod_64-bow": SystemConfig(platforms=("Pod_64 (bow)",)),
+        "bow-pod16": SystemConfig(platforms=("POD16",)),
+        "bow-pod16 or bow-pod64 for Pod_64 (bow)": SystemConfig(platforms=("Pod_64 (bow)",)),
     }
     errors = result.stderr.splitlines()
-    task = ", write systems/Pod_64-bow.json, or replace Pod_64-bow with bow-pod16"
-    assert [line for line in errors if line.startswith("to do: systems: for ") and task in line]
+    task = 'replace "bow-pod16 or bow-pod64 for Pod_64 (bow)" with the id of their system'
+    assert [line for line in errors if line.startswith("to do: 10 logs of bert") and task in line]
     left = "left to fill in: ACME/Pod_64 (bow)/bert/closed: SET110: submission_platform"
     assert [line for line in errors if line.startswith(left)]
     assert call("build", tmp_path).exit_code == 1

@@ -128,7 +128,8 @@ def test_what_raw_logs_leave_open_is_shown_to_be_pasted() -> None:
         result_sets=(result_set(path=".", system_by="the folder name"), result_set(judged=False)),
         configuration="# who?\nsystems:\n  dgx: {}\n",
     )
-    assert "Save this as mlperf-pkg.yaml and complete it\n# who?\nsystems:\n  dgx: {}\n" in shown
+    heading = "Complete this, and save it as mlperf-pkg.yaml beside systems/"
+    assert f"{heading}\n# who?\nsystems:\n  dgx: {{}}\n" in shown
     assert (
         "round 2.0: as given\nsystem found by the folder name: dgx\n"
         "only the logs were judged in 1 of 2 result sets: to judge sets, check a folder\n"
