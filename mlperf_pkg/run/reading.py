@@ -17,7 +17,14 @@ from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.load import codes, reweighed
-from mlperf_pkg.rulebook.rounds import Sureness, day_of, known_verdicts, last_day, where_instead
+from mlperf_pkg.rulebook.rounds import (
+    Sureness,
+    day_of,
+    known_verdicts,
+    last_day,
+    round_instead,
+    where_instead,
+)
 from mlperf_pkg.run import readers
 from mlperf_pkg.run.convergence import SAMPLES, WORDS, ConvergenceReader
 from mlperf_pkg.run.model import BENCHMARK, Identity, LogFile, Run, identify, rules_of, table_of
@@ -196,11 +203,17 @@ class _Reading:
         """Add the rounds that have the benchmark to the findings that this round does not."""
         identity = self._identity
         codes_of_benchmark = self._rules.codes_of(BENCHMARK)
-        where = where_instead(identity.usage, identity.choice.name, identity.text(BENCHMARK))
+        names = (identity.usage, identity.choice.name, identity.text(BENCHMARK))
+        where = where_instead(*names)
+        instead = round_instead(*names)
+        hint = None
+        if instead:
+            hint = f"check its logs apart from those of other rounds, with --round {instead}"
         explained = []
         for finding in findings:
             if finding.code in codes_of_benchmark:
-                explained.append(replace(finding, message=f"{finding.message}{where}"))
+                message = f"{finding.message}{where}"
+                explained.append(replace(finding, message=message, hint=hint))
             else:
                 explained.append(finding)
         return explained
