@@ -207,13 +207,15 @@ def similar_system(systems: Iterable[SystemFile], log: membership.Stated) -> str
     All numbers in the names are the same: an H200 is not an H100.
     """
     platform = log.platforms[1]
-    by_name: dict[str, str] = {}
+    by_name: dict[str, set[str]] = {}
     for system in systems:
         for name in filter(None, (system.system_name, system.id)):
             if _NUMBER.findall(name) == _NUMBER.findall(platform):
-                by_name[name] = system.id
+                by_name.setdefault(name, set()).add(system.id)
     similar = nearest(platform, by_name) if log.names_platform else None
-    return by_name[similar] if similar else None
+    if similar is None or len(by_name[similar]) > 1:
+        return None
+    return min(by_name[similar])
 
 
 def _in_other_division(context: SetContext, division: str, system: SystemFile) -> Finding:

@@ -127,10 +127,10 @@ def as_printed(key: str = "", choice: str = "") -> Callable[[Path], object]:
             id="the printed YAML with a choice",
         ),
         pytest.param(
-            [OWN, a_system("other"), saying("submission_platform", "1xbow")],
+            [OWN, a_system("other"), saying("submission_platform", "1xbox")],
             "SET125",
             "assign each log to one system in mlperf-pkg.yaml, under systems",
-            as_printed("bow-pod16 or other for 1xbow", "bow-pod16"),
+            as_printed("bow-pod16 or other for 1xbox", "bow-pod16"),
             id="two systems of these numbers",
         ),
     ],
