@@ -1,16 +1,14 @@
 """The ``mlperf-pkg.yaml`` that raw logs of an unknown system need: which logs are of which one."""
 
 from collections.abc import Container, Iterable, Sequence
-from itertools import chain
 
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.checks.workspace import described, similar_system
 from mlperf_pkg.config import Config, fields_of
 from mlperf_pkg.infra.plain_yaml import dump
-from mlperf_pkg.infra.text import visible
+from mlperf_pkg.infra.text import unused, visible
 from mlperf_pkg.published.model import known_division
-from mlperf_pkg.results.wording import counted
 from mlperf_pkg.submission import membership
 
 _MOST_IN_KEY = 3  # systems that a key to be completed names
@@ -38,27 +36,56 @@ def systems_to_assign(config: Config, contexts: Iterable[SetContext]) -> tuple[S
     """
     raw_sets = [context for context in contexts if context.in_workspace]
     claimed = {context.system.id for context in raw_sets if context.system}
-    by_key: dict[str, list[SetContext]] = {}
+    assigned: dict[str, list[membership.Stated]] = {}  # the logs by key
+    unassigned: dict[str, list[membership.Stated]] = {}  # those of unknown systems
     comments: list[str] = []
     for context in raw_sets:
-        key = context.system.id if context.system else ""
-        choices = [] if context.system else _possible_systems(context, claimed)
+        logs = context.group.logs if context.group else ()
+        if context.system:
+            assigned.setdefault(context.system.id, []).extend(logs)
+            continue
+        choices = _possible_systems(context, claimed)
+        similar = _similar(context, choices)
+        if similar:
+            unassigned.setdefault(similar, []).extend(logs)
+        elif choices:
+            unassigned |= _parts(context, choices)
+        else:
+            assigned.setdefault("", []).extend(logs)
         if choices:
-            key = _similar(context, choices) or _choice(context, choices)
-            comments.append(_comment(context, choices, key))
-        by_key.setdefault(key, []).append(context)
+            comments.append(_comment(context, choices, similar))
     systems: Systems = fields_of(config)["systems"]
-    for key, of_key in by_key.items():
-        others = chain.from_iterable(by_key[other] for other in by_key if other != key)
-        other_logs = list(chain.from_iterable(map(_logs, others)))
-        for context in of_key:
-            if key and context.system is None:
-                _add(_logs(context), other_logs, systems.setdefault(key, {}))
+    for key, logs_of_key in unassigned.items():
+        others: list[membership.Stated] = []
+        for of_others in (assigned, unassigned):
+            for other in of_others.keys() - {key}:
+                others += of_others[other]
+        _add(logs_of_key, others, systems.setdefault(key, {}))
     return systems, list(dict.fromkeys(comments))
 
 
-def _logs(context: SetContext) -> tuple[membership.Stated, ...]:
-    return context.group.logs if context.group else ()
+def _parts(
+    context: SetContext, choices: Sequence[SystemFile]
+) -> dict[str, list[membership.Stated]]:
+    """Return the logs of a set by the key under which they stand.
+
+    More runs than a set needs may be of several systems: those of each configuration stand apart.
+    """
+    key = _choice(context, choices)
+    logs = context.group.logs if context.group else ()
+    if len(logs) <= (context.required_runs or len(logs)):
+        return {key: list(logs)}
+    parts: dict[tuple[object, ...], list[membership.Stated]] = {}
+    sizes: dict[tuple[object, ...], str] = {}
+    for log, run in zip(logs, context.runs, strict=True):
+        settings: tuple[object, ...] = (run.batch_sizes, *sorted(run.hyperparameters.items()))
+        parts.setdefault(settings, []).append(log)
+        sizes[settings] = f"batch size {', '.join(run.batch_sizes)}"
+    by_key: dict[str, list[membership.Stated]] = {}
+    for settings, of_part in parts.items():
+        name = unused(f"{key}, {sizes[settings]}", by_key, ", configuration ")
+        by_key[name] = of_part
+    return by_key
 
 
 def _possible_systems(context: SetContext, claimed: Container[str]) -> list[SystemFile]:
@@ -86,27 +113,32 @@ def _similar(context: SetContext, choices: Iterable[SystemFile]) -> str | None:
 
 
 def _choice(context: SetContext, choices: Sequence[SystemFile]) -> str:
-    """Return a key in words that names what to choose from."""
+    """Return a key in words that names what to choose from.
+
+    Each result set has its own, as systems often differ in the framework of a benchmark.
+    """
     names = [system.id for system in choices]
     if len(names) == 1:
         names.append("another")
     elif len(names) > _MOST_IN_KEY:
         names = ["SYSTEM"]
-    return f"{' or '.join(names)} for {_platform(context) or context.files.benchmark}"
+    place = f" on {_platform(context)}" if _platform(context) else ""
+    return f"{' or '.join(names)} for {context.files.benchmark}{place}"
 
 
 def _platform(context: SetContext) -> str:
     return context.group.first.platform if context.group else ""
 
 
-def _comment(context: SetContext, choices: Sequence[SystemFile], key: str) -> str:
-    logs = f"{counted(len(context.runs), 'log')} of {context.files.benchmark}"
-    if _platform(context):
-        logs = f'{logs}, submission_platform "{_platform(context)}"'
-    ids = [system.id for system in choices]
-    if key in ids:
-        return f"{logs}: are they of {key}? If not, remove it, and describe their system"
-    return f'{logs}: replace "{key}" with the id of their system, such as {", ".join(ids)}'
+def _comment(context: SetContext, choices: Iterable[SystemFile], similar: str | None) -> str:
+    if similar:
+        platform = f'"{_platform(context)}"'
+        return f"is {platform} {similar}? If not, remove these lines and describe their system"
+    ids = ", ".join(system.id for system in choices)
+    return (
+        f"put one of {ids} in place of the key that says so; lists of one system belong under one"
+        " key"
+    )
 
 
 def _add(

@@ -452,7 +452,7 @@ def log_patterns(paths: Iterable[str], foreign: Iterable[str]) -> Iterator[str]:
         by_folder.setdefault(folder, []).append(path)
     others = list(foreign)
     for folder, logs in by_folder.items():
-        starts = [folder, _common_start(logs)]
+        starts = [folder, _common_start(logs)] if len(logs) > 1 else []
         patterns = [f"{escape(start)}*" for start in starts if start]
         suitable = (pattern for pattern in patterns if not _matches_any(others, pattern))
         pattern = next(suitable, None)

@@ -123,14 +123,14 @@ def as_printed(key: str = "", choice: str = "") -> Callable[[Path], object]:
             [OWN, OTHER, SAID],
             "SET110",
             "if it is one of these, list it under platforms of that system in mlperf-pkg.yaml",
-            as_printed("bow-pod16 or bow-pod64 for bow", "bow-pod16"),
+            as_printed("bow-pod16 or bow-pod64 for resnet on bow", "bow-pod16"),
             id="the printed YAML with a choice",
         ),
         pytest.param(
             [OWN, a_system("other"), saying("submission_platform", "1xbox")],
             "SET125",
             "assign each log to one system in mlperf-pkg.yaml, under systems",
-            as_printed("bow-pod16 or other for 1xbox", "bow-pod16"),
+            as_printed("bow-pod16 or other for resnet on 1xbox", "bow-pod16"),
             id="two systems of these numbers",
         ),
     ],
@@ -157,7 +157,9 @@ def test_a_placeholder_that_was_left_is_not_taken_for_a_system(tmp_path: Path) -
     report = checked(root)
     problem = of_code(report, "CONF101")
     assert problem.path == "../mlperf-pkg.yaml"
-    assert problem.text.startswith("systems: bow-pod16 or bow-pod64 for bow: there is no ")
+    assert problem.text.startswith(
+        "systems: bow-pod16 or bow-pod64 for resnet on bow: there is no "
+    )
     assert of_code(report, "SET110").is_error
 
 

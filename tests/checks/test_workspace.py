@@ -9,6 +9,7 @@ from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.config import CONFIG_NAME, Config, SystemConfig, fields_of, read_config_file
 from mlperf_pkg.results.report import Report
+from tests.helpers.logs import edited
 from tests.helpers.raw_logs import LOGS, OTHER, OWN, RAW, a_system, saying
 from tests.helpers.stored import compared
 from tests.helpers.workspaces import lay, numbered
@@ -138,6 +139,7 @@ def test_what_was_built_and_code_are_not_raw_logs(tmp_path: Path) -> None:
 
 
 TYPO = saying("submission_platform", "bow-pdo16")
+LARGER = numbered([edited(log, "global_batch_size", value=4096) for log in LOGS], "logs/y{}.log")
 PLACEHOLDER = saying("submission_platform", "PLACEHOLDER")
 
 
@@ -151,12 +153,16 @@ PLACEHOLDER = saying("submission_platform", "PLACEHOLDER")
         ),
         pytest.param(
             [OTHER, RAW],
-            {"bow-pod64 or another for bow-pod16": SystemConfig(platforms=("bow-pod16",))},
+            {
+                "bow-pod64 or another for resnet on bow-pod16": SystemConfig(
+                    platforms=("bow-pod16",)
+                )
+            },
             id="another number in the name",
         ),
         pytest.param(
             [OWN, OTHER, PLACEHOLDER],
-            {"bow-pod16 or bow-pod64 for PLACEHOLDER": SystemConfig(logs=("logs/*",))},
+            {"bow-pod16 or bow-pod64 for resnet on PLACEHOLDER": SystemConfig(logs=("logs/*",))},
             id="no platform",
         ),
         pytest.param(
@@ -167,16 +173,28 @@ PLACEHOLDER = saying("submission_platform", "PLACEHOLDER")
             ],
             {
                 "one": SystemConfig(logs=("logs/[0-2].log",)),
-                "four or three or two for bow-pod16": SystemConfig(
+                "four or three or two for resnet on bow-pod16": SystemConfig(
                     logs=("logs/3.log", "logs/4.log")
                 ),
-                "four or three or two for bow-pdo16": SystemConfig(platforms=("bow-pdo16",)),
+                "four or three or two for resnet on bow-pdo16": SystemConfig(
+                    platforms=("bow-pdo16",)
+                ),
             },
             id="a platform of logs that are assigned already",
         ),
         pytest.param(
+            [a_system("a"), a_system("b"), RAW, LARGER],
+            {
+                "a or b for resnet on bow-pod16, batch size 3264": SystemConfig(
+                    logs=tuple(f"logs/{number}.log" for number in range(5))
+                ),
+                "a or b for resnet on bow-pod16, batch size 4096": SystemConfig(logs=("logs/y*",)),
+            },
+            id="more runs than one system needs",
+        ),
+        pytest.param(
             [*map(a_system, ("a", "b", "c", "d")), RAW],
-            {"SYSTEM for bow-pod16": SystemConfig(platforms=("bow-pod16",))},
+            {"SYSTEM for resnet on bow-pod16": SystemConfig(platforms=("bow-pod16",))},
             id="many systems",
         ),
     ],

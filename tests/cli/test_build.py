@@ -162,7 +162,7 @@ def test_ambiguous_platform_until_the_configuration_resolves_it(tmp_path: Path) 
     assert "Bow Pod16/resnet/closed: SET125: the system may be bow-pod16, pod16-tf" in result.stderr
     heading = f"Complete this, and save it as {root / CONFIG_NAME}:\n"
     _, _, block = result.stderr.partition(heading)
-    key = "bow-pod16 or pod16-tf for Bow Pod16"
+    key = "bow-pod16 or pod16-tf for resnet on Bow Pod16"
     assert f"systems:\n  {key}:\n    platforms:\n    - Bow Pod16\n" in block
     (root / CONFIG_NAME).write_text(block.partition("\nnothing")[0].replace(key, "pod16-tf"))
     result = call("build", root)
