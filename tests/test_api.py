@@ -184,6 +184,10 @@ RUN = [
     "start",
     "submitter",
     "system",
+    "batch_size",
+    "accelerators",
+    "energy_joules",
+    "convergence_unit",
 ]
 SYSTEMS = [
     "id",
@@ -233,6 +237,7 @@ SETS = [
     "instance_scale",
     "system_by",
     "judged",
+    "energy_note",
 ]
 TABLES = {
     "result_sets": (SETS, 1),

@@ -3,12 +3,17 @@
 import os
 import re
 import shlex
+import shutil
 import subprocess
 from importlib.metadata import version
 from pathlib import Path
 
+import pytest
+
 from tests.helpers.console import prints
+from tests.helpers.program import call
 from tests.helpers.wheels import run
+from tests.helpers.workspaces import bytes_below
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -41,17 +46,43 @@ def test_commands_run_as_written(tool: Path, tmp_path: Path) -> None:
     """In an empty folder, by a stranger who has nothing but the wheel."""
     path = f"{tool.parent}{os.pathsep}{os.environ['PATH']}"
     simulate, check, *others = TOOL
-    simulated = run(*shlex.split(simulate), cwd=tmp_path, PATH=path)
+    folder = entered(tmp_path)
+    simulated = run(*shlex.split(simulate), cwd=folder, PATH=path)
     assert simulated.returncode == 0, f"{simulated.stdout}\n{simulated.stderr}"
     assert check == "mlperf-pkg check logs/"
-    done = run(*shlex.split(check), cwd=tmp_path, PATH=path)
+    done = run(*shlex.split(check), cwd=folder, PATH=path)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     (shown,) = re.findall(r"```text\n(.*?)```", README, re.DOTALL)
     assert prints(done.stdout.replace(version("mlperf-logging"), "4.1.68"), shown)
-    done = run(tool.parent / "python", "-c", IN_ONE_PROCESS, *others, cwd=tmp_path, PATH=path)
+    done = run(tool.parent / "python", "-c", IN_ONE_PROCESS, *others, cwd=folder, PATH=path)
     assert done.stdout.splitlines()[-1] == str([0] * len(others)), f"{done.stdout}\n{done.stderr}"
-    names = {path.name for path in tmp_path.iterdir()}
+    names = {path.name for path in folder.iterdir()}
     assert names == {"logs", "systems", "submissions", "mlperf-pkg.yaml", "report.html"}
+
+
+def test_commands_run_in_the_clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside the samples of this repository, of another submitter with a system of the same id."""
+    for name in ("systems", "submissions"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    samples = bytes_below(tmp_path)
+    monkeypatch.chdir(entered(tmp_path))
+    results = [call(*shlex.split(line)[1:]) for line in TOOL]
+    failed = [result.output for result in results if result.exit_code]
+    assert failed == []
+    checked = TOOL.index("mlperf-pkg check submissions/")
+    assert "bow-pod16 (closed)" in results[checked].stdout
+    assert samples.items() <= bytes_below(tmp_path).items()
+
+
+def entered(folder: Path) -> Path:
+    """Follow ``mkdir`` and ``cd`` of the README, and return where its other commands run."""
+    for line in COMMANDS:
+        command, *names = shlex.split(line)
+        if command == "mkdir":
+            (folder / names[0]).mkdir()
+        elif command == "cd":
+            folder = folder / names[0]
+    return folder
 
 
 def test_links() -> None:

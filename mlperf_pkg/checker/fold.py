@@ -14,7 +14,7 @@ from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.checks import copies
 from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.checks.descriptions import SystemFile
+from mlperf_pkg.checks.descriptions import SystemFile, batch_size_of
 from mlperf_pkg.checks.published import check_readable
 from mlperf_pkg.checks.result_sets import SetResult
 from mlperf_pkg.checks.tree import check_input
@@ -120,7 +120,7 @@ def _report(
         verdict=verdict,
         systems=tuple(chain.from_iterable(map(_system_rows, judged_plans))),
         result_sets=tuple(result.row for result in sets),
-        runs=tuple(_run_rows(runs, sets)),
+        runs=tuple(_run_rows(runs, judged_plans)),
         findings=findings,
         configuration="---\n".join(configurations),
     )
@@ -181,13 +181,21 @@ def system_row(system: SystemFile, usage: str, round_name: str) -> SystemRow:
     )
 
 
-def _run_rows(runs: Sequence[Run], sets: Sequence[SetResult]) -> Iterator[RunRow]:
-    """Yield the runs with their result sets, and with the reason why the score drops them."""
+def _run_rows(runs: Sequence[Run], judged_plans: Iterable[JudgedPlan]) -> Iterator[RunRow]:
+    """Yield the runs with what is known of them by their result sets."""
     set_rows: dict[str, ResultSetRow] = {}
     dropped: dict[str, str] = {}
-    for result in sets:
+    energies: dict[str, float] = {}
+    accelerators: dict[str, int | None] = {}
+    units: dict[str, str] = {}
+    for result, context in chain.from_iterable(map(_judged_sets, judged_plans)):
         set_rows |= dict.fromkeys(result.runs, result.row)
         dropped |= result.dropped
+        energies |= result.energies
+        if context.system:
+            accelerators |= dict.fromkeys(result.runs, context.system.accelerators)
+        if context.rules:
+            units |= dict.fromkeys(result.runs, context.rules.unit)
     for run in runs:
         set_row = set_rows.get(run.path)
         to_converge = run.convergence.to_converge if run.convergence.converged else None
@@ -209,7 +217,15 @@ def _run_rows(runs: Sequence[Run], sets: Sequence[SetResult]) -> Iterator[RunRow
             start=_time(run.start_ms),
             submitter=set_row.submitter if set_row else None,
             system=set_row.system if set_row else None,
+            batch_size=batch_size_of([run]),
+            accelerators=run.instance_scale or accelerators.get(run.path),
+            energy_joules=energies.get(run.path),
+            convergence_unit=units.get(run.path),
         )
+
+
+def _judged_sets(judged: JudgedPlan) -> Iterator[tuple[SetResult, SetContext]]:
+    return zip(judged.sets, judged.contexts, strict=True)
 
 
 def _time(milliseconds: float | None) -> datetime | None:

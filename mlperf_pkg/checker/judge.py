@@ -12,6 +12,7 @@ from mlperf_pkg.checks import tree
 from mlperf_pkg.checks.context import BenchmarkCode, NameInRound, SetContext, SetOrigin
 from mlperf_pkg.checks.descriptions import SystemFile, check_system, unchecked_system
 from mlperf_pkg.checks.one_run import with_each_run_once
+from mlperf_pkg.checks.proposal import proposed
 from mlperf_pkg.checks.result_sets import (
     SetResult,
     check_set,
@@ -20,8 +21,13 @@ from mlperf_pkg.checks.result_sets import (
     with_globbed_logs,
 )
 from mlperf_pkg.checks.runs import check_round_choice
-from mlperf_pkg.checks.workspace import proposed, raw_sets, unknown_code
-from mlperf_pkg.config import Config
+from mlperf_pkg.checks.workspace import (
+    raw_sets,
+    undescribed_systems,
+    unknown_code,
+    unmatched_patterns,
+)
+from mlperf_pkg.config import CONFIG_NAME, Config
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import (
     Basis,
@@ -365,9 +371,11 @@ def _judge_raw_logs(plan: CheckPlan, round_: Round | None, contents: Contents) -
         if problems:
             raise UserError("\n".join(problems))
     judged = _judge_sets(plan, contexts, contents)
+    findings = (*judged.findings, *folded(_check_configuration(plan, systems, contexts)))
     judged = replace(
         judged,
         configuration=proposed(config, judged.contexts),
+        findings=findings,
         uncounted=frozenset(uncounted),
     )
     if whole:
@@ -388,6 +396,23 @@ def _with_whole_file(judged: JudgedPlan, whole: Run, number: int) -> JudgedPlan:
     fields = {"found": number, "expected": 1, "basis": Basis.OFFICIAL}
     finding = finding_of("LOG111", message, whole.path, hint=_SPLIT, **fields)
     return replace(judged, verdict=verdict, findings=(*judged.findings, finding))
+
+
+def _check_configuration(
+    plan: CheckPlan, systems: Sequence[SystemFile], contexts: Iterable[SetContext]
+) -> Iterator[Finding]:
+    """Note what ``systems:`` of a workspace names in vain; patterns, if all logs are checked."""
+    workspace = plan.workspace
+    if workspace is None:
+        return
+    path = "/".join(filter(None, (workspace.label, CONFIG_NAME)))
+    for problem in undescribed_systems(workspace.config, systems):
+        yield finding_of("CONF101", problem, path)
+    if plan.has_every_log:
+        groups = [context.group for context in contexts if context.group]
+        logs = [log for group in groups for log in group.logs]
+        for problem in unmatched_patterns(workspace.config, logs):
+            yield finding_of("CONF102", problem, path)
 
 
 def _with_systems(judged: JudgedPlan, systems: Sequence[SystemFile], round_: Round) -> JudgedPlan:

@@ -42,8 +42,9 @@ class CheckPlan(Struct, frozen=True):
     ``workspace`` have one round; each other raw log has its own usage, round and reason. Otherwise,
     ``round`` is None only without logs; ``reason`` says how it was chosen. ``raw`` maps paths to
     the files of raw logs, ``files`` are the paths of those that are arguments themselves, and
-    ``flags`` apply to raw logs. ``whole`` is the only file among the arguments, if it has several
-    runs. A plan that could not be made has only the finding ``unchecked``.
+    ``flags`` apply to raw logs; ``has_every_log`` is as in ``Input``. ``whole`` is the only file
+    among the arguments, if it has several runs. A plan that could not be made has only the finding
+    ``unchecked``.
     """
 
     submission: Submission | None
@@ -58,6 +59,7 @@ class CheckPlan(Struct, frozen=True):
     raw: Mapping[str, Place] = field(default_factory=dict)
     files: frozenset[str] = frozenset()
     whole: LogFile | None = None
+    has_every_log: bool = False
 
     @property
     def label(self) -> str | None:
@@ -181,6 +183,7 @@ def _plan_raw_logs(inputs: Sequence[Input], options: Options) -> CheckPlan:
         raw=raw,
         files=frozenset(named_files),
         whole=_whole_file(inputs, choices, train_samples=samples),
+        has_every_log=any(input_.has_every_log for input_ in inputs),
     )
 
 

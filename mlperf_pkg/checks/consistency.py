@@ -2,8 +2,9 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations, pairwise, product
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, combinations, pairwise, product
+from pathlib import PurePosixPath
 from typing import Any
 
 from msgspec import Struct
@@ -14,11 +15,14 @@ from mlperf_pkg.checks.names import are_alike
 from mlperf_pkg.findings import NOTE, Basis, Finding, Severity
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.published.model import equal_values, known_division
-from mlperf_pkg.results.wording import counted, enumerated
+from mlperf_pkg.results.report import common_folder
+from mlperf_pkg.results.wording import counted, enumerated, shortened
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.readers import as_count
 from mlperf_pkg.run.relations import SERIES, RunRelation, related_pairs
 from mlperf_pkg.submission.membership import is_placeholder
+
+_MOST_NAMED = 3  # odd runs of a set
 
 # ---- copies of one run, whatever was edited in them, and repetitions of a training --------
 
@@ -89,14 +93,28 @@ def check_overlap(context: SetContext) -> Iterator[Finding]:
             overlaps += 1
     if overlaps:
         message = "runs overlap: {found} started before the previous run ended"
-        yield context.finding("SET113", message, found=overlaps)
+        hint = WEAK_SCALING if may_be_weak(context) else None
+        yield context.finding("SET113", message, found=overlaps, hint=hint)
+
+
+WEAK_SCALING = "weak scaling? put the logs that overlap under logs/weak/"
+
+
+def may_be_weak(context: SetContext) -> bool:
+    """Return whether raw logs are of HPC, but not in a folder for strong or weak scaling."""
+    is_raw = context.group is not None
+    return is_raw and context.round.usage == "hpc" and not context.weak
 
 
 def check_batch_size(context: SetContext) -> Iterator[Finding]:
     """Check that all runs have one batch size, and that the RCP checker reads that one."""
-    sizes = sorted({size for run in _not_killed(context) for size in run.batch_sizes})
-    if len(sizes) > 1:
+    by_size: dict[str, list[str]] = {}
+    for run in _not_killed(context):
+        for size in run.batch_sizes:
+            by_size.setdefault(size, []).append(run.path)
+    if len(by_size) > 1:
         message = "the runs have different batch sizes: {found:s}; expected {expected}"
+        sizes = _with_their_runs(by_size)
         yield context.finding("SET108", message, found=sizes, expected="one global_batch_size")
     message = "the RCP checker reads the batch size {found:s} from a record that only contains"
     message = f"{message} the string global_batch_size; expected {{expected}}"
@@ -112,18 +130,45 @@ def check_configuration(context: SetContext) -> Iterator[Finding]:
     """Check that all runs are of one platform and have the same hyperparameters."""
     runs = _not_killed(context)
     spellings: dict[str, str] = {}
+    by_platform: dict[str, list[str]] = {}
     for run in runs:
         platform = run.text("platform")
-        spellings[letters(platform)] = platform
-    platforms = [name for name in spellings.values() if name and not is_placeholder(name)]
-    if len(platforms) > 1:
+        if platform and not is_placeholder(platform):
+            spelling = spellings.setdefault(letters(platform), platform)
+            by_platform.setdefault(spelling, []).append(run.path)
+    if len(by_platform) > 1:
         message = "the runs have different platforms: {found:s}; expected {expected}"
-        fields = {"found": sorted(platforms), "expected": "one submission_platform"}
-        yield context.finding("SET121", message, **fields)
+        fields = {"found": _with_their_runs(by_platform), "expected": "one submission_platform"}
+        hint = _where_they_belong(context, by_platform)
+        yield context.finding("SET121", message, **fields, hint=hint)
     differences = different_hyperparameters(runs)
     if differences:
         message = "the runs have different hyperparameters: {found:s}; expected {expected}"
         yield context.finding("SET122", message, found=differences, expected="one value of each")
+
+
+def _with_their_runs(by_value: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return values with the runs that have them, given by their paths: the odd ones by name."""
+    folder = common_folder(chain.from_iterable(by_value.values()))
+    most, *odd = sorted(by_value, key=lambda value: (-len(by_value[value]), value))
+    described = [f"{most} ({counted(len(by_value[most]), 'run')})"]
+    for value in odd:
+        names = [path.removeprefix(f"{folder}/") for path in by_value[value]]
+        described.append(f"{value} ({shortened(names, _MOST_NAMED)})")
+    return described
+
+
+def _where_they_belong(context: SetContext, platforms: Iterable[str]) -> str:
+    """Return what to do with runs of other platforms than that of the system of their set."""
+    for platform in platforms:
+        other = _other_system(context, context.system, platform) if context.system else None
+        if other and other.is_name:
+            id_ = PurePosixPath(other.path).stem
+            folder = f"logs/{id_}/"
+            if context.origin.has_folder:
+                folder = f"results/{id_}/{context.files.benchmark}/"
+            return f"{platform} is {other.path}: move its logs to {folder}"
+    return "move the logs of another system to its own result set, or run these again"
 
 
 def check_code(context: SetContext) -> Iterator[Finding]:

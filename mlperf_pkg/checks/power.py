@@ -289,10 +289,16 @@ def _impossible(log: PowerLog, key: str, value: Any) -> Finding:
 
 
 class Energy(Struct, frozen=True):
-    """The energy of a set's runs by the official summarizer, or why it crashes."""
+    """The energy of a set's runs by the official summarizer, or why it crashes.
+
+    ``by_run`` is that of each run that passes, in joules, by its path. ``reason`` says why a set
+    with a folder ``power`` has none.
+    """
 
     joules: float | None = None
     crash: str | None = None
+    by_run: Mapping[str, float] = field(default_factory=dict)
+    reason: str | None = None
 
 
 def energy(context: SetContext) -> Energy:
@@ -300,26 +306,37 @@ def energy(context: SetContext) -> Energy:
 
     For a weak scaling set it is the mean of all but the smallest energy.
     """
-    if context.files.power is None or context.files.power.results is None:
+    if context.files.power is None:
         return Energy()
+    if context.files.power.results is None:
+        return Energy(reason="power is not a folder")
     timed: list[tuple[float, str, Run]] = []
     for run in context.runs:
         if run.verdicts.official is Verdict.PASS and run.official_minutes is not None:
             timed.append((run.official_minutes, run.path, run))
-    joules: list[float] = []
+    by_run: dict[str, float] = {}
     for minutes, path, run in sorted(timed, key=itemgetter(0, 1)):
         logs = context.power_of(run)
         crash = _energy_crash(logs)
         if crash:
-            return Energy(crash=f"{path}: {crash}")
-        joules.append(power.joules(logs, minutes * _MS_PER_MINUTE))
+            return Energy(crash=f"{path}: {crash}", reason=f"{path}: {crash}")
+        by_run[path] = power.joules(logs, minutes * _MS_PER_MINUTE)
+    mean = _mean_energy(context, list(by_run.values()))
+    if mean is None:
+        few = f"{len(by_run)} of {len(context.runs)} runs pass the official checker: too few"
+        return Energy(by_run=by_run, reason=few)
+    return Energy(mean, by_run=by_run)
+
+
+def _mean_energy(context: SetContext, joules: Sequence[float]) -> float | None:
+    """Return the mean of the energies, in the order of time, that count; None if none does."""
     if context.weak:
-        return Energy(olympic_mean(joules, 1, 1))
+        return olympic_mean(joules, 1, 1)
     failed = len(context.runs) - len(joules)
     kept = joules[context.drop : len(joules) - context.drop + failed]
     if not kept or failed > context.drop:
-        return Energy()
-    return Energy(sum(kept) / len(kept))
+        return None
+    return sum(kept) / len(kept)
 
 
 def _energy_crash(logs: Sequence[PowerLog]) -> str | None:

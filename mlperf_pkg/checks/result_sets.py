@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import chain
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from mlperf_pkg.checks import consistency, rcp, runs
@@ -45,9 +45,10 @@ _GLOBBED = "the package checker reads other logs for this folder"
 class SetResult(Struct, frozen=True):
     """A judged result set: its row, its own findings, and those of its runs.
 
-    ``dropped`` maps the paths of runs that do not count in the score to the reason; ``summarized``
-    holds what only the official tables show. ``runs`` are the paths of its runs. ``rcp_result`` is
-    that of the package checker's test, None if there is none.
+    ``dropped`` maps the paths of runs that do not count in the score to the reason, ``energies``
+    those of measured runs to joules; ``summarized`` holds what only the official tables show.
+    ``runs`` are the paths of its runs. ``rcp_result`` is that of the package checker's test, None
+    if there is none.
     """
 
     row: ResultSetRow
@@ -58,6 +59,7 @@ class SetResult(Struct, frozen=True):
     runs: tuple[str, ...] = ()
     origin: SetOrigin = SetOrigin.SUBMISSION
     rcp_result: RcpResult | None = None
+    energies: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def observations(self) -> list[Finding]:
@@ -208,6 +210,7 @@ def _result(
         rcp=rcp.rcp_row(context, rcp_result),
         seeds=SeedsRow(not measured.seed_findings),
         energy_joules=scaled(measured.energy.joules, factor),
+        energy_note=measured.energy.reason,
         number_of_models=len(_trained_runs(context)) if context.weak else None,
         instance_scale=scales[0] if len(scales) == 1 else None,
     )
@@ -219,6 +222,7 @@ def _result(
         dropped=dict(measured.mean.dropped),
         summarized=rcp.summarized(context, factor, rcp_result),
         rcp_result=rcp_result,
+        energies=measured.energy.by_run,
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from mlperf_pkg.checks.consistency import WEAK_SCALING, check_overlap, may_be_weak
 from mlperf_pkg.checks.context import SetContext, SetOrigin
 from mlperf_pkg.checks.power import power_files
 from mlperf_pkg.checks.tree import packed_logs
@@ -66,7 +67,11 @@ def _number_of_runs(context: SetContext, required: int) -> Iterator[Finding]:
     least = "at least " if context.weak else ""
     message = f"{name} is {{found}}; expected {least}{{expected}}"
     basis = Basis.OFFICIAL if is_too_many else Basis.BOTH
-    yield context.finding("SET101", message, basis=basis, found=count, expected=required)
+    hint = None
+    if is_too_many and may_be_weak(context) and any(check_overlap(context)):
+        hint = WEAK_SCALING
+    fields = {"basis": basis, "found": count, "expected": required, "hint": hint}
+    yield context.finding("SET101", message, **fields)
 
 
 def _untrained(context: SetContext) -> int:

@@ -1,8 +1,9 @@
 """Rules on raw logs in a workspace: their systems and submitter, and what is unknown of them."""
 
+import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from itertools import chain
 
@@ -12,13 +13,12 @@ from mlperf_pkg.checks.consistency import different_hyperparameters
 from mlperf_pkg.checks.context import SetContext, SetOrigin
 from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.checks.names import are_alike
-from mlperf_pkg.config import CONFIG_NAME, Config, fields_of
+from mlperf_pkg.config import CONFIG_NAME, Config
 from mlperf_pkg.findings import Finding
-from mlperf_pkg.infra.plain_yaml import dump
-from mlperf_pkg.infra.text import visible
+from mlperf_pkg.infra.text import did_you_mean, nearest, visible
 from mlperf_pkg.published.model import known_division
 from mlperf_pkg.results.report import common_folder, folder
-from mlperf_pkg.results.wording import enumerated, shortened
+from mlperf_pkg.results.wording import counted, enumerated
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import DIVISIONS, Round
 from mlperf_pkg.rulebook.rounds import where_instead
@@ -29,7 +29,7 @@ from mlperf_pkg.submission.model import Place, ResultSet
 FOREIGN = "SET115"
 """The code of the finding that logs are of another organisation."""
 
-_NAMED_LOGS = 3
+_NUMBER = re.compile(r"\d+")
 
 
 def raw_sets(
@@ -126,68 +126,125 @@ def check_membership(context: SetContext) -> Iterator[Finding]:
     if group is None or not context.in_workspace:
         return
     if context.system is None:
-        yield _unknown_system(context, group)
-    if not context.submitter:
+        yield from _unknown_system(context, group)
+    submitter = context.submitter
+    if not submitter:
         return
-    message = "submission_org is {found:s}; expected {expected}"
-    hint = "move these logs away or, if they belong to the submitter, list this organisation"
-    hint = f"{hint} under organizations in {CONFIG_NAME}"
+    origin = _origin_of_submitter(context)
+    message = f"submission_org is {{found:s}}; expected {{expected}}, the submitter in {origin}"
     for run in context.runs:
         org = run.text("org")
         if not (membership.is_placeholder(org) or _is_own(org, context)):
-            fields = {"found": org, "expected": context.submitter, "hint": hint}
+            hint = f"if {org} is right, write it as the submitter in {origin}; if {submitter} is,"
+            hint = f"{hint} list {org} under organizations in {CONFIG_NAME}; or else move these"
+            hint = f"{hint} logs away"
+            fields = {"found": org, "expected": submitter, "hint": hint}
             yield context.finding(FOREIGN, message, path=run.path, **fields)
 
 
-def _unknown_system(context: SetContext, group: membership.LogGroup) -> Finding:
-    """Return why the system of a set of raw logs is not known."""
+def _origin_of_submitter(context: SetContext) -> str:
+    """Return the file that names the submitter of a set of raw logs."""
+    for system in filter(None, (context.system, *context.systems)):
+        if system.submitter == context.submitter:
+            return visible(system.path)
+    return CONFIG_NAME
+
+
+def _unknown_system(context: SetContext, group: membership.LogGroup) -> Iterator[Finding]:
+    """Yield why the system of a set of raw logs is not known."""
     division = group.first.division or "unnamed"
     candidates = [system for system in context.systems if system.id in group.candidates]
     unread = [system.path for system in candidates or context.systems if system.contents is None]
+    others = [s for s in candidates if known_division(s.division) != division]
     if unread:
         message = "the system is unknown, as {found:s} cannot be read"
-        return context.finding("SET110", message, found=unread)
-    for system in candidates:
-        if known_division(system.division) != division:
-            return _in_other_division(context, division, system)
-    if candidates:
+        yield context.finding("SET110", message, found=unread)
+    elif others and group.of_other_division > len(group.logs):
+        yield from _odd_division(context, group, others[0])
+    elif others:
+        yield _in_other_division(context, division, others[0])
+    elif candidates:
         message = f"the system may be {{found:s}}, judging by {group.why}; expected one system"
-        hint = f"assign each log to one system in {CONFIG_NAME}"
+        hint = f"assign each log to one system in {CONFIG_NAME}, under systems"
         ids = [system.id for system in candidates]
-        return context.finding("SET125", message, found=ids, hint=hint)
-    return _undescribed(context, group, division)
+        yield context.finding("SET125", message, found=ids, hint=hint)
+    else:
+        yield _undescribed(context, group, division)
 
 
 def _undescribed(context: SetContext, group: membership.LogGroup, division: str) -> Finding:
     """Return the finding that no description fits the logs."""
-    own: list[str] = []
-    for system in context.systems:
-        if known_division(system.division) == division:
-            own.append(system.id)
+    own = [s for s in context.systems if known_division(s.division) == division]
+    platform = group.first.platform
+    name = re.sub(r"[^\w.+-]+", "-", platform).strip("-.") or "NAME"
+    init = f"'mlperf-pkg system init --division {division} -o systems/{name}.json'"
     if own:
         message = "submission_platform {found} fits no system description"
         message = f"{message}; the {division} division has {{expected:s}}"
-        hint = "describe the system with 'mlperf-pkg system init' or, if it is one of these, list"
-        hint = f"{hint} the platform under it in {CONFIG_NAME}"
-        platform = group.first.platform
-        return context.finding("SET110", message, found=platform, expected=own, hint=hint)
-    message = f"no system description of the {division} division; expected {{expected}}"
+        similar = similar_system(own, group.first)
+        remedy = f"if it is one of these, list it under platforms of that system in {CONFIG_NAME}"
+        if similar:
+            entry = f"systems: {{{json.dumps(similar)}: {{platforms: [{json.dumps(platform)}]}}}}"
+            remedy = f"did you mean {similar}? Write {entry} in {CONFIG_NAME}"
+        hint = f"{remedy}; or else {init}, on the system, describes it"
+        ids = [system.id for system in own]
+        return context.finding("SET110", message, found=platform, expected=ids, hint=hint)
     expected = f'a file systems/<system>.json with "division": "{division}"'
-    hint = "'mlperf-pkg system init' writes one"
+    others = [system.path for system in context.systems]
+    if others:
+        message = f"the logs say {division} (submission_division), but the division is another in"
+        message = f"{message} {{found:s}}; expected {{expected}}"
+        hint = f'if one is of their system and wrong, write "division": "{division}" in it; or else'
+        hint = f"{hint} {init}, on the system, describes it"
+        return context.finding("SET110", message, found=others, expected=expected, hint=hint)
+    message = f"no system description of the {division} division; expected {{expected}}"
+    hint = f"{init}, on the system, writes one"
     return context.finding("SET110", message, expected=expected, hint=hint)
+
+
+def similar_system(systems: Iterable[SystemFile], log: membership.Stated) -> str | None:
+    """Return the id of the system whose name is almost the platform of a log, if any is.
+
+    All numbers in the names are the same: an H200 is not an H100.
+    """
+    platform = log.platforms[1]
+    by_name: dict[str, set[str]] = {}
+    for system in systems:
+        for name in filter(None, (system.system_name, system.id)):
+            if _NUMBER.findall(name) == _NUMBER.findall(platform):
+                by_name.setdefault(name, set()).add(system.id)
+    similar = nearest(platform, by_name) if log.names_platform else None
+    if similar is None or len(by_name[similar]) > 1:
+        return None
+    return min(by_name[similar])
 
 
 def _in_other_division(context: SetContext, division: str, system: SystemFile) -> Finding:
     """Return the finding that the ``division`` of logs is not that of their system."""
-    message = f"the division is {division} in the logs, but {system.division or 'missing'}"
-    message = f"{message} in {visible(system.path)}"
+    message = f"the division is {division} in the logs (submission_division), but"
+    message = f"{message} {system.division or 'missing'} in {visible(system.path)}"
     if known_division(system.division) not in DIVISIONS:
         return context.finding("SET111", message, hint=None)
+    line = f'"division": "{division}"'
     second = f"systems/{visible(system.id)}-{division}.json"
-    hint = f"a description has one division: for both, write a second file, such as {second}"
+    hint = f"if the description is wrong, write {line} in it; for both divisions, copy it to"
+    hint = f"{hint} {second} with that line"
     if division == "closed":
         hint = f"{hint}; 'mlperf-pkg build --as-open' submits closed runs as open"
     return context.finding("SET111", message, hint=hint)
+
+
+def _odd_division(
+    context: SetContext, group: membership.LogGroup, system: SystemFile
+) -> Iterator[Finding]:
+    """Yield the logs whose division is neither that of their system nor that of most logs."""
+    number = counted(group.of_other_division, "other log")
+    message = f"submission_division is {{found:s}}; expected {{expected}}, as in {number} and in"
+    message = f"{message} {visible(system.path)}"
+    hint = "log the division of the run, or move the log away if it is of another submission"
+    fields = {"found": group.first.division, "expected": system.division, "hint": hint}
+    for run in context.runs:
+        yield context.finding("SET111", message, path=run.path, **fields)
 
 
 def _is_own(org: str, context: SetContext) -> bool:
@@ -223,93 +280,25 @@ def _reasons_against_one_set(context: SetContext) -> list[str]:
     return reasons
 
 
+def undescribed_systems(config: Config, systems: Iterable[SystemFile]) -> Iterator[str]:
+    """Yield the keys of ``systems:`` that are not the id of a description."""
+    ids = {system.id for system in systems}
+    for name in sorted(config.systems.keys() - ids):
+        similar = did_you_mean(name, ids)
+        yield f"systems: {name}: there is no {name}.json among the systems{similar}"
+
+
+def unmatched_patterns(config: Config, logs: Collection[membership.Stated]) -> Iterator[str]:
+    """Yield the patterns under ``systems:`` that match none of the logs."""
+    for name, system in config.systems.items():
+        for kind, word in (("logs", "log"), ("platforms", "submission_platform")):
+            for pattern in getattr(system, kind):
+                if not any(membership.matches(log, kind, pattern) for log in logs):
+                    yield f"systems: {name}: no {word} matches {pattern!r}"
+
+
 def unknown_code(config: Config, round_: Round, benchmarks: Collection[str]) -> Iterator[str]:
     """Yield the keys of ``code:`` that name neither a benchmark of the round nor one with runs."""
     for name in config.code.keys() - {*round_.benchmarks, *benchmarks}:
         place = f"round {round_.name}{where_instead(round_.usage, round_.name, name)}"
         yield f"{CONFIG_NAME}: code: {visible(name)} is not a benchmark of {place}"
-
-
-# ---- the configuration to complete ----------------------------------------------------------
-
-
-def proposed(config: Config, contexts: Iterable[SetContext]) -> str:
-    """Return a whole ``mlperf-pkg.yaml`` to complete; empty if the raw logs leave nothing open.
-
-    Comments and empty lists stand for what only the user knows.
-    """
-    open_sets = [context for context in contexts if context.in_workspace]
-    foreign = _foreign_organizations(open_sets)
-    systems, comments = systems_to_assign(config, open_sets)
-    if not foreign and not comments:
-        return ""
-    fields = fields_of(config)
-    benchmarks = {context.files.benchmark for context in open_sets}
-    without_code = sorted(benchmarks - config.code.keys())
-    fields["organizations"] = [*config.organizations, *foreign]
-    fields["systems"] = systems
-    fields["code"] |= {benchmark: f"code/{benchmark}" for benchmark in without_code}
-    filled = {name: value for name, value in fields.items() if value}
-    lines = [f"# {visible(comment)}\n" for comment in comments]
-    return "".join([*lines, dump(filled)])
-
-
-def _foreign_organizations(contexts: Iterable[SetContext]) -> list[str]:
-    """Return the organisations in logs that are not known as names of the submitter, sorted."""
-    foreign: set[str] = set()
-    for context in contexts:
-        for finding in check_membership(context):
-            if finding.code == FOREIGN:
-                foreign.add(finding.found)
-    return sorted(foreign)
-
-
-def systems_to_assign(
-    config: Config, contexts: Iterable[SetContext]
-) -> tuple[dict[str, dict[str, list[str]]], list[str]]:
-    """Return ``systems:`` of a configuration with entries to fill in, and comments on these."""
-    systems: dict[str, dict[str, list[str]]] = fields_of(config)["systems"]
-    comments: list[str] = []
-    for context in contexts:
-        if context.system is None:
-            comments.append(_to_assign(context, systems))
-    return systems, list(dict.fromkeys(comments))
-
-
-def _to_assign(context: SetContext, systems: dict[str, dict[str, list[str]]]) -> str:
-    """Add the entries to fill in for logs whose system is unknown; return what to do."""
-    logs = shortened([run.path for run in context.runs], _NAMED_LOGS)
-    candidates = context.group.candidates if context.group else ()
-    own: list[str] = []
-    for system in context.systems:
-        if known_division(system.division) == context.division:
-            own.append(system.id)
-    if not candidates:
-        todo = _new_system(context, own, systems)
-    elif {*own}.isdisjoint(candidates):
-        name = f"{candidates[0]}-{context.division}"
-        systems.setdefault(name, {}).setdefault("logs", [])
-        todo = f"write systems/{name}.json and list patterns of their paths under {name}"
-    else:
-        for name in candidates:
-            systems.setdefault(name, {}).setdefault("logs", [])
-        todo = f"list patterns under {' or '.join(candidates)}"
-    return f"systems: for the logs {logs}, {todo}"
-
-
-def _new_system(
-    context: SetContext, own: Sequence[str], systems: dict[str, dict[str, list[str]]]
-) -> str:
-    """Add an entry for the platform of logs that no description fits; return what to do.
-
-    ``own`` are the systems of their division.
-    """
-    platform = context.runs[0].text("platform")
-    name = re.sub(r"[^\w.+-]+", "-", platform).strip("-.") or "NAME"
-    platforms = systems.setdefault(name, {}).setdefault("platforms", [])
-    if platform and platform not in platforms:
-        platforms.append(platform)
-    todo = f"write systems/{name}.json"
-    if own:
-        todo = f"{todo}, or replace {name} with {' or '.join(own)}"
-    return todo

@@ -120,7 +120,8 @@ def command(
     if prepared.refusals:
         say("error", prepared.refusals)
         if plan.configuration:
-            click.echo(f"Save this as {CONFIG_NAME} and complete it:", err=True)
+            path = folders.workspace / CONFIG_NAME
+            click.echo(f"Complete this, and save it as {path}:", err=True)
             click.echo(plan.configuration, err=True)
         advice = "" if plan.problems else _ADVICE
         click.echo(f"nothing was built{advice}", err=True)

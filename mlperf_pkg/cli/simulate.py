@@ -8,7 +8,6 @@ from click.core import ParameterSource
 
 from mlperf_pkg.cli import completion, options
 from mlperf_pkg.cli.group import FOLDER, Command, SuggestingChoice, reads
-from mlperf_pkg.cli.output import note
 from mlperf_pkg.commands import simulate as simulation
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.rulebook.model import DIVISIONS
@@ -120,8 +119,8 @@ def command(ctx: click.Context, /, *, folder: Path, force: bool, **values: Any) 
     FOLDER/<ID>_<benchmark>_<number>.log or, with --layout tree,
     FOLDER/<ID>/<benchmark>/result_<number>.txt. The system is described in
     systems/<ID>.json beside FOLDER, or beside the logs/ or results/ that FOLDER is
-    in, unless that file exists. Existing files are never overwritten. The paths are
-    printed.
+    in. If that file exists, it must describe the same submitter, division and number
+    of accelerators. Existing files are never overwritten. The paths are printed.
 
     With --submitters or --system-count, FOLDER becomes a whole round instead: a
     submission of each submitter, with systems/ and results/. FOLDER must not exist.
@@ -149,7 +148,7 @@ def command(ctx: click.Context, /, *, folder: Path, force: bool, **values: Any) 
 
 
 def _write_set(folder: Path, values: dict[str, Any]) -> None:
-    """Write the logs of one result set; print their paths, and notes on the description."""
+    """Write the logs of one result set; print their paths and that of a new description."""
     missing = [option for name, option in _REQUIRED.items() if not values[name]]
     if missing:
         raise click.UsageError(f"missing {', '.join(missing)} (or --submitters)")
@@ -160,13 +159,11 @@ def _write_set(folder: Path, values: dict[str, Any]) -> None:
         )
     values["benchmark"] = values["benchmarks"][0]
     values["division"] = values["division"] or DIVISIONS[0]
-    logs, description, differences = simulation.write_set(folder, values)
+    logs, description = simulation.write_set(folder, values)
     for path in logs:
         click.echo(visible(str(path)))
     if description:
         click.echo(visible(f"{description} (system description)"))
-    for difference in differences:
-        note(difference)
 
 
 def _refuse(ctx: click.Context, names: tuple[str, ...], kind: str) -> None:

@@ -1,7 +1,7 @@
 """Writing simulated logs: one result set beside its system description, or a whole round."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path, PurePath
@@ -27,19 +27,18 @@ LAYOUTS = {
 }
 
 
-def write_set(folder: Path, order: Mapping[str, Any]) -> tuple[list[Path], Path | None, list[str]]:
+def write_set(folder: Path, order: Mapping[str, Any]) -> tuple[list[Path], Path | None]:
     """Write the logs of a result set and the description of its system: all files or none.
 
     ``order`` has the options of the command, as ``RunPlan`` and ``simulate_set`` define them:
     ``round`` is by default the newest that has the benchmark, ``accelerators`` by default the
     number in the system description that is part of the package; ``layout`` is a key of
     ``LAYOUTS``. The description is ``systems/<system>.json`` beside the logs; an existing one is
-    kept. Return the paths of the logs and of a new description, and the differences of an
-    existing one.
+    kept. Return the paths of the logs and of a new description.
 
     Raises:
-        UserError: as ``simulate_set``; the system's id cannot be a file name; a log exists, or a
-            file cannot be written.
+        UserError: as ``simulate_set``; the system's id cannot be a file name; an existing
+            description is of another system; a log exists, or a file cannot be written.
     """
     plan, system = _plan(order)
     layout = LAYOUTS[order["layout"]]
@@ -49,8 +48,9 @@ def write_set(folder: Path, order: Mapping[str, Any]) -> tuple[list[Path], Path 
         logs[folder / layout.format(plan=plan, number=number)] = log
     description = _description_beside(folder, plan.system)
     if description.exists():
+        _refuse_differences(description, plan)
         _write(logs)
-        return list(logs), None, list(_differences(description, plan))
+        return list(logs), None
     values = {
         "submitter": plan.organization,
         "division": plan.division,
@@ -59,7 +59,7 @@ def write_set(folder: Path, order: Mapping[str, Any]) -> tuple[list[Path], Path 
     }
     text = simulation.description(values, system)
     _write({**logs, description: text.encode()})
-    return list(logs), description, []
+    return list(logs), description
 
 
 def _description_beside(folder: Path, system: str) -> Path:
@@ -106,21 +106,28 @@ def _plan(order: Mapping[str, Any]) -> tuple[simulation.RunPlan, Mapping[str, An
     return replace(plan, accelerators=order["accelerators"] or accelerators), system
 
 
-def _differences(path: Path, plan: simulation.RunPlan) -> Iterator[str]:
-    """Yield the differences between a description and the logs."""
+def _refuse_differences(path: Path, plan: simulation.RunPlan) -> None:
+    """Refuse to write logs that contradict the description of their system.
+
+    Raises:
+        UserError: the description cannot be read, or differs from the logs.
+    """
     try:
         system = _read(path, plan)
     except OSError as error:
-        yield f"{path}: cannot be read: {error.strerror}"
-        return
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from error
     described_and_logged = {
         "submitter": (system.submitter, plan.organization),
         "division": (system.division, plan.division),
         "number of accelerators": (system.accelerators, plan.accelerators),
     }
+    differences: list[str] = []
     for name, (described, logged) in described_and_logged.items():
         if described not in (None, logged):
-            yield f"{path}: the {name} is {shown(described)}, but {shown(logged)} in the new logs"
+            differences.append(f"the {name} is {shown(described)}, but {shown(logged)} in the logs")
+    if differences:
+        remedy = "choose another --system, or a folder outside of this one"
+        raise UserError(f"{path} describes another system: {'; '.join(differences)}; {remedy}")
 
 
 def _read(path: Path, plan: simulation.RunPlan) -> SystemFile:

@@ -71,6 +71,12 @@ _RUNS = (
     Column("Status, dropped", 16, of=wording.outcome),
     *_OF_ROW,
 )
+_CONFIGURED_RUNS = (
+    *_RUNS[:2],
+    Column("Batch", 6, numbers=True, of=attrgetter("batch_size")),
+    Column("Scale", 6, numbers=True, of=attrgetter("accelerators")),
+    *_RUNS[2:],
+)
 SUBMITTERS = (
     Column("Submitters", of=attrgetter("name")),
     Column("Sets", 4, numbers=True, of=attrgetter("result_sets")),
@@ -101,7 +107,8 @@ def text(report: Report, view: View) -> str:
         if not view.statistics:
             _findings(terminal, report, view)
         if report.configuration:  # to be completed for raw logs
-            terminal.line((f"Save this as {CONFIG_NAME} and complete it", HEADING))
+            heading = f"Complete this, and save it as {CONFIG_NAME} beside systems/"
+            terminal.line((heading, HEADING))
             for line in report.configuration.splitlines():
                 terminal.line((line, PLAIN))
     return f"{terminal.text().rstrip()}\n"
@@ -137,7 +144,8 @@ def _tables(report: Report, view: View) -> Iterator[Table]:
         yield Table(_SYSTEMS, owners)
     runs = _listed_runs(report, submitters, view)
     if runs:
-        yield Table(_RUNS, _run_groups(runs))
+        columns = _CONFIGURED_RUNS if view.verbose else _RUNS
+        yield Table(columns, _run_groups(runs))
     if report.findings and view.statistics:
         yield _statistics(report, submitters)
 

@@ -73,7 +73,7 @@ class ResultSetRow(Struct, frozen=True, kw_only=True):
     ``scaling_factor``: that with which the set was published or, if it was not, that of its RCP
     test, where the rules normalise scores. ``score_note`` says why there is no score, or that the
     set does not have the required number of runs. ``energy_joules`` is the official mean energy of
-    the runs that count.
+    the runs that count; ``energy_note`` says why there is none although power was measured.
 
     ``system_by`` is the evidence by which the system of raw logs was found. A set that is not
     ``judged`` has the verdicts of its logs alone. ``scaling`` is "strong" or "weak" (HPC). A weak
@@ -106,6 +106,7 @@ class ResultSetRow(Struct, frozen=True, kw_only=True):
     instance_scale: int | None = None
     system_by: str | None = None
     judged: bool = True
+    energy_note: str | None = None
 
 
 class RunRow(Struct, frozen=True):
@@ -114,6 +115,9 @@ class RunRow(Struct, frozen=True):
     ``lines`` are its first and last line in a file of several runs; None if the file is its log.
     ``dropped`` says why the mean of its set leaves it out; None where it counts. ``start`` is the
     time of ``run_start``, in UTC. ``submitter`` and ``system`` are those of its set.
+    ``accelerators`` are those that the log names, or else those of the described system of its set.
+    ``energy_joules`` is the official energy of a run that was measured. ``convergence_unit`` is
+    what ``samples_to_converge`` counts.
     """
 
     path: str
@@ -133,6 +137,10 @@ class RunRow(Struct, frozen=True):
     submitter: str | None
     system: str | None
     lines: tuple[int, int] | None = None
+    batch_size: int | None = None
+    accelerators: int | None = None
+    energy_joules: float | None = None
+    convergence_unit: str | None = None
 
     @property
     def label(self) -> str:

@@ -179,11 +179,9 @@ def where_instead(usage: str, round_name: str, benchmark: str) -> str:
 
     Such as ``; resnet ended in 4.0`` or ``; did you mean bert?``; it may be empty.
     """
-    having = [name for name in rounds(usage) if benchmark in benchmarks_of(usage, name)]
-    if round_name in having:
+    earlier, later = _rounds_around(usage, round_name, benchmark)
+    if round_name in earlier:
         return ""
-    later = [name for name in having if version_of(name) > version_of(round_name)]
-    earlier = [name for name in having if name not in later]
     if earlier and later:
         return f"; {benchmark} is in rounds {earlier[-1]} and {later[0]}"
     if earlier:
@@ -194,6 +192,19 @@ def where_instead(usage: str, round_name: str, benchmark: str) -> str:
     if other:
         return f"; {benchmark} is a benchmark of {other}"
     return did_you_mean(benchmark, benchmarks_of(usage, round_name))
+
+
+def round_instead(usage: str, round_name: str, benchmark: str) -> str | None:
+    """Return the round nearest to one that lacks a benchmark, of those that have it."""
+    earlier, later = _rounds_around(usage, round_name, benchmark)
+    return next(iter([*earlier[-1:], *later]), None)
+
+
+def _rounds_around(usage: str, round_name: str, benchmark: str) -> tuple[list[str], list[str]]:
+    """Return the rounds that have a benchmark: those up to a round, and later ones."""
+    having = [name for name in rounds(usage) if benchmark in benchmarks_of(usage, name)]
+    later = [name for name in having if version_of(name) > version_of(round_name)]
+    return [name for name in having if name not in later], later
 
 
 @per_rulebook

@@ -1,11 +1,12 @@
 """How often the keys of a log are logged."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 from msgspec.structs import replace
 
 from mlperf_pkg.findings import Basis, Finding, Pending, Severity
+from mlperf_pkg.infra.text import letters, nearest
 from mlperf_pkg.log.record import shown
 from mlperf_pkg.rulebook.constraints import holds as meets
 from mlperf_pkg.rulebook.constraints import needed_in_words
@@ -17,19 +18,24 @@ from mlperf_pkg.run.rule_findings import RuleFindings
 _AT_THE_END = frozenset(
     {"block_stop", "epoch_stop", "eval_accuracy", "eval_start", "eval_stop", "run_stop"}
 )
+_LIKENESS = 0.75  # of the spellings of one word
+_MAX_LETTERS = 80  # of a key that is not hostile
 
 
 class RecordCounts:
     """Compares the number of records of each key with the rules, at the end of a log.
 
     ``seen`` are the records by key; ``hidden`` are the keys of records that the log holds but that
-    the official parser does not read.
+    the official parser does not read; ``unruled`` are the keys that it holds but no rule needs.
     """
 
-    def __init__(self, seen: Seen, hidden: Set[str], findings: RuleFindings) -> None:
+    def __init__(
+        self, seen: Seen, hidden: Set[str], unruled: Set[str], findings: RuleFindings
+    ) -> None:
         """Take all records of a log."""
         self._seen = seen
         self._hidden = hidden
+        self._unruled = unruled
         self._findings = findings
 
     def check(self, rule: Rule) -> None:
@@ -54,10 +60,17 @@ class RecordCounts:
         if rule.basis is Basis.BOTH and (is_hidden or is_cut_off):
             rule = replace(rule, basis=Basis.OFFICIAL)
         problem = "is not logged"
+        instead = None
         if is_hidden:
             problem = "appears only on lines the official checker ignores"
+        else:
+            instead = key_instead_of(rule.key, self._unruled)
+        if instead:
+            problem = f"is not logged, but {instead} is"
+            hint = f"if {instead} is the same setting, log it as {rule.key}"
+            rule = replace(rule, hint=rule.hint or hint)
         message = f"{' or '.join(sorted(keys))} {problem}; expected {times}"
-        self._findings.add(rule, None, expected=f"logged {times}", message=message)
+        self._findings.add(rule, None, value=instead, expected=f"logged {times}", message=message)
 
     def _check_limits(
         self, rule: Rule, logged: LoggedKey | None, limits: Mapping[str, Any]
@@ -101,6 +114,45 @@ class RecordCounts:
             message=f"{_times_logged(rule, logged.count)}, {values}; expected once",
             kind=kind,
         )
+
+
+def key_instead_of(key: str, others: Iterable[str]) -> str | None:
+    """Return which of ``others`` is probably logged in place of a key; None if none is."""
+    expected = _words_of(key)
+    for other in sorted(others):
+        is_name = other.isidentifier() and len(other) <= _MAX_LETTERS
+        if is_name and (letters(other) == letters(key) or _are_alike(expected, _words_of(other))):
+            return other
+    return None
+
+
+def _are_alike(expected: Sequence[str], logged: Sequence[str]) -> bool:
+    """Return whether the words of two keys differ in spelling alone, or one key lacks some.
+
+    As opt_epsilon lacks one of opt_lamb_epsilon. The numbers and the last words are the same.
+    """
+    shorter, longer = sorted((expected, logged), key=len)
+    if len(shorter) == 1 or _numbers(expected) != _numbers(logged):
+        return False
+    if len(shorter) == len(longer):
+        return all(map(_are_spelt_alike, expected, logged))
+    return set(shorter) <= set(longer) and shorter[-1] == longer[-1]
+
+
+def _are_spelt_alike(word: str, other: str) -> bool:
+    return word == other or nearest(word, [other], _LIKENESS) is not None
+
+
+def _words_of(key: str) -> list[str]:
+    """Return the words of a key; ``lr`` stands for two, as in the names of the constants."""
+    words: list[str] = []
+    for word in key.lower().split("_"):
+        words += ["learning", "rate"] if word == "lr" else [word]
+    return words
+
+
+def _numbers(words: Iterable[str]) -> list[str]:
+    return [word for word in words if word.isdecimal()]
 
 
 def _times_logged(rule: Rule, count: int) -> str:

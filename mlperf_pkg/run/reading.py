@@ -18,7 +18,14 @@ from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.log.spans import RunSpan, spans_of
 from mlperf_pkg.rulebook.load import codes, reweighed
-from mlperf_pkg.rulebook.rounds import Sureness, day_of, known_verdicts, last_day, where_instead
+from mlperf_pkg.rulebook.rounds import (
+    Sureness,
+    day_of,
+    known_verdicts,
+    last_day,
+    round_instead,
+    where_instead,
+)
 from mlperf_pkg.run import readers
 from mlperf_pkg.run.convergence import SAMPLES, WORDS, ConvergenceReader
 from mlperf_pkg.run.model import BENCHMARK, Identity, LogFile, Run, identify, rules_of, table_of
@@ -35,6 +42,7 @@ ENDINGS = frozenset({"LOG110", "RUN130", "RUN140"})
 """The codes that say how a run failed."""
 
 _STARTS = frozenset({"init_start", "run_start"})
+_MAX_KEYS = 1 << 10  # of which one may be logged in place of another; a log has dozens
 _FIRST_DAY = date(2018, 1, 1)  # MLPerf began in this year
 
 
@@ -83,6 +91,7 @@ class _Reading:
         self._records = 0
         self._killed = False
         self._others: dict[str, str] = {}
+        self._keys: set[str] = set()
         line_of = reader.line_of
         self._rules = RuleChecker(table_of(identity), log.source.label, findings.add, line_of)
         self._clock = readers.Clock()
@@ -112,6 +121,8 @@ class _Reading:
         if not self._records:
             self._others = readers.of_head(block, self._rules.table.followed)
         self._records += block.size - block.unread
+        if len(self._keys) < _MAX_KEYS:
+            self._keys |= block.indexes.keys()
         self._rules.take(block)
         _take_records(block, self._takers)
         if self._curve:
@@ -132,7 +143,8 @@ class _Reading:
             return
         hidden = {record.key for record in reader.unofficial if isinstance(record.key, str)}
         self._killed = not self._clock.stopped and "run_stop" not in hidden
-        self._rules.conclude(success=self._is_success, hidden=hidden)
+        unruled = self._keys - self._rules.table.followed
+        self._rules.conclude(success=self._is_success, hidden=hidden, unruled=unruled)
         if reader.crash or reader.parse_errors:
             self._seeds.unreadable = self._seeds.unreadable or readers.OTHER_RECORDS
         self._check_records()
@@ -196,11 +208,17 @@ class _Reading:
         """Add the rounds that have the benchmark to the findings that this round does not."""
         identity = self._identity
         codes_of_benchmark = self._rules.codes_of(BENCHMARK)
-        where = where_instead(identity.usage, identity.choice.name, identity.text(BENCHMARK))
+        names = (identity.usage, identity.choice.name, identity.text(BENCHMARK))
+        where = where_instead(*names)
+        instead = round_instead(*names)
+        hint = None
+        if instead:
+            hint = f"check its logs apart from those of other rounds, with --round {instead}"
         explained = []
         for finding in findings:
             if finding.code in codes_of_benchmark:
-                explained.append(replace(finding, message=f"{finding.message}{where}"))
+                message = f"{finding.message}{where}"
+                explained.append(replace(finding, message=message, hint=hint))
             else:
                 explained.append(finding)
         return explained

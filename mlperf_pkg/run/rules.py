@@ -225,18 +225,18 @@ class RuleChecker:
 
     # ---- the whole log, at its end ---------------------------------------------------------
 
-    def conclude(self, *, success: bool, hidden: Set[str]) -> None:
+    def conclude(self, *, success: bool, hidden: Set[str], unruled: Set[str]) -> None:
         """Check the rules that depend on the whole log.
 
-        ``success`` is the status in ``run_stop``; ``hidden`` are the keys of records that the log
-        holds but that the official parser does not read. Findings are now ``Pending``, unless no
-        later record could have prevented them.
+        ``success`` is the status in ``run_stop``; ``hidden`` and ``unruled`` are as in
+        ``RecordCounts``. Findings are now ``Pending``, unless no later record could have prevented
+        them.
         """
         self._findings.end()
         if self._joiner:
             self._check_all(self._joiner.records())
         self._formulas.conclude(self.seen)
-        counts = RecordCounts(self.seen, hidden, self._findings)
+        counts = RecordCounts(self.seen, hidden, unruled, self._findings)
         for rule in self.table.counted:
             counts.check(rule)
         for compiled in self.table.concluded:

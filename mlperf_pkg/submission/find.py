@@ -159,14 +159,16 @@ class _InputFinder(Struct):
     def _raw(self) -> Input:
         """Return the logs of a folder; if it is a workspace with ``logs/``, only those in it."""
         workspace = self._workspace()
-        is_top = workspace is not None and workspace.relative(self.top.path) == "."
+        place = workspace.relative(self.top.path) if workspace else None
+        is_top = place == "."
         logs_folder = None
         if is_top and self._has_folder(self.top, LOGS):
             logs_folder = self._inside_child(self.top, LOGS)
         contents = self._with_sets(self._loose(logs_folder or self.top))
         if workspace and is_top and not logs_folder:
             contents = _only_raw(contents, workspace)
-        return replace(contents, workspace=workspace)
+        has_every_log = is_top or place == LOGS
+        return replace(contents, workspace=workspace, has_every_log=has_every_log)
 
     def _loose(self, folder: Place) -> Input:
         def leave(path: str, error: OSError) -> None:

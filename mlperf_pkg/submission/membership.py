@@ -5,11 +5,14 @@ evidence; if the evidence is not conclusive, it stays open.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from glob import escape
 from typing import NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mlperf_pkg.config import CONFIG_NAME, Config
 from mlperf_pkg.infra.source import stem_of, words_of_lines
@@ -19,6 +22,7 @@ from mlperf_pkg.submission.model import SCALINGS, set_name
 OPEN = "open"
 WEAK = "weak"
 _UNKNOWN = "unknown"
+_DIVISION = re.compile(r"[-_ .]?(closed|open)$", re.IGNORECASE)  # at the end of an id
 _COUNTED = re.compile(r"(\d{1,9}) ?x ?(?=[^\W\d])")  # 8xNVIDIA DGX A100
 
 
@@ -112,13 +116,15 @@ class LogGroup(Struct, frozen=True):
     """The logs of one result set, the id of their ``system``, and ``why`` it is that system.
 
     If the system is unknown, ``candidates`` are the ids of possible ones, perhaps of the other
-    division.
+    division; ``of_other_division`` is the number of the logs of that platform and benchmark that
+    name the other division.
     """
 
     logs: tuple[Stated, ...]
     system: str | None
     candidates: tuple[str, ...]
     why: str
+    of_other_division: int = 0
 
     @property
     def first(self) -> Stated:
@@ -160,8 +166,9 @@ def groups_of(
     The evidence for a system is, in this order: the place of the log in a submission tree;
     ``systems:`` of ``mlperf-pkg.yaml``; a folder with the name of a description;
     ``submission_platform``, if it is the name of a description or, otherwise, similar to a name or
-    a ``system_name``; the nodes and accelerators that the log states. The first evidence that names
-    a system decides. Of the systems that it names, only those of the log's division count; if there
+    a ``system_name``; the nodes and accelerators that the log states, and of several systems with
+    these the only one whose name has the words of the platform. The first evidence that names a
+    system decides. Of the systems that it names, only those of the log's division count; if there
     are none, with ``as_open``, those of the Open division. Of several, the one with these numbers
     counts.
     """
@@ -175,7 +182,19 @@ def groups_of(
         evidence = named[log.place] or finder.by_numbers(log, claims)
         key = _key(log, evidence, only)
         groups.setdefault(key, []).append((log, evidence))
-    return [_group(key, members) for key, members in sorted(groups.items(), key=_order)]
+    divisions = Counter(map(_same_but_division, identified))
+    labelled = Counter((*_same_but_division(log), log.division) for log in identified)
+    sets: list[LogGroup] = []
+    for key, members in sorted(groups.items(), key=_order):
+        group = _group(key, members)
+        same = _same_but_division(group.first)
+        others = divisions[same] - labelled[*same, group.first.division]
+        sets.append(replace(group, of_other_division=others))
+    return sets
+
+
+def _same_but_division(log: Stated) -> tuple[str | None, ...]:
+    return log.usage, log.round, log.benchmark, log.scaling, log.platform_letters
 
 
 class _Evidence(NamedTuple):
@@ -264,13 +283,18 @@ class _SystemFinder:
         self._by_id: dict[str, list[str]] = {}
         self._by_id_letters: dict[str, list[str]] = {}
         self._by_any_letters: dict[str, list[str]] = {}
+        self._words: dict[str, set[str]] = {}
         for system in systems:
             id_ = system.id
-            id_letters = letters(id_)
-            self._by_id.setdefault(id_.casefold(), []).append(id_)
-            self._by_id_letters.setdefault(id_letters, []).append(id_)
-            for text in {id_letters, letters(system.name)} - {""}:
+            names = {id_, _DIVISION.sub("", id_)} - {""}  # of both divisions, if each has a file
+            id_letters = set(map(letters, names))
+            for name in names:
+                self._by_id.setdefault(name.casefold(), []).append(id_)
+            for text in id_letters - {""}:
+                self._by_id_letters.setdefault(text, []).append(id_)
+            for text in id_letters.union([letters(system.name)]) - {""}:
                 self._by_any_letters.setdefault(text, []).append(id_)
+            self._words[id_] = _runs_of_words(id_) | _runs_of_words(system.name)
 
     def by_name(self, log: Stated) -> _Evidence | None:
         """Return the first evidence that names any system; None if none does."""
@@ -289,11 +313,13 @@ class _SystemFinder:
         """Return the systems that fit the numbers that a log states.
 
         A system that logs of another platform name does not fit. A log that states neither a number
-        nor a platform fits all systems.
+        nor a platform fits all systems. Of several systems, the only one counts whose name has the
+        words of the platform.
         """
         platform = log.platform_letters
         possible = []
-        for system in self._of_division(self._systems.values(), log):
+        of_division = self._of_division(self._systems.values(), log)
+        for system in of_division:
             other_platforms = claims.get(system.id, set()) - {platform}
             if not platform or not other_platforms:
                 possible.append(system)
@@ -301,6 +327,10 @@ class _SystemFinder:
         if not log.states_nothing or log.names_platform:
             why = "the number of nodes or accelerators"
             possible = _fitting(possible, log)
+        named = [system for system in of_division if platform in self._words[system.id]]
+        if len(possible) > 1 and len(named) == 1 and named[0] in possible:
+            why = f"{why}, and words of submission_platform (inferred)"
+            possible = named
         return _Evidence(why, tuple(system.id for system in possible), len(possible) == 1)
 
     def _names(self, log: Stated) -> Iterator[tuple[str, Iterable[str]]]:
@@ -334,6 +364,16 @@ class _SystemFinder:
         return same
 
 
+def _runs_of_words(name: str) -> set[str]:
+    """Return the letters of all words of a name that follow each other, but for plain numbers."""
+    words = re.findall(r"[^\W_]+", name.lower())
+    runs: set[str] = set()
+    for start in range(len(words)):
+        for end in range(start, len(words)):
+            runs.add("".join(words[start : end + 1]))
+    return {run for run in runs if not run.isdecimal()}
+
+
 def _named(index: Mapping[str, Sequence[str]], names: Iterable[str]) -> list[str]:
     return [id_ for name in names for id_ in index.get(name, ())]
 
@@ -351,3 +391,38 @@ def matches(log: Stated, field: str, pattern: str) -> bool:
     platform = log.platform.casefold()
     folded = pattern.casefold()
     return platform == folded or fnmatchcase(platform, folded)
+
+
+def log_patterns(paths: Iterable[str], foreign: Iterable[str]) -> Iterator[str]:
+    """Yield patterns under ``systems:`` that match these paths of logs, and no ``foreign`` ones.
+
+    They are as few as folders and the common beginnings of names allow.
+    """
+    by_folder: dict[str, list[str]] = {}
+    for path in sorted(paths):
+        folder = path[: path.rfind("/") + 1]
+        by_folder.setdefault(folder, []).append(path)
+    others = list(foreign)
+    for folder, logs in by_folder.items():
+        starts = [folder, _common_start(logs)] if len(logs) > 1 else []
+        patterns = [f"{escape(start)}*" for start in starts if start]
+        suitable = (pattern for pattern in patterns if not _matches_any(others, pattern))
+        pattern = next(suitable, None)
+        if pattern:
+            yield pattern
+        else:
+            yield from map(escape, logs)
+
+
+def _common_start(texts: Sequence[str]) -> str:
+    """Return the beginning that all texts have, which are sorted."""
+    length = 0
+    for first, last in zip(texts[0], texts[-1], strict=False):
+        if first != last:
+            break
+        length += 1
+    return texts[0][:length]
+
+
+def _matches_any(paths: Iterable[str], pattern: str) -> bool:
+    return any(fnmatchcase(path, pattern) for path in paths)

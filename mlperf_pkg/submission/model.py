@@ -254,7 +254,7 @@ class Input(Struct, frozen=True):
 
     Without a submission, ``result_sets`` are those in folders that have the path of one, and
     ``logs`` all other logs, with the ``workspace`` that they are in. ``is_file`` says that the
-    argument is a single log.
+    argument is a single log, ``has_every_log`` that it is the workspace, or all of its ``logs/``.
     """
 
     submissions: tuple[Submission, ...] = ()
@@ -264,6 +264,7 @@ class Input(Struct, frozen=True):
     result_sets: tuple[ResultSet, ...] = ()
     workspace: Workspace | None = None
     is_file: bool = False
+    has_every_log: bool = False
 
     @property
     def every_log(self) -> tuple[Place, ...]:

@@ -271,6 +271,21 @@ def test_energy_of_a_set_as_the_summarizer(tmp_path: Path) -> None:
     assert [f for f in report.findings if f.code.startswith("POW")] == []
     _, energy, _ = summarized(root)
     assert report.result_sets[0].energy_joules == pytest.approx(energy, rel=1e-12)
+    counted = [run.energy_joules or 0.0 for run in report.runs if run.dropped is None]
+    assert 1.25 * sum(counted) / len(counted) == pytest.approx(energy, rel=1e-12)
+    seen = {(run.batch_size, run.accelerators, run.convergence_unit) for run in report.runs}
+    assert seen == {(3264, 16, "epochs")}
+
+
+def test_why_a_set_has_no_energy(tmp_path: Path) -> None:
+    root = measure(write_submission(tmp_path / "Org"))
+    for log in sorted((root / SET).glob("result_*.txt"))[:2]:
+        log.write_bytes(without(log.read_bytes(), "cache_clear"))
+    row = check([str(root)], Options(round="4.0")).report.result_sets[0]
+    assert (row.energy_joules, row.energy_note) == (
+        None,
+        "3 of 5 runs pass the official checker: too few",
+    )
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.config import CONFIG_NAME, Config, SystemConfig, fields_of, read_config_file
 from mlperf_pkg.results.report import Report
+from tests.helpers.logs import edited
 from tests.helpers.raw_logs import LOGS, OTHER, OWN, RAW, a_system, saying
 from tests.helpers.stored import compared
 from tests.helpers.workspaces import lay, numbered
@@ -33,7 +34,8 @@ def report(root: Path, *files: dict[str, bytes], argument: str = "logs") -> Repo
         (
             [a_system("x", division="open"), RAW],
             "SET110",
-            "no system description of the closed division; expected",
+            "the logs say closed (submission_division), but the division is another in"
+            " ../systems/x.json; expected",
         ),
         (
             [{"systems/bow-pod16.json": b"{"}, RAW],
@@ -43,7 +45,8 @@ def report(root: Path, *files: dict[str, bytes], argument: str = "logs") -> Repo
         (
             [a_system("bow-pod16", division="open"), RAW],
             "SET111",
-            "the division is closed in the logs, but open in ../systems/bow-pod16.json",
+            "the division is closed in the logs (submission_division), but open in"
+            " ../systems/bow-pod16.json",
         ),
         (
             [OWN, OTHER, saying("submission_platform", "PLACEHOLDER")],
@@ -53,7 +56,8 @@ def report(root: Path, *files: dict[str, bytes], argument: str = "logs") -> Repo
         (
             [OWN, saying("submission_org", "ACME")],
             "SET115",
-            "submission_org is ACME; expected Graphcore",
+            "submission_org is ACME; expected Graphcore, the submitter in"
+            " ../systems/bow-pod16.json",
         ),
         ([OWN, saying("submission_org", "ACME"), {CONFIG_NAME: b"organizations: [AC*]"}], None, ""),
         ([OWN, saying("submission_org", "SUBMISSION_ORG_PLACEHOLDER")], None, ""),
@@ -134,37 +138,96 @@ def test_what_was_built_and_code_are_not_raw_logs(tmp_path: Path) -> None:
     assert [row.runs_found for row in rows] == [5]
 
 
+TYPO = saying("submission_platform", "bow-pdo16")
+LARGER = numbered([edited(log, "global_batch_size", value=4096) for log in LOGS], "logs/y{}.log")
+PLACEHOLDER = saying("submission_platform", "PLACEHOLDER")
+
+
 @pytest.mark.parametrize(
-    ("files", "systems", "organizations"),
+    ("files", "systems"),
     [
-        ([OTHER, RAW], {"bow-pod16": SystemConfig(platforms=("bow-pod16",))}, ()),
-        (
-            [OWN, OTHER, saying("submission_platform", "PLACEHOLDER")],
-            {"bow-pod16": SystemConfig(), "bow-pod64": SystemConfig()},
-            (),
+        pytest.param(
+            [OWN, OTHER, TYPO],
+            {"bow-pod16": SystemConfig(platforms=("bow-pdo16",))},
+            id="a name that is almost the platform",
         ),
-        ([OWN, saying("submission_org", "Other: [x]")], {}, ("Other: [x]",)),
-        ([a_system("bow-pod16", division="open"), RAW], {"bow-pod16-closed": SystemConfig()}, ()),
+        pytest.param(
+            [OTHER, RAW],
+            {
+                "bow-pod64 or another for resnet on bow-pod16": SystemConfig(
+                    platforms=("bow-pod16",)
+                )
+            },
+            id="another number in the name",
+        ),
+        pytest.param(
+            [OWN, OTHER, PLACEHOLDER],
+            {"bow-pod16 or bow-pod64 for resnet on PLACEHOLDER": SystemConfig(logs=("logs/*",))},
+            id="no platform",
+        ),
+        pytest.param(
+            [
+                *(a_system(name) for name in ("one", "two", "three", "four")),
+                {**RAW, **numbered([TYPO["logs/0.log"]], "logs/x[1]/r{}.log")},
+                {CONFIG_NAME: b"systems: {one: {logs: ['logs/[0-2].log']}}"},
+            ],
+            {
+                "one": SystemConfig(logs=("logs/[0-2].log",)),
+                "four or three or two for resnet on bow-pod16": SystemConfig(
+                    logs=("logs/3.log", "logs/4.log")
+                ),
+                "four or three or two for resnet on bow-pdo16": SystemConfig(
+                    platforms=("bow-pdo16",)
+                ),
+            },
+            id="a platform of logs that are assigned already",
+        ),
+        pytest.param(
+            [a_system("a"), a_system("b"), RAW, LARGER],
+            {
+                "a or b for resnet on bow-pod16, batch size 3264": SystemConfig(
+                    logs=tuple(f"logs/{number}.log" for number in range(5))
+                ),
+                "a or b for resnet on bow-pod16, batch size 4096": SystemConfig(logs=("logs/y*",)),
+            },
+            id="more runs than one system needs",
+        ),
+        pytest.param(
+            [*map(a_system, ("a", "b", "c", "d")), RAW],
+            {"SYSTEM for resnet on bow-pod16": SystemConfig(platforms=("bow-pod16",))},
+            id="many systems",
+        ),
     ],
 )
 def test_the_configuration_to_complete(
-    tmp_path: Path,
-    files: list[dict[str, bytes]],
-    systems: dict[str, SystemConfig],
-    organizations: tuple[str, ...],
+    tmp_path: Path, files: list[dict[str, bytes]], systems: dict[str, SystemConfig]
 ) -> None:
-    """It is valid as it is, and has all that the file has already."""
-    own = b"round: '2.0'\nextra_files: {LICENSE: LICENSE}\nsubmitter: Graphcore\n"
-    text = report(tmp_path, *files, {CONFIG_NAME: own}).configuration
-    (tmp_path / "new.yaml").write_text(text, "utf-8")
-    assert read_config_file(tmp_path / "new.yaml") == Config(
-        submitter="Graphcore",
-        round="2.0",
-        extra_files={"LICENSE": "LICENSE"},
-        systems=systems,
-        organizations=organizations,
-        code={"resnet": {"": "code/resnet"}},
-    )
+    """It is valid as it is, has all that the file has already, and matches all logs."""
+    lay(tmp_path, *files)
+    own = tmp_path / CONFIG_NAME
+    before = own.read_text() if own.exists() else ""
+    own.write_text(f"{before}\nround: '2.0'\nextra_files: {{LICENSE: LICENSE}}\n")
+    own.write_text(compared(check([str(tmp_path)], Options(jobs=1))).report.configuration)
+    config = read_config_file(own)
+    expected = Config(round="2.0", extra_files={"LICENSE": "LICENSE"}, systems=systems)
+    assert {**fields_of(config), "systems": {}} == {**fields_of(expected), "systems": {}}
+    assert {**config.systems} == systems
+    again = check([str(tmp_path)], Options(jobs=1)).report
+    assert "CONF102" not in {finding.code for finding in again.findings}
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        pytest.param([OWN, saying("submission_org", "Other: [x]")], id="organisation"),
+        pytest.param([a_system("bow-pod16", division="open"), RAW], id="division"),
+        pytest.param([{"systems/README": b""}, RAW], id="no description"),
+    ],
+)
+def test_no_configuration_where_it_is_no_remedy(
+    tmp_path: Path, files: list[dict[str, bytes]]
+) -> None:
+    assert report(tmp_path, *files).configuration == ""
 
 
 def test_fields_are_those_of_the_file(tmp_path: Path) -> None:

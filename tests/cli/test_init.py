@@ -40,12 +40,14 @@ def test_several_submitters_and_unknown_platforms(tmp_path: Path) -> None:
     config = read_config(tmp_path)
     assert config.submitter is None
     assert config.systems == {
-        "POD16": SystemConfig(platforms=("POD16",)),
-        "Pod_64-bow": SystemConfig(platforms=("Pod_64 (bow)",)),
+        "bow-pod16": SystemConfig(platforms=("POD16",)),
+        "bow-pod16 or bow-pod64 for bert on Pod_64 (bow)": SystemConfig(
+            platforms=("Pod_64 (bow)",)
+        ),
     }
     errors = result.stderr.splitlines()
-    task = ", write systems/Pod_64-bow.json, or replace Pod_64-bow with bow-pod16"
-    assert [line for line in errors if line.startswith("to do: systems: for ") and task in line]
+    task = "to do: put one of bow-pod16, bow-pod64 in place of the key that says so"
+    assert [line for line in errors if line.startswith(task)]
     left = "left to fill in: ACME/Pod_64 (bow)/bert/closed: SET110: submission_platform"
     assert [line for line in errors if line.startswith(left)]
     assert call("build", tmp_path).exit_code == 1

@@ -85,39 +85,56 @@ def test_the_description_is_beside_the_logs(
     path.unlink()
 
 
-OTHER = {
+ALIKE = {
     "submitter": "ACME",
-    "division": "open",
-    "number_of_nodes": "2",
+    "division": "closed",
+    "number_of_nodes": "1",
     "accelerators_per_node": "8",
 }
+OTHER = {**ALIKE, "division": "open", "number_of_nodes": "2"}
+
+
+def test_a_description_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "systems" / "dgx-a100-640gb.json"
+    path.parent.mkdir()
+    path.write_text("not JSON")
+    result = call("simulate", tmp_path / "logs", *RESNET, "--runs", "1")
+    assert result.stdout.splitlines() == [f"{tmp_path}/logs/dgx-a100-640gb_resnet_0.log"]
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert path.read_text() == "not JSON"
 
 
 @pytest.mark.parametrize(
-    ("write", "notes"),
+    ("write", "message"),
     [
-        (
+        pytest.param(
             lambda path: write_system(path.parent, path.stem, **OTHER),
-            [
-                'the division is "open", but "closed" in the new logs',
-                "the number of accelerators is 16, but 8 in the new logs",
-            ],
+            " describes another system: "
+            'the division is "open", but "closed" in the logs; '
+            "the number of accelerators is 16, but 8 in the logs; "
+            "choose another --system, or a folder outside of this one",
+            id="of another division and size",
         ),
-        (lambda path: path.write_text("not JSON"), []),
-        (Path.mkdir, ["cannot be read: Is a directory"]),
+        pytest.param(
+            lambda path: write_system(path.parent, path.stem, **{**ALIKE, "submitter": "Other"}),
+            ' describes another system: the submitter is "Other", but "ACME" in the logs; '
+            "choose another --system, or a folder outside of this one",
+            id="of another submitter",
+        ),
+        pytest.param(Path.mkdir, ": cannot be read: Is a directory", id="a folder"),
     ],
 )
-def test_a_description_is_kept(
-    tmp_path: Path, write: Callable[[Path], object], notes: list[str]
+def test_the_description_of_another_system_is_refused(
+    tmp_path: Path, write: Callable[[Path], object], message: str
 ) -> None:
     path = tmp_path / "systems" / "dgx-a100-640gb.json"
     path.parent.mkdir()
     write(path)
     before = bytes_below(tmp_path)
     result = call("simulate", tmp_path / "logs", *RESNET, "--runs", "1")
-    assert result.stdout.splitlines() == [f"{tmp_path}/logs/dgx-a100-640gb_resnet_0.log"]
-    assert result.stderr.splitlines() == [f"note: {path}: {note}" for note in notes]
-    assert before.items() <= bytes_below(tmp_path).items()
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == f"mlperf-pkg: error: {path}{message}\n"
+    assert bytes_below(tmp_path) == before
 
 
 def test_a_whole_round(tmp_path: Path) -> None:

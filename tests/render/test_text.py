@@ -107,12 +107,29 @@ def test_loose_logs() -> None:
     )
 
 
+def test_a_verbose_view_has_batch_size_and_scale() -> None:
+    runs = (run(batch_size=3264, accelerators=16), run(path="results/dgx/bert/result_1.txt"))
+    shown = text(verbose=True, runs=runs)
+    assert (
+        page(
+            """
+        Runs            Minutes  Batch  Scale  Status, dropped  Official  Rules
+        results/dgx/bert: ACME/dgx/bert/closed
+          result_0.txt   20.000  3,264     16  success          pass      pass
+          result_1.txt   20.000      -      -  success          pass      pass
+        """
+        )
+        in shown
+    )
+
+
 def test_what_raw_logs_leave_open_is_shown_to_be_pasted() -> None:
     shown = text(
         result_sets=(result_set(path=".", system_by="the folder name"), result_set(judged=False)),
         configuration="# who?\nsystems:\n  dgx: {}\n",
     )
-    assert "Save this as mlperf-pkg.yaml and complete it\n# who?\nsystems:\n  dgx: {}\n" in shown
+    heading = "Complete this, and save it as mlperf-pkg.yaml beside systems/"
+    assert f"{heading}\n# who?\nsystems:\n  dgx: {{}}\n" in shown
     assert (
         "round 2.0: as given\nsystem found by the folder name: dgx\n"
         "only the logs were judged in 1 of 2 result sets: to judge sets, check a folder\n"

@@ -2,18 +2,17 @@
 
 import json
 import textwrap
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from glob import escape
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from mlperf_pkg.checks.workspace import systems_to_assign
+from mlperf_pkg.checks.proposal import systems_to_assign
 from mlperf_pkg.commands.builder.plan import BuildPlan
 from mlperf_pkg.commands.builder.workspace import BuildWorkspace
 from mlperf_pkg.config import CONFIG_NAME, fields_of
 from mlperf_pkg.infra.plain_yaml import dump
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.infra.text import visible
-from mlperf_pkg.run.model import Run
+from mlperf_pkg.submission.membership import log_patterns
 
 
 def explained(workspace: BuildWorkspace, plan: BuildPlan) -> dict[str, Any]:
@@ -37,26 +36,9 @@ def _systems(workspace: BuildWorkspace, plan: BuildPlan) -> dict[str, Any]:
         paths.update(run.path for run in planned.runs)
     systems = {}
     for system, paths in sorted(owners.items()):
-        patterns = dict.fromkeys(_patterns(paths, workspace.runs))
-        systems[system] = {"logs": list(patterns)}
+        foreign = [run.path for run in workspace.runs if run.path not in paths]
+        systems[system] = {"logs": list(log_patterns(paths, foreign))}
     return systems
-
-
-def _patterns(paths: Collection[str], every: Iterable[Run]) -> Iterator[str]:
-    foreign_folders = {_folder(run.path) for run in every if run.path not in paths}
-    for path in sorted(paths):
-        folder = _folder(path)
-        is_shared = any(foreign.startswith(folder) for foreign in foreign_folders)
-        if folder and not is_shared:
-            yield f"{escape(folder)}*"
-        else:
-            yield escape(path)
-
-
-def _folder(path: str) -> str:
-    """Return the folder of a path with its slash, empty for the workspace."""
-    folder, slash, _ = path.rpartition("/")
-    return folder + slash
 
 
 # ---- init ---------------------------------------------------------------------------------
@@ -70,7 +52,8 @@ def proposed(workspace: BuildWorkspace, plan: BuildPlan) -> tuple[dict[str, Any]
     Systems list platforms, not logs, so that later logs are of these systems, too. If evidence
     leaves the system of logs open, each candidate has a list to fill in.
     """
-    systems, comments = systems_to_assign(workspace.config, plan.unmapped)
+    contexts = [*plan.unmapped, *(planned.context for planned in plan.sets)]
+    systems, comments = systems_to_assign(workspace.config, contexts)
     for platform, system in _platforms(plan):
         platforms = systems.setdefault(system, {}).setdefault("platforms", [])
         if platform not in platforms:

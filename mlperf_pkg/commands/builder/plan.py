@@ -14,8 +14,16 @@ from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.copies import shared_runs
 from mlperf_pkg.checks.descriptions import SystemFile
+from mlperf_pkg.checks.proposal import proposed
 from mlperf_pkg.checks.result_sets import SetResult, check_set
-from mlperf_pkg.checks.workspace import FOREIGN, check_membership, proposed, raw_sets, stated
+from mlperf_pkg.checks.workspace import (
+    FOREIGN,
+    check_membership,
+    raw_sets,
+    stated,
+    undescribed_systems,
+    unmatched_patterns,
+)
 from mlperf_pkg.commands.builder.workspace import BuildWorkspace
 from mlperf_pkg.config import CONFIG_NAME
 from mlperf_pkg.findings import (
@@ -38,7 +46,7 @@ from mlperf_pkg.results.scoring import Selection, Window, select, start_order
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import DIVISIONS, Round
 from mlperf_pkg.run.model import Run, files_of
-from mlperf_pkg.submission.membership import OPEN, matches
+from mlperf_pkg.submission.membership import OPEN
 from mlperf_pkg.submission.model import Place, ResultSet
 
 _NAMED_LOGS = 3
@@ -285,9 +293,8 @@ def _complaints(contexts: Iterable[SetContext], *, with_foreign: bool) -> Iterat
 
 
 def _bad_systems(workspace: BuildWorkspace) -> Iterator[str]:
-    ids = {system.id for system in workspace.systems}
-    for name in sorted(workspace.config.systems.keys() - ids):
-        yield f"{CONFIG_NAME}: systems: {name}: there is no {name}.json among the systems"
+    for problem in undescribed_systems(workspace.config, workspace.systems):
+        yield f"{CONFIG_NAME}: {problem}"
     for system in workspace.systems:
         if system.contents is None:
             for finding in system.findings:
@@ -326,7 +333,9 @@ def _notes(draft: _Draft) -> Iterator[str]:
     of_config = set(config.leave_out) - set(draft.leave_out)
     yield from _unknown(of_config, draft.candidates)
     yield from _unknown(config.notes, draft.every_set, "for a note")
-    yield from _no_match(workspace)
+    logs = [stated(run, run.path) for run in workspace.runs]
+    for problem in unmatched_patterns(config, logs):
+        yield f"{CONFIG_NAME}: {problem}"
     yield from _unused(workspace, draft.division, systems)
     submitters = draft.submitters
     for system in systems:
@@ -358,15 +367,6 @@ def _unknown(
     set_names = {planned.name for planned in sets}
     for name in sorted(set(names) - set_names):
         yield f"there is no result set {name} {purpose}{did_you_mean(name, set_names)}"
-
-
-def _no_match(workspace: BuildWorkspace) -> Iterator[str]:
-    logs = [stated(run, run.path) for run in workspace.runs]
-    for name, system in workspace.config.systems.items():
-        for kind, word in (("logs", "log"), ("platforms", "submission_platform")):
-            for pattern in getattr(system, kind):
-                if not any(matches(log, kind, pattern) for log in logs):
-                    yield f"{CONFIG_NAME}: systems: {name}: no {word} matches {pattern!r}"
 
 
 def _unused(

@@ -128,6 +128,11 @@ class RunRecord(Struct, frozen=True):
     samples_to_converge: Annotated[
         float | None, "the amount of training to the target", "unit of the benchmark's RCPs"
     ]
+    batch_size: Annotated[int | None, "the global batch size", "samples"]
+    accelerators: Annotated[
+        int | None, "the number that the log names, or else that of the described system"
+    ]
+    energy_joules: Annotated[float | None, "the official energy of the run", "joules"]
     records: Annotated[int, "the number of records of the log"]
     dropped: Annotated[str | None, "the reason why the score omits the run; null if it counts"]
     verdict_official: _Official

@@ -4,7 +4,8 @@ Text and Markdown show each run's time, the dropped runs and the score of a sing
 only the scores of several.
 """
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
 from msgspec.structs import astuple, replace
@@ -16,10 +17,10 @@ from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import findings
 from mlperf_pkg.render import table as tables
 from mlperf_pkg.render.findings import View
-from mlperf_pkg.render.table import HEADING, PLAIN, Column, RowGroup, Table, by_key
+from mlperf_pkg.render.table import HEADING, PLAIN, Column, RowGroup, Table, by_key, shown
 from mlperf_pkg.render.terminal import RCP_MARGIN, STYLES, Terminal
 from mlperf_pkg.results import wording
-from mlperf_pkg.results.report import Report, ResultSetRow, as_json, names
+from mlperf_pkg.results.report import Report, ResultSetRow, RunRow, as_json, names
 
 FORMAT = "mlperf-pkg/score/1"
 
@@ -86,7 +87,7 @@ def csv(scores: Scores, _: View) -> str:
 
 
 _NAMES = ("submitter", "system", "benchmark", "division", "round")
-_RUN = ("path", "status", "minutes", "dropped")
+_RUN = ("path", "status", "minutes", "dropped", "samples_to_converge", "energy_joules")
 _SCORE = ("unscaled_minutes", "scaling_factor", "score_minutes", "official_minutes", "score_note")
 
 SCORE_FORMATS = {"text": text, "json": json, "markdown": markdown, "csv": csv}
@@ -101,9 +102,14 @@ def _table(scores: Scores, view: View) -> Table:
     if _in_short(scores, view):
         return Table(_SETS, _in_groups(scores))
     title = findings.system_titles(scores.report)
-    return Table(
-        _RUNS, [_group(scored, title(scored.row), scores.report) for scored in scores.sets]
-    )
+    runs = [run for scored in scores.sets for run in scored.runs]
+    has_energy = any(run.energy_joules is not None for run in runs)
+    groups: list[RowGroup] = []
+    for scored in scores.sets:
+        rows = [*_run_rows(scored.runs), *_steps(scored.row)]
+        remarks = list(_remarks(scored, scores.report, has_energy=has_energy))
+        groups.append(RowGroup(f"{scored.row.benchmark}: {title(scored.row)}", rows, remarks))
+    return Table(_RUNS if has_energy else _RUNS[:-1], groups)
 
 
 def _ending(report: Report) -> Iterator[str]:
@@ -115,34 +121,59 @@ def _ending(report: Report) -> Iterator[str]:
 
 # ---- in detail ----------------------------------------------------------------------------
 
-_RUNS = (Column("Scores"), Column("Minutes", 9, numbers=True), Column("Status, dropped", 30))
+_RUNS = (
+    Column("Scores"),
+    Column("Minutes", 9, numbers=True),
+    Column("To converge", 18, numbers=True),
+    Column("Status, dropped", 22),
+    Column("Energy", 12, numbers=True, unit="kJ"),
+)
 
 
-def _group(scored: ScoredSet, system: str, report: Report) -> RowGroup:
-    """Return the runs, the steps from the mean to the score, and the official score."""
-    row = scored.row
+def _run_rows(runs: Sequence[RunRow]) -> Iterator[tuple[object, ...]]:
+    """Yield the cells of each run."""
+    run_names = names([run.label for run in runs])
+    for run, run_name in zip(runs, run_names, strict=True):
+        to_converge = wording.NOTHING
+        if run.samples_to_converge is not None:
+            to_converge = f"{shown(run.samples_to_converge)} {run.convergence_unit or ''}".rstrip()
+        yield (
+            run_name,
+            wording.minutes(run.minutes),
+            to_converge,
+            wording.outcome(run),
+            _kilojoules(run.energy_joules),
+        )
+
+
+def _kilojoules(joules: float | None) -> str:
+    if joules is None or not math.isfinite(joules):
+        return wording.NOTHING
+    return f"{joules / 1000:,.1f}"
+
+
+def _steps(row: ResultSetRow) -> Iterator[tuple[object, ...]]:
+    """Yield the steps from the mean to the score, and the official score."""
     why = ""
     if row.official_minutes is None:
         why = "mlperf-logging gives no score"
         if row.runs_required is None:  # unknown without rules for the benchmark
             why = "not checked"
-    rows: list[tuple[object, ...]] = []
-    run_names = names([run.label for run in scored.runs])
-    for run, run_name in zip(scored.runs, run_names, strict=True):
-        rows.append((run_name, wording.minutes(run.minutes), wording.outcome(run)))
-    rows += [
-        ("olympic mean", wording.minutes(row.unscaled_minutes), ""),
-        ("scaling factor", f"{row.scaling_factor:.4f}", ""),
-        (("score", HEADING), (wording.minutes(row.score_minutes), HEADING), ""),
-        ("official", wording.minutes(row.official_minutes), why),
-    ]
-    return RowGroup(f"{row.benchmark}: {system}", rows, list(_remarks(scored, report)))
+    yield "olympic mean", wording.minutes(row.unscaled_minutes), "", "", ""
+    yield "scaling factor", f"{row.scaling_factor:.4f}", "", "", ""
+    yield ("score", HEADING), (wording.minutes(row.score_minutes), HEADING), "", "", ""
+    energy = _kilojoules(row.energy_joules)
+    yield "official", wording.minutes(row.official_minutes), "", why, energy
 
 
-def _remarks(scored: ScoredSet, report: Report) -> Iterator[str]:
+def _remarks(scored: ScoredSet, report: Report, *, has_energy: bool) -> Iterator[str]:
     row = scored.row
     if row.score_note:
         yield row.score_note
+    if row.energy_note:
+        yield f"no energy: {row.energy_note}"
+    elif has_energy and row.energy_joules is None:
+        yield "no energy: the set has no folder power/"
     if row.rcp:
         yield f"RCP: {row.rcp.explanation}"
     for finding in report.findings:

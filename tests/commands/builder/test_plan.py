@@ -147,15 +147,15 @@ TWO_UNREAD = [HERE, run("logs/x.log", benchmark=None), run("logs/y.log", divisio
             (BOX,),
             CODE,
             (
-                "Graphcore/box/resnet/open: SET111: the division is open in the logs, but"
-                " closed in systems/box.json"
+                "Graphcore/box/resnet/open: SET111: the division is open in the logs"
+                " (submission_division), but closed in systems/box.json"
             ),
         ),
         (
             [run(division="open", platform="b")],
             (BOX,),
             CODE,
-            "Graphcore/b/resnet/open: SET110: no system description of the open division; expected",
+            "Graphcore/b/resnet/open: SET110: the logs say open (submission_division), but",
         ),
         (
             [HERE],

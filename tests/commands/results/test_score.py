@@ -6,6 +6,7 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options, Rank, ScoredSet, Scores, Standing, scores
@@ -14,10 +15,22 @@ from mlperf_pkg.render import View
 from tests.helpers.reports import FAIL, rcp, report, result_set, run
 from tests.helpers.trees import SYSTEM, simulated, write_set
 
+COUNTED = {"samples_to_converge": 138000, "convergence_unit": "samples"}
 RUNS = (
-    run(path="results/dgx/bert/result_0.txt", minutes=19.0, dropped="fastest"),
-    run(path="results/dgx/bert/result_1.txt", minutes=20.0),
-    run(path="results/dgx/bert/result_2.txt", status="aborted", dropped="did not converge"),
+    run(
+        path="results/dgx/bert/result_0.txt",
+        minutes=19.0,
+        dropped="fastest",
+        samples_to_converge=120000,
+        convergence_unit="samples",
+    ),
+    run(path="results/dgx/bert/result_1.txt", minutes=20.0, **COUNTED),
+    run(
+        path="results/dgx/bert/result_2.txt",
+        status="aborted",
+        dropped="did not converge",
+        samples_to_converge=None,
+    ),
 )
 LONG = "The mean to converge reaches the smallest acceptable mean of all of the runs."
 SCORED = result_set(
@@ -29,11 +42,11 @@ SCORES = Scores(report(result_sets=(SCORED,), runs=RUNS), (ScoredSet(SCORED, RUN
 def test_text() -> None:
     assert SCORE_FORMATS["text"](SCORES, View(80)) == dedent(
         """\
-        Scores            Minutes  Status, dropped
+        Scores            Minutes      To converge  Status, dropped
         bert: dgx (closed)
-          result_0.txt     19.000  success, fastest
-          result_1.txt     20.000  success
-          result_2.txt     20.000  aborted, dropped
+          result_0.txt     19.000  120,000 samples  success, fastest
+          result_1.txt     20.000  138,000 samples  success
+          result_2.txt     20.000                -  aborted, dropped
           olympic mean     20.000
           scaling factor   1.0250
           score            20.500
@@ -47,6 +60,46 @@ def test_text() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("energies", "note", "lines"),
+    [
+        pytest.param((None, None, None), None, [], id="not measured"),
+        pytest.param(
+            (1_234_567.0, 1e6, None),
+            None,
+            [
+                "result_0.txt     19.000  120,000 samples  success, fastest      1,234.6",
+                "result_2.txt     20.000                -  aborted, dropped            -",
+                "official         20.500                                         2,000.0",
+            ],
+            id="measured",
+        ),
+        pytest.param(
+            (1e6, None, None),
+            "1 of 3 runs pass the official checker: too few",
+            ["no energy: 1 of 3 runs pass the official checker: too few"],
+            id="too few",
+        ),
+    ],
+)
+def test_energy(energies: tuple[float | None, ...], note: str | None, lines: list[str]) -> None:
+    runs = [replace(run, energy_joules=joules) for run, joules in zip(RUNS, energies, strict=True)]
+    joules = 2e6 if any(energies) and note is None else None
+    row = replace(SCORED, energy_joules=joules, energy_note=note)
+    measured = Scores(report(result_sets=(row,), runs=runs), (ScoredSet(row, tuple(runs)),))
+    shown = SCORE_FORMATS["text"](measured, View(80)).splitlines()
+    assert [line for line in lines if line not in map(str.strip, shown)] == []
+    assert ("Energy" in shown[0]) is any(energies)
+
+
+def test_no_power_beside_a_set_with_power() -> None:
+    measured = tuple(replace(run, energy_joules=1e6) for run in RUNS)
+    with_power = ScoredSet(replace(SCORED, energy_joules=1e6), measured)
+    both = Scores(SCORES.report, (with_power, *SCORES.sets))
+    shown = SCORE_FORMATS["text"](both, View(80, verbose=True))
+    assert shown.count("no energy: the set has no folder power/") == 1
+
+
 def test_data() -> None:
     read = json.loads(SCORE_FORMATS["json"](SCORES, View()))
     assert list(read) == ["format", "tool", "usage", "round", "round_reason", "result_sets"]
@@ -58,15 +111,15 @@ def test_data() -> None:
     standings = Scores(SCORES.report, (*SCORES.sets, ScoredSet(SCORED, RUNS, standing)))
     lines = SCORE_FORMATS["csv"](standings, View()).splitlines()
     assert lines[0] == (
-        "submitter,system,benchmark,division,round,path,status,minutes,dropped,unscaled_minutes,"
-        "scaling_factor,score_minutes,official_minutes,score_note,published_round,published_rank,"
+        "submitter,system,benchmark,division,round,path,status,minutes,dropped,"
+        "samples_to_converge,energy_joules,unscaled_minutes,scaling_factor,score_minutes,official_minutes,score_note,published_round,published_rank,"
         "published_of"
     )
     run = "ACME,dgx,bert,closed,2.0,results/dgx/bert/result_2.txt,aborted,20.0,did not converge"
     assert [
         (line, ranks)
         for line, ranks in ((lines[3], ",,"), (lines[6], "5.1,2,41"))
-        if line != f"{run},20.0,1.025,20.5,20.5,only 3 runs,{ranks}"
+        if line != f"{run},,,20.0,1.025,20.5,20.5,only 3 runs,{ranks}"
     ] == []
 
 
