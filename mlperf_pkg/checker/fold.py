@@ -12,12 +12,13 @@ from mlperf_pkg.checker.unverified import without_unverified
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.checks import copies
+from mlperf_pkg.checks.causes import with_causes
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.checks.published import check_readable
 from mlperf_pkg.checks.result_sets import SetResult
 from mlperf_pkg.checks.tree import check_input
-from mlperf_pkg.findings import Finding, Verdicts, folded, in_order, verdicts_of, without_pass
+from mlperf_pkg.findings import Finding, Verdicts, folded, in_report, verdicts_of, without_pass
 from mlperf_pkg.infra.json_values import is_number
 from mlperf_pkg.infra.resources import rules_context
 from mlperf_pkg.infra.source import Source
@@ -44,7 +45,8 @@ def fold(
         systems += judged.systems
         contexts += judged.contexts
     outside = _outside_plans(inputs, plan_findings, waivers)
-    findings = in_order([*plan_findings, *outside])
+    identified = in_report([*plan_findings, *outside])
+    findings = with_causes(identified, runs, contexts)
     verdict = Verdicts.worst(judged.verdict for judged in judged_plans)
     verdict = without_pass(with_failures(verdict, outside), findings)
     checked = Checked(

@@ -20,6 +20,7 @@ from mlperf_pkg.rulebook.load import codes, reweighed
 from mlperf_pkg.rulebook.rounds import Sureness, day_of, known_verdicts, last_day, where_instead
 from mlperf_pkg.run import readers
 from mlperf_pkg.run.convergence import SAMPLES, WORDS, ConvergenceReader
+from mlperf_pkg.run.lost import lost_records
 from mlperf_pkg.run.model import BENCHMARK, Identity, LogFile, Run, identify, rules_of, table_of
 from mlperf_pkg.run.rules import RuleChecker
 
@@ -140,6 +141,7 @@ class _Reading:
         usage = self._identity.usage
         choice = self._identity.choice
         rules = self._rules
+        findings = in_order(self._all_findings())
         return Run(
             path=self._log.source.label,
             usage=usage,
@@ -148,7 +150,7 @@ class _Reading:
             sureness=choice.sureness,
             records=self._records,
             described=readers.described(rules.seen),
-            findings=in_order(self._all_findings()),
+            findings=findings,
             verdicts=known_verdicts(self._findings.verdicts, usage, choice.name),
             minutes=self._clock.minutes,
             official_span_ms=self._clock.official_span_ms,
@@ -171,6 +173,12 @@ class _Reading:
             hyperparameters=readers.hyperparameters_of(rules.seen, rules.table.followed)
             | self._others,
             epochs=self._epochs.result() if self._epochs else None,
+            lost=lost_records(
+                self._log.source,
+                findings,
+                rules.table,
+                unread_seeds=self._seeds.unreadable == readers.OTHER_RECORDS,
+            ),
             identified=self._identity.complete,
             curve=self._curve.curve() if self._curve else None,
         )

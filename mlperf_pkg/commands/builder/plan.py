@@ -18,7 +18,7 @@ from mlperf_pkg.checks.result_sets import SetResult, check_set
 from mlperf_pkg.checks.workspace import FOREIGN, check_membership, proposed, raw_sets, stated
 from mlperf_pkg.commands.builder.workspace import BuildWorkspace
 from mlperf_pkg.config import CONFIG_NAME
-from mlperf_pkg.findings import Basis, Finding, Verdict, Verdicts, Waiver, folded, in_order
+from mlperf_pkg.findings import Basis, Finding, Verdict, Verdicts, Waiver, folded, in_order, in_report
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.infra.text import did_you_mean, visible
 from mlperf_pkg.log.reader import OF_LINES
@@ -598,7 +598,7 @@ def report(judged: Collection[JudgedSet], workspace: BuildWorkspace) -> Report:
         verdict=Verdicts.worst(verdicts),
         systems=tuple(systems),
         result_sets=tuple(result_sets),
-        findings=in_order(_all_findings(judged)),
+        findings=in_report(_all_findings(judged)),
     )
 
 

@@ -1,0 +1,324 @@
+"""Which finding of a report follows from which: by the codes in ``findings.yaml``, and by evidence.
+
+A finding has a cause only where each of its places is explained. Verdicts and severities stay.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from typing import Any, TypeAlias
+
+import msgspec
+from msgspec.structs import replace
+
+from mlperf_pkg.checks.context import SetContext
+from mlperf_pkg.checks.runs import failed_runs, unconverged_runs
+from mlperf_pkg.findings import Basis, Finding, Occurrence
+from mlperf_pkg.log.record import Record
+from mlperf_pkg.rulebook.load import (
+    ANY_RULE,
+    Evidence,
+    Explanation,
+    codes,
+    explanations,
+    load_benchmark,
+)
+from mlperf_pkg.rulebook.model import DIVISIONS
+from mlperf_pkg.rulebook.rounds import round_of_run
+from mlperf_pkg.rulebook.table import KeyRules, RuleTable, rule_table
+from mlperf_pkg.run.model import Run
+
+_Test: TypeAlias = Callable[[Finding, Sequence[Finding]], Finding | None]
+"""Returns which of several findings is the cause of the first one, None if none of them is."""
+
+_CRASH = re.compile(r"line (\d+):")
+_FAILED_LOGS = "SET103"
+_NOT_CONVERGED = frozenset({"RUN130", "RUN140", "LOG110", "LOG112", "LOG113"})
+_POWER = "POW"
+_OTHER_BENCHMARK = "SET107"
+_OTHER_DIVISION = "SET111"
+
+
+def with_causes(
+    findings: Sequence[Finding], runs: Iterable[Run], contexts: Iterable[SetContext]
+) -> tuple[Finding, ...]:
+    """Return the findings of a report, which have ids, with their causes.
+
+    What follows from a cause has no remedy of its own: its hint names the cause.
+    """
+    causes = _Causes(findings, runs, contexts)
+    for explanation in explanations():
+        causes.explain(explanation)
+    return tuple([causes.explained(finding) for finding in findings])
+
+
+class _Causes:
+    """The causes of the findings of a report, by the ids of what follows from them."""
+
+    def __init__(
+        self, findings: Sequence[Finding], runs: Iterable[Run], contexts: Iterable[SetContext]
+    ) -> None:
+        """Start without a cause."""
+        self._by_code: dict[str, list[Finding]] = {}
+        self._by_set: dict[str | None, list[Finding]] = {}
+        for finding in findings:
+            self._by_code.setdefault(_code_in_rows(finding), []).append(finding)
+            self._by_set.setdefault(finding.set, []).append(finding)
+        self._runs = {run.path: run for run in runs}
+        self._contexts = {context.id: context for context in contexts}
+        self._causes: dict[str, Finding] = {}
+        self._tests: Mapping[Evidence, _Test] = {
+            Evidence.LOST: self._lost,
+            Evidence.BENCHMARK: self._kept_otherwise,
+            Evidence.DIVISION: self._kept_otherwise,
+            Evidence.ROUND: self._kept_otherwise,
+            Evidence.BUT_FOR: self._but_for,
+            Evidence.LINE: self._at_line,
+            Evidence.RUNS: self._in_runs,
+            Evidence.SET: self._in_set,
+        }
+
+    def explain(self, explanation: Explanation) -> None:
+        """Find the causes of the effects of an explanation that have none yet."""
+        causes = [cause for cause in self._of(explanation.causes) if cause.waiver is None]
+        if not causes:
+            return
+        test = self._tests[explanation.evidence]
+        for effect in self._of(explanation.effects):
+            if effect.id in self._causes or explanation.says not in effect.text:
+                continue
+            candidates = [cause for cause in causes if self._root(cause).id != effect.id]
+            cause = test(effect, candidates)
+            if cause is not None:
+                self._causes[effect.id] = cause
+
+    def explained(self, finding: Finding) -> Finding:
+        """Return a finding with its cause, if it has one."""
+        cause = self._causes.get(finding.id)
+        if cause is None:
+            return finding
+        place = cause.about if cause.line is None else f"{cause.path}:{cause.line}"
+        hint = f"this follows from {cause.code} in {place}: mend that first"
+        return replace(finding, cause=cause.id, hint=hint)
+
+    def _of(self, codes_in_row: Iterable[str]) -> Iterator[Finding]:
+        for code in codes_in_row:
+            yield from self._by_code.get(code, ())
+
+    def _root(self, finding: Finding) -> Finding:
+        """Return what a finding follows from in the end, which may be itself."""
+        while finding.id in self._causes:
+            finding = self._causes[finding.id]
+        return finding
+
+    # ---- the same set, the same runs, the same lines ---------------------------------------
+
+    def _in_set(self, effect: Finding, causes: Sequence[Finding]) -> Finding | None:
+        for cause in causes:
+            if cause.set is not None and cause.set == effect.set:
+                return cause
+        return None
+
+    def _in_runs(self, effect: Finding, causes: Sequence[Finding]) -> Finding | None:
+        paths = _paths(effect)
+        for cause in causes:
+            if paths <= _paths(cause):
+                return cause
+        return None
+
+    def _at_line(self, effect: Finding, causes: Sequence[Finding]) -> Finding | None:
+        """Return the cause on the line on which the official checker crashes, in each log."""
+
+        def line_of_crash(run: Run) -> tuple[int, ...]:
+            match = _CRASH.match(run.crash or "")
+            return (int(match[1]),) if match else ()
+
+        return self._on_lines(effect, causes, line_of_crash)
+
+    def _lost(self, effect: Finding, causes: Sequence[Finding]) -> Finding | None:
+        """Return the damaged text that holds what the effect lacks, in each log."""
+        return self._on_lines(effect, causes, lambda run: run.lost.get(effect.code, ()))
+
+    def _on_lines(
+        self,
+        effect: Finding,
+        causes: Sequence[Finding],
+        lines_of: Callable[[Run], tuple[int, ...]],
+    ) -> Finding | None:
+        """Return the first of the causes, at its line, if in each log one is on these lines."""
+        first: Finding | None = None
+        for place in effect.occurrences:
+            run = self._runs.get(place.path)
+            lines = lines_of(run) if run else ()
+            causes_there = [cause for cause in causes if _is_on(cause, place.path, lines)]
+            if not causes_there:
+                return None
+            if first is None:
+                first = replace(causes_there[0], path=place.path, line=lines[0])
+        return first
+
+    # ---- without the runs of the cause, the set would stay within the limit ----------------
+
+    def _but_for(self, effect: Finding, causes: Sequence[Finding]) -> Finding | None:
+        """Return the cause but for which a set would have no more bad runs than it may have.
+
+        The causes of one row that are no rules count together; of a rule, each code alone.
+        """
+        context = self._contexts.get(effect.set or "")
+        if context is None:
+            return None
+        blamed = self._blamed(effect, context)
+        groups: dict[str, dict[str, Finding]] = {}
+        for cause in causes:
+            root = self._root(cause)
+            group = cause.code if _code_in_rows(cause) == ANY_RULE else ""
+            groups.setdefault(group, {})[root.id] = root
+        for members in groups.values():
+            explained = [roots for roots in blamed if roots and roots <= members.keys()]
+            if explained and effect.found - len(explained) <= effect.expected:
+                numbers = Counter(root for roots in explained for root in roots)
+                return members[numbers.most_common(1)[0][0]]
+        return None
+
+    def _blamed(self, effect: Finding, context: SetContext) -> list[set[str]]:
+        """Return, for each bad run of a set, the ids of the findings that make it one."""
+        blamed: list[set[str]] = []
+        is_about_logs = effect.code == _FAILED_LOGS
+        bad_runs = failed_runs(context) if is_about_logs else unconverged_runs(context)
+        for run in bad_runs:
+            codes_of_run = _rejecting(run) if is_about_logs else _unconverging(run)
+            roots: set[str] = set()
+            for finding in self._by_set[effect.set]:
+                is_rejecting = is_about_logs and finding.code.startswith(_POWER)
+                if finding.code in codes_of_run or is_rejecting:
+                    if run.path in _paths(finding):
+                        roots.add(self._root(finding).id)
+            blamed.append(roots)
+        return blamed
+
+    # ---- the run keeps the rules of the benchmark, round or division that it really has -----
+
+    def _kept_otherwise(self, effect: Finding, causes: Sequence[Finding]) -> Finding | None:
+        """Return the cause by which the runs are not what they are judged as."""
+        for cause in causes:
+            if self._is_kept(effect, cause):
+                return cause
+        return None
+
+    def _is_kept(self, effect: Finding, cause: Finding) -> bool:
+        context = self._contexts.get(effect.set or cause.set or "")
+        if context is None or cause.set not in (None, context.id):
+            return False
+        if _code_in_rows(effect) != ANY_RULE:
+            return _is_set_kept(effect, cause, context)
+        paths = _paths(cause)
+        for place in effect.occurrences:
+            run = self._runs.get(place.path)
+            if run is None or (cause.code != _OTHER_DIVISION and place.path not in paths):
+                return False
+            if not _is_run_kept(run, effect.code, place, cause, context):
+                return False
+        return True
+
+
+def _code_in_rows(finding: Finding) -> str:
+    """Return how the rows of ``causes`` name the code of a finding."""
+    return finding.code if finding.code in codes() else ANY_RULE
+
+
+def _paths(finding: Finding) -> Set[str]:
+    return {place.path for place in finding.occurrences}
+
+
+def _is_on(cause: Finding, path: str, lines: Sequence[int]) -> bool:
+    """Return whether a finding is on one of the lines of a log; it keeps only its first lines."""
+    for place in cause.occurrences:
+        if place.path == path and lines:
+            return place.count > len(place.lines) or not {*place.lines}.isdisjoint(lines)
+    return False
+
+
+# ---- runs that count as failed ------------------------------------------------------------
+
+
+def _rejecting(run: Run) -> set[str]:
+    """Return the codes for which the official checker rejects the log of a run."""
+    return {finding.code for finding in run.findings if finding.fails(Basis.OFFICIAL)}
+
+
+def _unconverging(run: Run) -> set[str]:
+    """Return the codes that say that a run did not converge: how it ended, or a missed target."""
+    codes_of_run = {finding.code for finding in run.findings} & _NOT_CONVERGED
+    if codes_of_run:
+        return codes_of_run
+    table = _table(run, run.round, run.benchmark, run.division)
+    return {compiled.rule.code for compiled in table.concluded if compiled.reaches}
+
+
+# ---- the rules that a run keeps -----------------------------------------------------------
+
+
+def _table(run: Run, round_name: str, benchmark: str, division: str) -> RuleTable:
+    """Return the rules of a run if it had this round, benchmark and division."""
+    rules = load_benchmark(run.usage, round_name, benchmark)
+    chosen: dict[str, str] = {}
+    for key in rules.variants if rules else ():
+        value = msgspec.json.decode(run.hyperparameters.get(key, "null"))
+        if isinstance(value, str):
+            chosen[key] = value
+    known_division = division if division in DIVISIONS else ""
+    return rule_table(run.usage, round_name, known_division, benchmark, frozenset(chosen.items()))
+
+
+def _round_by_time(run: Run) -> str:
+    return round_of_run(run.usage, run.start_ms or run.stop_ms or 0.0, run.benchmark).name
+
+
+def _is_run_kept(
+    run: Run, code: str, place: Occurrence, cause: Finding, context: SetContext
+) -> bool:
+    """Return whether a run keeps a rule as the cause would have it judged."""
+    judged_by = _table(run, run.round, run.benchmark, run.division)
+    if cause.code == _OTHER_BENCHMARK:
+        meant = _table(run, run.round, context.files.benchmark, run.division)
+        own_keys = meant.keys.keys() - judged_by.keys.keys()
+        if own_keys.isdisjoint(run.hyperparameters):
+            return False  # it is a run of the benchmark that it names
+    elif cause.code == _OTHER_DIVISION:
+        meant = _table(run, run.round, run.benchmark, context.division_by_rules or "")
+    else:
+        meant = _table(run, _round_by_time(run), run.benchmark, run.division)
+    for key, key_rules in judged_by.keys.items():
+        if any(compiled.rule.code == code for compiled in key_rules.rules):
+            return key not in meant.keys or _keeps(meant.keys[key], place)
+    return False
+
+
+def _keeps(key_rules: KeyRules, place: Occurrence) -> bool:
+    """Return whether what was found of a key in a log is certain to keep the rules of that key."""
+    if not place.lines:
+        return not any(compiled.rule.occurs for compiled in key_rules.rules)
+    if key_rules.related or key_rules.ordered or not place.found:
+        return False
+    values: list[Any] = list(place.found)
+    for compiled in key_rules.rules:
+        if compiled.reaches or compiled.in_passing or compiled.at_the_end:
+            return False
+        for value in values:
+            record = Record(compiled.rule.key, 0, value, {})
+            if not all(check.test(record, {}) for check in compiled.checks):
+                return False
+    return True
+
+
+def _is_set_kept(effect: Finding, cause: Finding, context: SetContext) -> bool:
+    """Return whether a finding on a set would not be made in the division or round it really has."""
+    if cause.code == _OTHER_DIVISION:
+        return {run.division for run in context.runs} == {"open"}
+    if not _paths(cause) >= {run.path for run in context.runs}:
+        return False
+    rounds = {_round_by_time(run) for run in context.runs}
+    tables = [load_benchmark(context.round.usage, name, context.files.benchmark) for name in rounds]
+    if effect.code == "SET106":
+        return None not in tables
+    return all(table and table.runs.required == effect.found for table in tables)
