@@ -189,10 +189,10 @@ class _Causes:
             codes_of_run = _rejecting(run) if is_about_logs else _unconverging(run)
             roots: set[str] = set()
             for finding in self._by_set[effect.set]:
-                is_rejecting = is_about_logs and finding.code.startswith(_POWER)
-                if finding.code in codes_of_run or is_rejecting:
-                    if run.path in _paths(finding):
-                        roots.add(self._root(finding).id)
+                is_of_power = is_about_logs and finding.code.startswith(_POWER)
+                is_bad = finding.code in codes_of_run or is_of_power
+                if is_bad and run.path in _paths(finding):
+                    roots.add(self._root(finding).id)
             blamed.append(roots)
         return blamed
 
@@ -312,7 +312,7 @@ def _keeps(key_rules: KeyRules, place: Occurrence) -> bool:
 
 
 def _is_set_kept(effect: Finding, cause: Finding, context: SetContext) -> bool:
-    """Return whether a finding on a set would not be made in the division or round it really has."""
+    """Return whether there is no such finding on a set in the division or round it really has."""
     if cause.code == _OTHER_DIVISION:
         return {run.division for run in context.runs} == {"open"}
     if not _paths(cause) >= {run.path for run in context.runs}:

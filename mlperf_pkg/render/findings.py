@@ -154,7 +154,8 @@ def _extent(finding: Finding) -> str:
         if len(names) == 1:
             lines = _more_lines(finding.occurrences[0])
             return f"{runs}, {lines}" if lines else runs
-        return runs if _unnamed(finding) else f"{runs}; first {names[0]}"
+        which = f": {', '.join(names)}" if len(names) <= _MOST_FILES else f"; first {names[0]}"
+        return runs if _unnamed(finding) else f"{runs}{which}"
     if len(names) == 1:
         return _more_lines(finding.occurrences[0])
     if _unnamed(finding):

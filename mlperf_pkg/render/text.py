@@ -183,7 +183,13 @@ def _folded_kinds(findings: Sequence[Finding]) -> list[CodeGroup]:
     causes = [finding for finding in findings if finding.id in followers]
     others = [f for f in findings if f.id not in followers and f.id not in folded_ids]
     kinds = [replace(kind, followers=followers) for kind in by_code(causes)]
-    return [*kinds, *by_code(others)]
+    return [*sorted(kinds, key=_cause_order), *by_code(others)]
+
+
+def _cause_order(kind: CodeGroup) -> tuple[bool, int]:
+    """Return a sort key: what is wrong with runs first, then the causes of most findings."""
+    number = sum(len(kind.followers[finding.id]) for finding in kind.findings)
+    return kind.first.runs is None, -number
 
 
 def _in_full(kind: CodeGroup, view: View) -> bool:
@@ -242,9 +248,7 @@ def _finding(
         _follow(terminal, following, "it")
 
 
-def _one(
-    terminal: Terminal, finding: Finding, view: View, label: Span, margin: str = "  "
-) -> None:
+def _one(terminal: Terminal, finding: Finding, view: View, label: Span, margin: str = "  ") -> None:
     text = f"{margin}{words.location(finding)}: {words.sentence(finding)}  "
     most = 0 if view.show is Show.ALL else _MOST_ROWS
     terminal.line((text, PLAIN), label, most=most)

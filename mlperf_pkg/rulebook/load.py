@@ -440,7 +440,7 @@ class Evidence(StrEnum):
 class Explanation(Struct, frozen=True):
     """Codes of ``causes`` that explain those of ``effects`` where there is ``evidence``.
 
-    ``ANY_RULE`` stands for all rules. The text of the effect contains what it ``says``, if anything.
+    ``ANY_RULE`` stands for all rules. What the effect ``says``, if anything, is in its text.
     """
 
     evidence: Evidence

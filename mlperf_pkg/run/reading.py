@@ -288,10 +288,9 @@ class _Reading:
             severity = Severity.NOTE
             basis = Basis.ADVICE
             reason = ""
-        number = self._rules.targets.reached_number
-        if number is not None and not self._is_open:
+        if self._rules.targets.reached_number is not None and not self._is_open:
             code = "RUN140"
-            reason = f", as the target was reached on line {self._reader.line_of(number)}"
+            reason = ", as the target was reached before"
             hint = "a fast run that is dropped changes the RCP margin"
         is_stopped = self._clock.stop_ms is not None
         ending = "run_stop says {found}" if is_stopped else "no run_stop after run_start"

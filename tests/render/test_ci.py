@@ -383,7 +383,7 @@ def test_a_folded_finding_is_one_result_with_its_places() -> None:
     places = (("set/a.log", 3), ("set/a.log", 5), ("set/b.log", None))
     made = [finding(*at, message="x is {found}", found=n) for n, at in enumerate(places, 1)]
     result = folded_result(*made, set_id=SET)
-    assert result["message"]["text"] == "x is 1 to 3 (2 of 3 runs; first a.log:3)"
+    assert result["message"]["text"] == "x is 1 to 3 (2 of 3 runs: a.log:3, b.log)"
     named = {"logicalLocations": [{"fullyQualifiedName": SET}]}
     places_ = [
         location("logs/set/a.log", 3),

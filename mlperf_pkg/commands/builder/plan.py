@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checker.fold import copies_in, find_pairs, system_row, tool, with_findings
 from mlperf_pkg.checker.waivers import Waivers
+from mlperf_pkg.checks.causes import with_causes
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.copies import shared_runs
 from mlperf_pkg.checks.descriptions import SystemFile
@@ -18,7 +19,16 @@ from mlperf_pkg.checks.result_sets import SetResult, check_set
 from mlperf_pkg.checks.workspace import FOREIGN, check_membership, proposed, raw_sets, stated
 from mlperf_pkg.commands.builder.workspace import BuildWorkspace
 from mlperf_pkg.config import CONFIG_NAME
-from mlperf_pkg.findings import Basis, Finding, Verdict, Verdicts, Waiver, folded, in_order, in_report
+from mlperf_pkg.findings import (
+    Basis,
+    Finding,
+    Verdict,
+    Verdicts,
+    Waiver,
+    folded,
+    in_order,
+    in_report,
+)
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.infra.text import did_you_mean, visible
 from mlperf_pkg.log.reader import OF_LINES
@@ -462,11 +472,15 @@ _BASES = {
 
 
 class JudgedSet(Struct, frozen=True):
-    """A planned result set, the bypasses it needs, and the result of checking it with them."""
+    """A planned result set, the bypasses it needs, and the result of checking it with them.
+
+    It was judged from the ``context``.
+    """
 
     planned: PlannedSet
     flags: frozenset[str]
     result: SetResult
+    context: SetContext
 
     @property
     def failures(self) -> list[Finding]:
@@ -476,7 +490,9 @@ class JudgedSet(Struct, frozen=True):
         """
         rejected = self.result.row.verdict.official is Verdict.FAIL
         accepted = OTHER_DIVISION if self.planned.as_open else None
-        failed = failures(self.result.observations, rejected=rejected)
+        observations = in_report(self.result.observations)
+        explained = with_causes(observations, self.context.runs, [self.context])
+        failed = failures(explained, rejected=rejected)
         return [finding for finding in failed if finding.code != accepted]
 
 
@@ -509,7 +525,7 @@ def _judged(
     if flags:
         files = replace(context.files, flags=flags)
         result = waivers.waive_set(check_set(replace(context, files=files)))
-    return JudgedSet(planned, flags, result)
+    return JudgedSet(planned, flags, result, context)
 
 
 def reasons(judged: Sequence[JudgedSet]) -> Iterator[str]:
@@ -647,8 +663,8 @@ def line_of(finding: Finding) -> str:
 
 
 def _lines(findings: Iterable[Finding]) -> Iterator[str]:
-    """Yield a line for each finding, and its hint."""
-    for finding in in_order(findings):
+    """Yield a line for each finding, and its hint; those that follow from others come last."""
+    for finding in sorted(in_order(findings), key=lambda finding: finding.cause is not None):
         yield f"  {visible(line_of(finding))} [{_BASES[finding.basis]}]"
         hint = _hint(finding)
         if hint:
@@ -656,7 +672,12 @@ def _lines(findings: Iterable[Finding]) -> Iterator[str]:
 
 
 def _hint(finding: Finding) -> str | None:
-    """Return what helps against a finding: an option of ``build``, or its own hint."""
+    """Return what helps against a finding: an option of ``build``, or its own hint.
+
+    Against what follows from another finding, only that helps.
+    """
+    if finding.cause:
+        return finding.hint
     if finding.code == "SET101" and finding.found > finding.expected:
         return (
             f"--choose-runs takes the {finding.expected} consecutive runs whose result is"

@@ -177,6 +177,8 @@ class FindingRecord(Struct, frozen=True):
     expected: Annotated[str | None, "the first value expected, as JSON"]
     source: Annotated[str | None, "the document and section of the rule"]
     waived: Annotated[bool, "whether the finding is waived"]
+    id: Annotated[str, "the `id` of the finding in the report of this check, such as `LOG101-1`"]
+    cause: Annotated[str | None, "the `id` of the finding from which it follows; null if none"]
 
 
 def row(record: type[Struct], source: object, *first: Any, **others: Any) -> tuple[Any, ...]:
