@@ -6,26 +6,16 @@ A finding has a cause only where each of its places is explained. Verdicts and s
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-import msgspec
 from msgspec.structs import replace
 
+from mlperf_pkg.checks import meant
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.runs import failed_runs, unconverged_runs
-from mlperf_pkg.findings import Basis, Finding, Occurrence
-from mlperf_pkg.log.record import Record
-from mlperf_pkg.rulebook.load import (
-    ANY_RULE,
-    Evidence,
-    Explanation,
-    codes,
-    explanations,
-    load_benchmark,
-)
-from mlperf_pkg.rulebook.model import DIVISIONS
-from mlperf_pkg.rulebook.rounds import round_of_run
-from mlperf_pkg.rulebook.table import KeyRules, RuleTable, rule_table
+from mlperf_pkg.findings import Basis, Finding
+from mlperf_pkg.rulebook.load import ANY_RULE, Evidence, Explanation, codes, explanations
+from mlperf_pkg.rulebook.model import EVALUATION_KEYS, POSITION_UNITS
 from mlperf_pkg.run.model import Run
 
 _Test: TypeAlias = Callable[[Finding, Sequence[Finding]], Finding | None]
@@ -35,8 +25,6 @@ _CRASH = re.compile(r"line (\d+):")
 _FAILED_LOGS = "SET103"
 _NOT_CONVERGED = frozenset({"RUN130", "RUN140", "LOG110", "LOG112", "LOG113"})
 _POWER = "POW"
-_OTHER_BENCHMARK = "SET107"
-_OTHER_DIVISION = "SET111"
 
 
 def with_causes(
@@ -76,6 +64,7 @@ class _Causes:
             Evidence.LINE: self._at_line,
             Evidence.RUNS: self._in_runs,
             Evidence.SET: self._in_set,
+            Evidence.UNIT: self._in_unit,
         }
 
     def explain(self, explanation: Explanation) -> None:
@@ -122,7 +111,24 @@ class _Causes:
     def _in_runs(self, effect: Finding, causes: Sequence[Finding]) -> Finding | None:
         paths = _paths(effect)
         for cause in causes:
-            if paths <= _paths(cause):
+            if cause.id not in self._causes and paths <= _paths(cause):
+                return cause
+        return None
+
+    def _in_unit(self, effect: Finding, causes: Sequence[Finding]) -> Finding | None:
+        """Return the rule on how far training had come that all runs of the set break."""
+        context = self._contexts.get(effect.set or "")
+        if context is None or not context.runs:
+            return None
+        table = meant.judging_rules(context.runs[0])
+        counting: set[str] = set()
+        for key in EVALUATION_KEYS & table.keys.keys():
+            for compiled in table.keys[key].rules:
+                formula = compiled.in_passing or compiled.at_the_end
+                if formula and not POSITION_UNITS.keys().isdisjoint(formula.members):
+                    counting.add(compiled.rule.code)
+        for cause in causes:
+            if cause.code in counting and cause.set == effect.set and cause.runs == cause.of_runs:
                 return cause
         return None
 
@@ -209,14 +215,17 @@ class _Causes:
         context = self._contexts.get(effect.set or cause.set or "")
         if context is None or cause.set not in (None, context.id):
             return False
-        if _code_in_rows(effect) != ANY_RULE:
-            return _is_set_kept(effect, cause, context)
         paths = _paths(cause)
+        if cause.code == meant.DIVISION:
+            paths = {run.path for run in context.runs}
+        if _code_in_rows(effect) != ANY_RULE:
+            has_all_runs = paths >= {run.path for run in context.runs}
+            return has_all_runs and meant.is_kept_by_set(effect, cause, context)
         for place in effect.occurrences:
             run = self._runs.get(place.path)
-            if run is None or (cause.code != _OTHER_DIVISION and place.path not in paths):
+            if run is None or place.path not in paths:
                 return False
-            if not _is_run_kept(run, effect.code, place, cause, context):
+            if not meant.is_kept_by_run(run, effect.code, place, cause, context):
                 return False
         return True
 
@@ -251,74 +260,5 @@ def _unconverging(run: Run) -> set[str]:
     codes_of_run = {finding.code for finding in run.findings} & _NOT_CONVERGED
     if codes_of_run:
         return codes_of_run
-    table = _table(run, run.round, run.benchmark, run.division)
-    return {compiled.rule.code for compiled in table.concluded if compiled.reaches}
-
-
-# ---- the rules that a run keeps -----------------------------------------------------------
-
-
-def _table(run: Run, round_name: str, benchmark: str, division: str) -> RuleTable:
-    """Return the rules of a run if it had this round, benchmark and division."""
-    rules = load_benchmark(run.usage, round_name, benchmark)
-    chosen: dict[str, str] = {}
-    for key in rules.variants if rules else ():
-        value = msgspec.json.decode(run.hyperparameters.get(key, "null"))
-        if isinstance(value, str):
-            chosen[key] = value
-    known_division = division if division in DIVISIONS else ""
-    return rule_table(run.usage, round_name, known_division, benchmark, frozenset(chosen.items()))
-
-
-def _round_by_time(run: Run) -> str:
-    return round_of_run(run.usage, run.start_ms or run.stop_ms or 0.0, run.benchmark).name
-
-
-def _is_run_kept(
-    run: Run, code: str, place: Occurrence, cause: Finding, context: SetContext
-) -> bool:
-    """Return whether a run keeps a rule as the cause would have it judged."""
-    judged_by = _table(run, run.round, run.benchmark, run.division)
-    if cause.code == _OTHER_BENCHMARK:
-        meant = _table(run, run.round, context.files.benchmark, run.division)
-        own_keys = meant.keys.keys() - judged_by.keys.keys()
-        if own_keys.isdisjoint(run.hyperparameters):
-            return False  # it is a run of the benchmark that it names
-    elif cause.code == _OTHER_DIVISION:
-        meant = _table(run, run.round, run.benchmark, context.division_by_rules or "")
-    else:
-        meant = _table(run, _round_by_time(run), run.benchmark, run.division)
-    for key, key_rules in judged_by.keys.items():
-        if any(compiled.rule.code == code for compiled in key_rules.rules):
-            return key not in meant.keys or _keeps(meant.keys[key], place)
-    return False
-
-
-def _keeps(key_rules: KeyRules, place: Occurrence) -> bool:
-    """Return whether what was found of a key in a log is certain to keep the rules of that key."""
-    if not place.lines:
-        return not any(compiled.rule.occurs for compiled in key_rules.rules)
-    if key_rules.related or key_rules.ordered or not place.found:
-        return False
-    values: list[Any] = list(place.found)
-    for compiled in key_rules.rules:
-        if compiled.reaches or compiled.in_passing or compiled.at_the_end:
-            return False
-        for value in values:
-            record = Record(compiled.rule.key, 0, value, {})
-            if not all(check.test(record, {}) for check in compiled.checks):
-                return False
-    return True
-
-
-def _is_set_kept(effect: Finding, cause: Finding, context: SetContext) -> bool:
-    """Return whether there is no such finding on a set in the division or round it really has."""
-    if cause.code == _OTHER_DIVISION:
-        return {run.division for run in context.runs} == {"open"}
-    if not _paths(cause) >= {run.path for run in context.runs}:
-        return False
-    rounds = {_round_by_time(run) for run in context.runs}
-    tables = [load_benchmark(context.round.usage, name, context.files.benchmark) for name in rounds]
-    if effect.code == "SET106":
-        return None not in tables
-    return all(table and table.runs.required == effect.found for table in tables)
+    concluded = meant.judging_rules(run).concluded
+    return {compiled.rule.code for compiled in concluded if compiled.reaches}

@@ -424,7 +424,9 @@ class Evidence(StrEnum):
     read. BENCHMARK, DIVISION, ROUND: the cause is that the run has another one than it is judged
     by, and by the rules of that one there is no such finding. BUT_FOR: without the runs of the
     cause, the set would stay within the limit of the effect. LINE: the effect names a line of the
-    cause. RUNS: all runs of the effect have the cause. SET: both are about one result set.
+    cause. RUNS: all runs of the effect have the cause, which follows from nothing else. SET: both
+    are about one result set. UNIT: the cause is that all runs of the set count their training in
+    steps that the rules do not allow.
     """
 
     LOST = "lost"
@@ -435,6 +437,7 @@ class Evidence(StrEnum):
     LINE = "line"
     RUNS = "runs"
     SET = "set"
+    UNIT = "unit"
 
 
 class Explanation(Struct, frozen=True):

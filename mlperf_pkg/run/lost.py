@@ -20,7 +20,8 @@ from mlperf_pkg.rulebook.table import CompiledRule, RuleTable, related_keys
 
 _MOST_GAPS = 1000  # of one log
 _MOST_TEXT = 10_000  # bytes of a gap
-_LIKE_TOKEN = b"::MLL"
+_LIKE_RECORD = re.compile(rb"(?i)mllog|:::ml")
+_OF_RECORD = b'"time_ms"'
 _ABOUT_OTHERS = frozenset({"after", "before", "same_as", "within_minutes", "metadata"})
 _PLAIN = str.maketrans({"\\": "", "'": '"'})  # as in a string of JSON, or in Python's repr
 _KEY = re.compile(r'key"\s*:\s*"')
@@ -125,7 +126,7 @@ class _Scan:
             for number, line in enumerate(stream, 1):
                 if TOKEN in line:
                     is_open = self._take_record(line, number)
-                elif _LIKE_TOKEN in line.upper():
+                elif _LIKE_RECORD.search(line) or (_OF_RECORD in line and not is_open):
                     is_open = self._begin(line, number)
                 elif is_open:
                     self.gaps[-1].add(line)
