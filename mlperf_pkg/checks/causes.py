@@ -65,6 +65,7 @@ class _Causes:
             Evidence.RUNS: self._in_runs,
             Evidence.SET: self._in_set,
             Evidence.UNIT: self._in_unit,
+            Evidence.ABSENT: self._absent,
         }
 
     def explain(self, explanation: Explanation) -> None:
@@ -131,6 +132,19 @@ class _Causes:
             if cause.code in counting and cause.set == effect.set and cause.runs == cause.of_runs:
                 return cause
         return None
+
+    def _absent(self, effect: Finding, causes: Sequence[Finding]) -> Finding | None:
+        """Return the first of the causes if they keep as many logs out of sets as runs are missing.
+
+        If runs are missing in several sets, the logs suffice for all.
+        """
+        missing = 0
+        for finding in self._by_code[effect.code]:
+            missing += max(0, finding.expected - finding.found)
+        outside = [cause for cause in causes if cause.set is None]
+        paths = frozenset().union(*map(_paths, outside))
+        is_explained = effect.found < effect.expected and len(paths) >= missing
+        return outside[0] if is_explained else None
 
     def _at_line(self, effect: Finding, causes: Sequence[Finding]) -> Finding | None:
         """Return the cause on the line on which the official checker crashes, in each log."""

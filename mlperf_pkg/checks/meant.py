@@ -58,12 +58,16 @@ def is_kept_by_set(effect: Finding, cause: Finding, context: SetContext) -> bool
     runs = context.runs
     if cause.code == DIVISION:
         return {run.division for run in runs} == {"open"}
+    usage = context.round.usage
+    name = context.files.benchmark
+    if cause.code == BENCHMARK and effect.code != _NUMBER_OF_RUNS:
+        return all(_is_of_benchmark(run, name) for run in runs)
     if cause.code == BENCHMARK:
-        return all(_is_of_benchmark(run, context.files.benchmark) for run in runs)
-    rounds = {_round_by_time(run) for run in runs}
-    benchmarks = [
-        load_benchmark(context.round.usage, name, context.files.benchmark) for name in rounds
-    ]
+        names = {run.benchmark for run in runs}
+        benchmarks = [load_benchmark(usage, context.round.name, other) for other in names]
+    else:
+        rounds = {_round_by_time(run) for run in runs}
+        benchmarks = [load_benchmark(usage, round_name, name) for round_name in rounds]
     if effect.code == _NOT_OF_ROUND:
         return None not in benchmarks
     if effect.code == _NUMBER_OF_RUNS:

@@ -27,7 +27,7 @@ _PLAIN = str.maketrans({"\\": "", "'": '"'})  # as in a string of JSON, or in Py
 _KEY = re.compile(r'key"\s*:\s*"')
 _WHOLE = re.compile(r'\w+"')
 _BEFORE_VALUE = re.compile(r'"(\w+)"\s*,\s*"value"')
-_VALUE_FOLLOWS = r'"\s*,\s*"value"'
+_VALUE_FOLLOWS = re.compile(r'"\s*,\s*"value"')
 _SURE = 4  # characters of a key after other text on the same line
 
 SEEDS = "SEED103"
@@ -59,17 +59,15 @@ class Gap:
         self._parse()
         return not self._names and not self._torn
 
-    def holds(self, key: str, missing: Iterable[str]) -> bool:
-        """Return whether it names a key; of what may be several keys, no other is ``missing``."""
+    def holds(self, key: str, keys: Iterable[str]) -> bool:
+        """Return whether it names a key, or begins like this one of all ``keys`` alone."""
         self._parse()
         if key in self._names:
             return True
         for tail in self._torn:
             if _is_joined(key, tail):
                 return True
-            start = tail.strip()
-            alike = [other for other in missing if other.startswith(start)]
-            if start and alike == [key]:
+            if not _VALUE_FOLLOWS.search(tail) and _is_likest(key, tail, keys):
                 return True
         return False
 
@@ -88,12 +86,26 @@ class Gap:
                 self._torn.append(tail)
 
 
+def _is_likest(key: str, tail: str, keys: Iterable[str]) -> bool:
+    """Return whether a text has more of its first characters in common with a key than others."""
+    others = [_alike(other, tail) for other in keys if other != key]
+    return _alike(key, tail) > max(others, default=0)
+
+
+def _alike(key: str, tail: str) -> int:
+    """Return how many of their first characters are the same."""
+    for length, (character, other) in enumerate(zip(key, tail, strict=False)):
+        if character != other:
+            return length
+    return min(len(key), len(tail))
+
+
 def _is_joined(key: str, tail: str) -> bool:
     """Return whether a text begins with a part of a key, and has the rest before its value."""
     for length in range(len(key) - 1, 0, -1):
         if not tail.startswith(key[:length]):
             continue
-        rest = re.search(re.escape(key[length:]) + _VALUE_FOLLOWS, tail[length:])
+        rest = re.search(re.escape(key[length:]) + _VALUE_FOLLOWS.pattern, tail[length:])
         if rest:
             before = tail[length : length + rest.start()]
             return before.endswith("\n") or len(key) - length >= _SURE
@@ -177,13 +189,12 @@ def lost_records(
         return {}
     wants = list(_wants(findings, table))
     followed = [want.keys for want in wants]
-    scan = _Scan(source, frozenset().union(*followed))
-    missing = {key for want in wants if not want.lines for key in want.keys}
+    scan = _Scan(source, table.followed.union(*followed))
     lost: dict[str, tuple[int, ...]] = {}
     if unread_seeds:
         lost[SEEDS] = tuple([gap.line for gap in scan.gaps])
     for want in wants:
-        lines = _lines_with(want, scan, missing)
+        lines = _lines_with(want, scan, table.followed)
         if lines:
             lost[want.code] = lines
     return lost
@@ -233,29 +244,29 @@ def _wants_at(compiled: CompiledRule, lines: tuple[int, ...]) -> Iterator[_Want]
         yield _Want(rule.code, frozenset(keys), lines, between)
 
 
-def _lines_with(want: _Want, scan: _Scan, missing: Iterable[str]) -> tuple[int, ...]:
+def _lines_with(want: _Want, scan: _Scan, keys: Iterable[str]) -> tuple[int, ...]:
     """Return the lines of the gaps that hold what is wanted; nothing if one line lacks it yet."""
     if not want.lines:
-        return tuple([gap.line for gap in scan.gaps if _holds_any(gap, want.keys, missing)])
+        return tuple([gap.line for gap in scan.gaps if _holds_any(gap, want.keys, keys)])
     lines: dict[int, None] = {}
     for line in want.lines:
         before = [gap for gap in scan.gaps if gap.line < line]
-        found_lines = [gap.line for gap in before if _fills(gap, want, line, scan, missing)]
+        found_lines = [gap.line for gap in before if _fills(gap, want, line, scan, keys)]
         if not found_lines:
             return ()
         lines.update(dict.fromkeys(found_lines))
     return tuple(lines)
 
 
-def _fills(gap: Gap, want: _Want, line: int, scan: _Scan, missing: Iterable[str]) -> bool:
+def _fills(gap: Gap, want: _Want, line: int, scan: _Scan, keys: Iterable[str]) -> bool:
     """Return whether a gap before a line holds what is wanted there."""
-    if _holds_any(gap, want.keys - {want.between}, missing):
+    if _holds_any(gap, want.keys - {want.between}, keys):
         return True
     earlier = [other for other in scan.lines.get(want.between, ()) if other < line]
     if earlier and gap.line < earlier[-1]:
         return False
-    return gap.holds(want.between, missing) or (bool(earlier) and gap.is_nameless)
+    return gap.holds(want.between, keys) or (bool(earlier) and gap.is_nameless)
 
 
-def _holds_any(gap: Gap, keys: Iterable[str], missing: Iterable[str]) -> bool:
-    return any(gap.holds(key, missing) for key in keys)
+def _holds_any(gap: Gap, wanted: Iterable[str], keys: Iterable[str]) -> bool:
+    return any(gap.holds(key, keys) for key in wanted)
