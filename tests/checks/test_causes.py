@@ -61,9 +61,9 @@ def every(change: Callable[[bytes], bytes], logs: Logs = RESNET) -> Logs:
 
 def wrapped(log: bytes, width: int = 120) -> bytes:
     """The log as a terminal of this width shows it."""
-    lines = [
-        line[at : at + width] for line in log.split(b"\n") for at in range(0, len(line), width)
-    ]
+    lines: list[bytes] = []
+    for line in log.split(b"\n"):
+        lines += [line[at : at + width] for at in range(0, len(line), width)]
     return b"\n".join(lines)
 
 
