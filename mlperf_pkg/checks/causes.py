@@ -88,7 +88,7 @@ class _Causes:
         if cause is None:
             return finding
         place = cause.about if cause.line is None else f"{cause.path}:{cause.line}"
-        hint = f"this follows from {cause.code} in {place}: mend that first"
+        hint = f"this follows from {cause.code} in {place}: fix that first"
         return replace(finding, cause=cause.id, hint=hint)
 
     def _of(self, codes_in_row: Iterable[str]) -> Iterator[Finding]:
@@ -182,7 +182,7 @@ class _Causes:
     def _but_for(self, effect: Finding, causes: Sequence[Finding]) -> Finding | None:
         """Return the cause but for which a set would have no more bad runs than it may have.
 
-        The causes of one row that are no rules count together; of a rule, each code alone.
+        The causes of one row count together, but rules only with those of the same code.
         """
         context = self._contexts.get(effect.set or "")
         if context is None:

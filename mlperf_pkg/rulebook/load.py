@@ -414,14 +414,14 @@ CAUSES = "causes"
 """The part of ``findings.yaml`` that says which codes can explain which."""
 
 ANY_RULE = "RULES"
-"""What stands in ``CAUSES`` for the codes of all rules about the records of a key."""
+"""The word in ``CAUSES`` for the codes of all rules about the records of a key."""
 
 
 class Evidence(StrEnum):
     """What must be seen, besides the codes, for one finding to follow from another.
 
-    LOST: the effect is that records are missing, and they stand in text of the cause that cannot be
-    read. BENCHMARK, DIVISION, ROUND: the cause is that the run has another one than it is judged
+    LOST: the effect is that records are missing, and they are part of text of the cause that cannot
+    be read. BENCHMARK, DIVISION, ROUND: the cause is that the run has another one than it is judged
     by, and by the rules of that one there is no such finding. BUT_FOR: without the runs of the
     cause, the set would stay within the limit of the effect. LINE: the effect names a line of the
     cause. RUNS: all runs of the effect have the cause, which follows from nothing else. SET: both

@@ -49,7 +49,7 @@ class Gap:
         self._torn: list[str] = []
 
     def add(self, text: bytes) -> None:
-        """Add a line after it that is no record."""
+        """Add a line after it that is not a record."""
         if len(self._text) < _MOST_TEXT:
             self._text += text.decode("latin-1").translate(_PLAIN)
 
@@ -72,7 +72,7 @@ class Gap:
         return False
 
     def _parse(self) -> None:
-        """Find the names of keys, and what stands after ``"key": "`` where it is no whole name."""
+        """Find the names of keys, and what follows ``"key": "`` where it is not a whole name."""
         if self._is_parsed:
             return
         self._is_parsed = True
@@ -87,7 +87,7 @@ class Gap:
 
 
 def _is_likest(key: str, tail: str, keys: Iterable[str]) -> bool:
-    """Return whether a text has more of its first characters in common with a key than others."""
+    """Return whether the text begins like a key more than like any other one."""
     others = [_alike(other, tail) for other in keys if other != key]
     return _alike(key, tail) > max(others, default=0)
 
@@ -101,7 +101,7 @@ def _alike(key: str, tail: str) -> int:
 
 
 def _is_joined(key: str, tail: str) -> bool:
-    """Return whether a text begins with a part of a key, and has the rest before its value."""
+    """Return whether the text begins with a part of a key, and has the rest before a value."""
     for length in range(len(key) - 1, 0, -1):
         if not tail.startswith(key[:length]):
             continue
@@ -163,7 +163,7 @@ class _Scan:
         return is_kept
 
 
-# ---- what stands in them ------------------------------------------------------------------
+# ---- what they hold -----------------------------------------------------------------------
 
 
 class _Want(Struct):

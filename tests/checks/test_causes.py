@@ -42,12 +42,12 @@ def submitted(root: Path, logs: Iterable[bytes], top: str = "ACME", **system: ob
 def pairs(report: Report) -> Pairs:
     """The codes of errors, and of what has a cause, each with that of the cause."""
     by_id = {finding.id: finding for finding in report.findings}
-    found = set()
+    codes_with_causes = set()
     for finding in report.findings:
         cause = by_id[finding.cause].code if finding.cause else None
         if cause or finding.is_error:
-            found.add((finding.code, cause))
-    return found
+            codes_with_causes.add((finding.code, cause))
+    return codes_with_causes
 
 
 def first(change: Callable[[bytes], bytes], number: int = 1, logs: Logs = RESNET) -> Logs:
@@ -225,7 +225,7 @@ def test_ids_are_a_code_and_its_number_in_the_order_of_the_report(tmp_path: Path
 
 def test_what_follows_has_the_remedy_of_its_cause(tmp_path: Path) -> None:
     hints = {finding.code: finding.hint for finding in torn_report(tmp_path).findings}
-    assert hints["RN117"] == "this follows from LOG101 in 0.log:19: mend that first"
+    assert hints["RN117"] == "this follows from LOG101 in 0.log:19: fix that first"
 
 
 def test_a_waived_cause_explains_nothing(tmp_path: Path) -> None:

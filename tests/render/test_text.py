@@ -158,14 +158,14 @@ def test_what_is_shown(show: str, shown: str, verbose: bool) -> None:
 TORN = finding("a.log", 3, code="LOG101", id="LOG101-1", message="torn", basis=Basis.RULES)
 FOLDED = [
     TORN,
-    finding("a.log", code="K1", id="K1-1", cause="LOG101-1", hint="mend it"),
+    finding("a.log", code="K1", id="K1-1", cause="LOG101-1", hint="fix it"),
     finding("a.log", code="K2", id="K2-1", cause="K1-1", severity=Severity.NOTE),
     finding("b.log", code="K3", id="K3-1"),
 ]
 CAUSE = "Causes\n  a.log:3: torn  error LOG101 [rules]\n"
 K1 = "    follows: a.log: wrong  error K1\n"
 K2 = "    follows: a.log: wrong  note K2\n"
-K1_ALONE = "Errors\n  a.log: wrong  K1\n    hint: mend it\n  b.log: wrong  K3\n"
+K1_ALONE = "Errors\n  a.log: wrong  K1\n    hint: fix it\n  b.log: wrong  K3\n"
 K3 = "\nErrors\n  b.log: wrong  K3\n"
 AS_NOTE = replace(TORN, severity=Severity.NOTE)
 
