@@ -22,7 +22,7 @@ from mlperf_pkg.run.model import Run
 _Test: TypeAlias = Callable[[Finding, "_Row"], Finding | None]
 """Returns which finding of a row is the cause of another one, None if none of them is."""
 
-_CRASH = re.compile(r"line (\d+):")
+_CRASH = r"line (\d+):"
 _FAILED_LOGS = "SET103"
 _NOT_CONVERGED = frozenset({"RUN130", "RUN140", "LOG110", "LOG112", "LOG113"})
 _POWER = "POW"
@@ -175,7 +175,7 @@ class _Causes:
         """Return the cause on the line on which the official checker crashes, in each log."""
 
         def line_of_crash(run: Run) -> tuple[int, ...]:
-            match = _CRASH.match(run.crash or "")
+            match = re.match(_CRASH, run.crash or "")
             return (int(match[1]),) if match else ()
 
         return self._on_lines(effect, row, line_of_crash)
