@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import chain
@@ -142,6 +143,9 @@ class Finding(Struct, frozen=True):
     result set, or the id of a set of raw logs, whose folder may hold several sets; None means the
     file ``path``. ``set`` is the id of the result set that it is about. It is about ``runs`` of the
     ``of_runs`` runs of the set; both are None if it is not about single runs.
+
+    A finding of a report has an ``id``, which ``in_report`` gives it. ``cause`` is the id of the
+    finding from which it follows, None if none is known.
     """
 
     code: str
@@ -160,6 +164,8 @@ class Finding(Struct, frozen=True):
     of_runs: int | None = None
     places: tuple[Occurrence, ...] = ()
     set: str | None = None
+    id: str = ""
+    cause: str | None = None
 
     @property
     def about(self) -> str:
@@ -290,6 +296,22 @@ def in_files(finding: Finding, files: Mapping[str, tuple[str, int]]) -> Finding:
         places.append(replace(place, path=path, lines=lines))
     line = next(iter(places[0].lines), None)
     return replace(finding, path=places[0].path, line=line, places=tuple(places))
+
+
+def in_report(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return findings in order, each with an id: its code and its number among those of the code.
+
+    The first ``LOG101`` of a report is ``LOG101-1``. Findings with an id keep it.
+    """
+    numbers: Counter[str] = Counter()
+    identified: list[Finding] = []
+    for finding in in_order(findings):
+        numbers[finding.code] += 1
+        if finding.id:
+            identified.append(finding)
+        else:
+            identified.append(replace(finding, id=f"{finding.code}-{numbers[finding.code]}"))
+    return tuple(identified)
 
 
 # ---- folding ------------------------------------------------------------------------------

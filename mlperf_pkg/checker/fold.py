@@ -13,6 +13,7 @@ from mlperf_pkg.checker.unverified import without_unverified
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.checks import copies
+from mlperf_pkg.checks.causes import with_causes
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.descriptions import SystemFile, batch_size_of
 from mlperf_pkg.checks.published import check_readable
@@ -24,6 +25,7 @@ from mlperf_pkg.findings import (
     folded,
     in_files,
     in_order,
+    in_report,
     verdicts_of,
     without_pass,
 )
@@ -54,7 +56,8 @@ def fold(
         contexts += judged.contexts
     outside = _outside_plans(inputs, plan_findings, waivers)
     files = files_of(runs)
-    findings = in_order(in_files(finding, files) for finding in (*plan_findings, *outside))
+    explained = _explained([*plan_findings, *outside], runs, contexts)
+    findings = in_order(in_files(finding, files) for finding in explained)
     verdict = Verdicts.worst(judged.verdict for judged in judged_plans)
     verdict = without_pass(with_failures(verdict, outside), findings)
     checked = Checked(
@@ -79,6 +82,15 @@ def _outside_plans(
     outside = folded(waivers.waive(unread))
     stale = waivers.stale([*plan_findings, *outside])
     return [*outside, *folded(stale)]
+
+
+def _explained(
+    findings: Sequence[Finding], runs: Iterable[Run], contexts: Iterable[SetContext]
+) -> tuple[Finding, ...]:
+    """Return all findings in order, with their ids and causes."""
+    with Guard(".", "looking for causes") as guard:
+        return with_causes(in_report(findings), runs, contexts)
+    return in_report([*findings, guard.finding])
 
 
 def _compared(judged_plans: Sequence[JudgedPlan], waivers: Waivers) -> Sequence[JudgedPlan]:

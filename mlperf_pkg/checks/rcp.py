@@ -166,7 +166,9 @@ def check_rcp(context: SetContext, result: rcp.RcpResult | None) -> Iterator[Fin
         yield context.finding("RCP102", message, basis=Basis.RULES, **means)
         return
     message = f"{outcome}: {explanation}"
-    hint = "a review decides; to ask for one, write rcp-bypass in package_checker_params"
+    hint = None
+    if _may_be_reviewed(context, result):
+        hint = "a review decides; to ask for one, write rcp-bypass in package_checker_params"
     basis = Basis.BOTH if context.rcp_required else Basis.RULES
     yield context.finding("RCP101", message, basis=basis, hint=hint, **means)
     below = -(rcp.margin_percent(result) or 0.0)
@@ -174,6 +176,15 @@ def check_rcp(context: SetContext, result: rcp.RcpResult | None) -> Iterator[Fin
         message = "the mean to converge is {found:.1f} % below the smallest acceptable mean"
         message = f"{message}; expected at most {{expected}} %: no review has approved more"
         yield context.finding("RCP107", message, found=below, expected=_MOST_APPROVED)
+
+
+def _may_be_reviewed(context: SetContext, result: rcp.RcpResult) -> bool:
+    """Return whether a failed test is a question of convergence, which a review may decide.
+
+    It is none where runs are missing or did not converge, or where they count in another unit.
+    """
+    is_complete = len(context.runs) == context.required_runs and result.mean is not None
+    return is_complete and not rcp.is_in_another_unit(result)
 
 
 # ---- what the rules allow in one round, or only to sets that pass the test ----------------

@@ -38,7 +38,7 @@ def check_count(context: SetContext) -> Iterator[Finding]:
     if context.rules is None:
         return
     yield from _number_of_runs(context, context.rules.runs.required)
-    unconverged = _unconverged(context)
+    unconverged = unconverged_runs(context)
     allowed = _may_fail(context)
     failed = failed_runs(context)
     if len(unconverged) > allowed:
@@ -178,7 +178,7 @@ def _officially_accepted(context: SetContext) -> list[Run]:
 
 def _forgiven_by_rules(context: SetContext) -> list[Run]:
     """Return the runs that did not converge, none if the set may not have that many of them."""
-    unconverged = _unconverged(context)
+    unconverged = unconverged_runs(context)
     return unconverged if len(unconverged) <= _may_fail(context) else []
 
 
@@ -212,7 +212,7 @@ def failed_runs(context: SetContext) -> list[Run]:
     return failed
 
 
-def _unconverged(context: SetContext) -> list[Run]:
+def unconverged_runs(context: SetContext) -> list[Run]:
     """Return the runs that did not converge by the rules; killed ones count."""
     return [run for run in context.runs if not context.is_converged(run)]
 

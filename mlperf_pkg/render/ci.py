@@ -363,7 +363,9 @@ _SCHEMA = (
 FINGERPRINT_NAME = "mlperfPkgFinding/v2"
 _MOST_RELATED = 100  # places of one result; the property "places" is their number
 _ROOT = "%SRCROOT%"  # by convention: the root of the repository
-_FIELDS = ("found", "expected", "hint", "source", "set", "subject", "runs", "of_runs")
+_FIELDS = (
+    "found", "expected", "hint", "source", "set", "subject", "runs", "of_runs", "id", "cause",
+)  # fmt: skip
 _PROPERTIES = ("usage", "round", "round_reason", "verdict", "hidden")
 
 

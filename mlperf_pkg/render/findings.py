@@ -82,6 +82,24 @@ def shown(findings: Iterable[Finding], view: View) -> list[Finding]:
     return [finding for finding in findings if finding.waiver or finding.severity in severities]
 
 
+def followers(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
+    """Return what follows from the causes among findings, by the id of the first cause.
+
+    What follows from a cause that is waived, or not among them, follows from none. A waived finding
+    stands for itself.
+    """
+    unwaived = [finding for finding in findings if finding.waiver is None]
+    by_id = {finding.id: finding for finding in unwaived}
+    following: dict[str, list[Finding]] = {}
+    for finding in unwaived:
+        cause = finding
+        while cause.cause in by_id:
+            cause = by_id[cause.cause]
+        if cause is not finding:
+            following.setdefault(cause.id, []).append(finding)
+    return following
+
+
 def importance(finding: Finding) -> tuple[int, int]:
     """Return a sort key: errors first, both verdicts before one, waived findings last."""
     basis = _BASES.index(finding.basis)
@@ -137,7 +155,8 @@ def _extent(finding: Finding) -> str:
         if len(names) == 1:
             lines = _more_lines(finding.occurrences[0])
             return f"{runs}, {lines}" if lines else runs
-        return runs if _unnamed(finding) else f"{runs}; first {names[0]}"
+        which = f": {', '.join(names)}" if len(names) <= _MOST_FILES else f"; first {names[0]}"
+        return runs if _unnamed(finding) else f"{runs}{which}"
     if len(names) == 1:
         return _more_lines(finding.occurrences[0])
     if _unnamed(finding):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain
 from operator import attrgetter
 from typing import Any, TypeVar
@@ -27,7 +27,7 @@ from mlperf_pkg.render import findings as words
 from mlperf_pkg.render import table as rendered
 from mlperf_pkg.render import tables
 from mlperf_pkg.render.findings import Show, View
-from mlperf_pkg.render.table import HEADING, PLAIN, Column, RowGroup, Table, by_key, shown
+from mlperf_pkg.render.table import HEADING, PLAIN, Column, RowGroup, Span, Table, by_key, shown
 from mlperf_pkg.render.terminal import RCP_MARGIN, STYLES, Terminal
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.amounts import Subjects, Thing
@@ -176,7 +176,7 @@ def _set_of(row: RunRow) -> str:
 
 def _findings(terminal: Terminal, report: Report, view: View) -> None:
     submitters = Submitters(report)
-    kinds = by_code(words.shown(report.findings, view))
+    kinds = _folded_kinds(words.shown(report.findings, view))
     hidden: list[CodeGroup] = []
     if submitters.number > 1 and view.show is not Show.ALL:
         hidden = kinds[_MOST_KINDS:]
@@ -186,12 +186,28 @@ def _findings(terminal: Terminal, report: Report, view: View) -> None:
         for kind in titled.rows:
             if _in_full(kind, view):
                 for finding in kind.findings:
-                    _finding(terminal, finding, view)
+                    _finding(terminal, finding, view, kind.followers)
             else:
                 _kind(terminal, kind, submitters)
         terminal.line()
     if hidden:
         terminal.line((f"and {wording.counted(len(hidden), 'more kind')}: --show all", PLAIN))
+
+
+def _folded_kinds(findings: Sequence[Finding]) -> list[CodeGroup]:
+    """Return kinds of findings: first the causes of others, which are folded under them."""
+    followers = words.followers(findings)
+    folded_ids = {finding.id for finding in chain.from_iterable(followers.values())}
+    causes = [finding for finding in findings if finding.id in followers]
+    others = [f for f in findings if f.id not in followers and f.id not in folded_ids]
+    kinds = [replace(kind, followers=followers) for kind in by_code(causes)]
+    return [*sorted(kinds, key=_cause_order), *by_code(others)]
+
+
+def _cause_order(kind: CodeGroup) -> tuple[bool, int]:
+    """Return a sort key: what is wrong with runs first, then the causes of most findings."""
+    number = sum(len(kind.followers[finding.id]) for finding in kind.findings)
+    return kind.first.runs is None, -number
 
 
 def _in_full(kind: CodeGroup, view: View) -> bool:
@@ -205,15 +221,19 @@ def _titled(kinds: Iterable[CodeGroup]) -> list[RowGroup]:
 
 
 def _heading(kind: CodeGroup) -> str:
+    if kind.followers:
+        return "Causes"
     return "Waived" if kind.first.waiver else f"{kind.first.severity.capitalize()}s"
 
 
 def _kind(terminal: Terminal, kind: CodeGroup, submitters: Submitters) -> None:
     first = kind.first
-    label = (words.label(first), _style(first))
+    label = _label(first, with_severity=bool(kind.followers))
     terminal.line((f"  {kind.text}  ", PLAIN), label, most=_MOST_ROWS)
     terminal.line((f"    {_subjects(kind, submitters)}", PLAIN), most=_MOST_ROWS)
     _remarks(terminal, first)
+    following = [kind.followers.get(finding.id, ()) for finding in kind.findings]
+    _follow(terminal, list(chain.from_iterable(following)), "them")
 
 
 def _subjects(kind: CodeGroup, submitters: Submitters) -> str:
@@ -226,15 +246,46 @@ def _subjects(kind: CodeGroup, submitters: Submitters) -> str:
     return whose if first.about in submitters.roots else f"{whose}; first {words.location(first)}"
 
 
-def _finding(terminal: Terminal, finding: Finding, view: View) -> None:
-    place = words.location(finding)
-    text = f"  {place}: {words.sentence(finding)}  "
-    label = (words.label(finding), _style(finding))
+def _finding(
+    terminal: Terminal, finding: Finding, view: View, followers: Mapping[str, Sequence[Finding]]
+) -> None:
+    """Show a finding, and how many ``followers`` it has; a verbose view shows which."""
+    following = followers.get(finding.id, ())
+    _one(terminal, finding, view, _label(finding, with_severity=bool(followers)))
+    if view.verbose or view.show is Show.ALL:
+        for follower in following:
+            label = _label(follower, with_severity=True)
+            _one(terminal, follower, view, label, "    follows: ")
+    else:
+        _follow(terminal, following, "it")
+
+
+def _one(terminal: Terminal, finding: Finding, view: View, label: Span, margin: str = "  ") -> None:
+    text = f"{margin}{words.location(finding)}: {words.sentence(finding)}  "
     most = 0 if view.show is Show.ALL else _MOST_ROWS
     terminal.line((text, PLAIN), label, most=most)
-    _remarks(terminal, finding)
+    if finding.cause is None or margin == "  ":
+        _remarks(terminal, finding)
     if view.show is Show.ALL and finding.source:
         terminal.line((f"    source: {finding.source}", "dim"))
+
+
+def _follow(terminal: Terminal, following: Sequence[Finding], pronoun: str) -> None:
+    """Say in one line how many findings follow from ``it`` or ``them``, and their codes."""
+    if not following:
+        return
+    verb = "follows" if len(following) == 1 else "follow"
+    number = wording.counted(len(following), "finding")
+    codes = sorted({finding.code for finding in following})
+    text = f"    {number} {verb} from {pronoun} (-v lists them): "
+    terminal.line((f"{text}{wording.shortened(codes, _MOST_NAMED)}", PLAIN), most=_MOST_ROWS)
+
+
+def _label(finding: Finding, *, with_severity: bool) -> Span:
+    label = words.label(finding)
+    if with_severity:
+        label = f"{finding.severity} {label}"
+    return label, _style(finding)
 
 
 def _remarks(terminal: Terminal, finding: Finding) -> None:
@@ -281,7 +332,10 @@ def _lists_all(findings: Sequence[Finding], view: View) -> bool:
     visible_findings = words.shown(findings, view)
     if len(visible_findings) < len(findings):
         return False
-    return all(_in_full(kind, view) for kind in by_code(visible_findings))
+    kinds = _folded_kinds(visible_findings)
+    if not view.verbose and view.show is not Show.ALL and any(kind.followers for kind in kinds):
+        return False
+    return all(_in_full(kind, view) for kind in kinds)
 
 
 # ---- findings by code and by submitter --------------------------------------------------
@@ -290,9 +344,13 @@ _MOST_NAMED = 6  # result sets, or submitters, of one code
 
 
 class CodeGroup(Struct, frozen=True):
-    """All findings of one code, severity and basis; those of each waiver apart."""
+    """All findings of one code, severity and basis; those of each waiver apart.
+
+    If they are causes, ``followers`` is what follows from all causes, by the id of the cause.
+    """
 
     findings: tuple[Finding, ...]
+    followers: Mapping[str, Sequence[Finding]] = {}
 
     @property
     def first(self) -> Finding:

@@ -408,7 +408,12 @@ def margin_percent(result: RcpResult) -> float | None:
     It is negative for a set that converges too fast, and None where there is nothing to compare
     with, where the smallest acceptable mean limits nothing, or where the units differ.
     """
-    if result.mean is None or result.minimum is None or not _limits(result) or _is_odd(result):
+    if (
+        result.mean is None
+        or result.minimum is None
+        or not _limits(result)
+        or is_in_another_unit(result)
+    ):
         return None
     margin = 100 * (divide(result.mean, result.minimum) - 1)
     return margin if math.isfinite(margin) else None
@@ -470,7 +475,7 @@ def _compared_in_words(
         return f", with {NO_LIMIT} {place}: {reason}"
     margin = margin_percent(result)
     remark = ""
-    if _is_odd(result):
+    if is_in_another_unit(result):
         remark = ", which is in another unit"
     elif margin is not None:
         remark = f": RCP margin {margin_in_words(margin)}"
@@ -485,7 +490,7 @@ def margin_in_words(margin: float) -> str:
     return f"{margin:+.1f} %"
 
 
-def _is_odd(result: RcpResult) -> bool:
+def is_in_another_unit(result: RcpResult) -> bool:
     """Return whether a mean is so small that it has another unit: epochs, not samples."""
     return (result.mean or 0) * _ANOTHER_UNIT < (result.minimum or 0)
 

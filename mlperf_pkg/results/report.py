@@ -230,10 +230,17 @@ class Report(Struct, frozen=True):
         """Return the report with the findings whose codes start with one of ``select``.
 
         An empty ``select`` takes all codes; those that start with one of ``ignore`` are left out.
+        What is left out is not the cause of any.
         """
         taken = [f for f in self.findings if f.code.startswith(tuple(select) or "")]
-        findings = tuple(f for f in taken if not f.code.startswith(tuple(ignore)))
-        return replace(self, findings=findings, hidden=len(self.findings) - len(findings))
+        kept = [f for f in taken if not f.code.startswith(tuple(ignore))]
+        ids = {finding.id for finding in kept}
+        findings: list[Finding] = []
+        for finding in kept:
+            cause = finding.cause if finding.cause in ids else None
+            findings.append(replace(finding, cause=cause))
+        hidden = len(self.findings) - len(findings)
+        return replace(self, findings=tuple(findings), hidden=hidden)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON report as Python values."""

@@ -8,6 +8,7 @@ one it was. ``defaults`` are fields of every rule of a section that does not hav
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
+from enum import StrEnum
 from functools import cached_property
 from itertools import chain
 from typing import Any
@@ -417,8 +418,67 @@ def codes() -> Mapping[str, FindingCode]:
     entries: dict[str, Any] = {}
     for file in reversed(list(documents.rule_files("findings.yaml"))):
         for code, fields in documents.read(file).items():
+            if code == CAUSES:
+                continue
             entries[code] = {"code": code, "since": first_round(fields["source"]), **fields}
     return convert(entries, dict[str, FindingCode])
+
+
+CAUSES = "causes"
+"""The part of ``findings.yaml`` that says which codes can explain which."""
+
+ANY_RULE = "RULES"
+"""The word in ``CAUSES`` for the codes of all rules about the records of a key."""
+
+
+class Evidence(StrEnum):
+    """What must be seen, besides the codes, for one finding to follow from another.
+
+    LOST: the effect is that records are missing, and they are part of text of the cause that cannot
+    be read. BENCHMARK, DIVISION, ROUND: the cause is that the run has another one than it is judged
+    by, and by the rules of that one there is no such finding. BUT_FOR: without the runs of the
+    cause, the set would stay within the limit of the effect. LINE: the effect names a line of the
+    cause. RUNS: all runs of the effect have the cause, which follows from nothing else. SET: both
+    are about one result set. UNIT: the cause is that all runs of the set count their training in
+    steps that the rules do not allow. ABSENT: the causes keep as many logs out of sets as runs are
+    missing.
+    """
+
+    LOST = "lost"
+    BENCHMARK = "benchmark"
+    DIVISION = "division"
+    ROUND = "round"
+    BUT_FOR = "but_for"
+    LINE = "line"
+    RUNS = "runs"
+    SET = "set"
+    UNIT = "unit"
+    ABSENT = "absent"
+
+
+class Explanation(Struct, frozen=True):
+    """Codes of ``causes`` that explain those of ``effects`` where there is ``evidence``.
+
+    ``ANY_RULE`` stands for all rules. What the effect ``says``, if anything, is in its text.
+    """
+
+    evidence: Evidence
+    causes: tuple[str, ...]
+    effects: tuple[str, ...]
+    says: str = ""
+
+
+@per_rulebook
+def explanations() -> tuple[Explanation, ...]:
+    """Return which codes can explain which, those of the user's own rules first.
+
+    Raises:
+        RulebookError: a file ``findings.yaml`` is not valid.
+    """
+    rows: list[Any] = []
+    for file in documents.rule_files("findings.yaml"):
+        rows += documents.read(file).get(CAUSES, ())
+    return convert(rows, tuple[Explanation, ...])
 
 
 @per_rulebook

@@ -206,7 +206,7 @@ def _key_rules(rules: tuple[Rule, ...]) -> KeyRules:
     related: set[str] = set()
     ordered: set[str] = set()
     for rule in rules:
-        related |= _related(rule)
+        related |= related_keys(rule)
         ordered.update(rule.constraints.get("after", ()), rule.constraints.get("before", ()))
     return KeyRules(
         rules=compiled,
@@ -232,7 +232,7 @@ def _is_quiet(compiled: CompiledRule) -> bool:
     return "same_as" not in rule.constraints and "within_minutes" not in rule.constraints
 
 
-def _related(rule: Rule) -> set[str]:
+def related_keys(rule: Rule) -> set[str]:
     """Return the other keys whose values a rule needs."""
     keys = set(filter(None, (rule.constraints.get("same_as"), rule.nth_since)))
     for formula in (rule.formula, (rule.reaches or {}).get("formula")):

@@ -73,7 +73,8 @@ class Run(msgspec.Struct, frozen=True):
     ``MAX_DISTINCT``. ``instance_scale`` is the number of accelerators that the log names,
     ``nodes`` that of nodes. ``is_read`` is False for a log that could not be read: then only its
     findings are known.
-    ``hyperparameters`` are as in ``hyperparameters_of``. ``curve`` is None unless asked for.
+    ``hyperparameters`` are as in ``hyperparameters_of``, ``lost`` as ``lost_records`` returns it:
+    the lines of damaged text that holds what findings lack. ``curve`` is None unless asked for.
     """
 
     path: str
@@ -105,6 +106,7 @@ class Run(msgspec.Struct, frozen=True):
     nodes: int | None = None
     killed: bool = False
     hyperparameters: Mapping[str, str] = {}
+    lost: Mapping[str, tuple[int, ...]] = {}
     identified: bool = True
     sureness: Sureness = Sureness.GIVEN
     is_read: bool = True

@@ -28,6 +28,7 @@ from mlperf_pkg.rulebook.rounds import (
 )
 from mlperf_pkg.run import readers
 from mlperf_pkg.run.convergence import SAMPLES, WORDS, ConvergenceReader
+from mlperf_pkg.run.lost import lost_records
 from mlperf_pkg.run.model import BENCHMARK, Identity, LogFile, Run, identify, rules_of, table_of
 from mlperf_pkg.run.rules import RuleChecker
 
@@ -155,6 +156,7 @@ class _Reading:
         usage = self._identity.usage
         choice = self._identity.choice
         rules = self._rules
+        findings = in_order(self._all_findings())
         return Run(
             path=self._log.source.label,
             lines=self._log.source.lines,
@@ -164,7 +166,7 @@ class _Reading:
             sureness=choice.sureness,
             records=self._records,
             described=readers.described(rules.seen),
-            findings=in_order(self._all_findings()),
+            findings=findings,
             verdicts=known_verdicts(self._findings.verdicts, usage, choice.name),
             minutes=self._clock.minutes,
             official_span_ms=self._clock.official_span_ms,
@@ -188,6 +190,12 @@ class _Reading:
             hyperparameters=readers.hyperparameters_of(rules.seen, rules.table.followed)
             | self._others,
             epochs=self._epochs.result() if self._epochs else None,
+            lost=lost_records(
+                self._log.source,
+                findings,
+                rules.table,
+                unread_seeds=self._seeds.unreadable == readers.OTHER_RECORDS,
+            ),
             identified=self._identity.complete,
             curve=self._curve.curve() if self._curve else None,
         )
@@ -303,10 +311,9 @@ class _Reading:
             severity = Severity.NOTE
             basis = Basis.ADVICE
             reason = ""
-        number = self._rules.targets.reached_number
-        if number is not None and not self._is_open:
+        if self._rules.targets.reached_number is not None and not self._is_open:
             code = "RUN140"
-            reason = f", as the target was reached on line {self._reader.line_of(number)}"
+            reason = ", as the target was reached before"
             hint = "a fast run that is dropped changes the RCP margin"
         is_stopped = self._clock.stop_ms is not None
         ending = "run_stop says {found}" if is_stopped else "no run_stop after run_start"

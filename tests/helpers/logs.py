@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -90,3 +91,26 @@ def line_of(log: bytes, key: str, nth: int = 0) -> int:
 def run_of(log: bytes, round_: str | None = "2.0", **more: Any) -> Run:
     """What the one pass makes of a log."""
     return read_run(LogFile(Source("log.txt", log), round=round_, **more))
+
+
+def torn(log: bytes, key: str, *, kept: int = 2, nth: int = 0, rest: bytes | None = None) -> bytes:
+    """The log with the nth record of a key torn after this many characters of the key.
+
+    ``rest`` replaces what follows, which else is on the next line; negative ``kept`` count from
+    the start of the key.
+    """
+    lines = log.split(b"\n")
+    number = line_of(log, key, nth) - 1
+    text = lines[number]
+    place = text.index(f'"key": "{key}"'.encode()) + len('"key": "') + kept
+    tail = text[place:] if rest is None else rest
+    lines[number] = text[:place] + b"1: step 7\n" + tail
+    return b"\n".join(lines)
+
+
+def on_line_of(log: bytes, key: str, change: Callable[[bytes], bytes], nth: int = 0) -> bytes:
+    """The log with another text on the line of the nth record of a key."""
+    lines = log.split(b"\n")
+    number = line_of(log, key, nth) - 1
+    lines[number] = change(lines[number])
+    return b"\n".join(lines)

@@ -96,7 +96,8 @@ def system(**changes: Any) -> SystemRow:
 
 def finding(path: str = "a.log", line: int | None = None, **changes: Any) -> Finding:
     """An error by both the rules and the checker."""
-    return Finding(**{"code": "X1", "message": "wrong", "path": path, "line": line, **changes})
+    fields = {"code": "X1", "message": "wrong", "path": path, "line": line, "id": "X1-1"}
+    return Finding(**{**fields, **changes})
 
 
 def raw_sets() -> dict[str, Any]:

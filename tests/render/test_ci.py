@@ -362,7 +362,8 @@ def test_a_result() -> None:
             "expected": "2",
             "hint": "fix",
             "source": "s",
-            **dict.fromkeys(("subject", "runs", "of_runs", "set")),
+            **dict.fromkeys(("subject", "runs", "of_runs", "set", "cause")),
+            "id": "X1-1",
             "count": 1,
             "places": 1,
         },
@@ -384,7 +385,7 @@ def test_a_folded_finding_is_one_result_with_its_places() -> None:
     places = (("set/a.log", 3), ("set/a.log", 5), ("set/b.log", None))
     made = [finding(*at, message="x is {found}", found=n) for n, at in enumerate(places, 1)]
     result = folded_result(*made, set_id=SET)
-    assert result["message"]["text"] == "x is 1 to 3 (2 of 3 runs; first a.log:3)"
+    assert result["message"]["text"] == "x is 1 to 3 (2 of 3 runs: a.log:3, b.log)"
     named = {"logicalLocations": [{"fullyQualifiedName": SET}]}
     places_ = [
         location("logs/set/a.log", 3),

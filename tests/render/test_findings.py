@@ -52,7 +52,13 @@ PLACES: list[tuple[str, Sequence[Finding], str | None, str]] = [
         SET,
         f"{RUNS[2]}:12: wrong (1 of 12 runs, also on line 15)",
     ),
-    ("two runs", in_runs(10, 2), SET, f"{SET}: wrong (2 of 12 runs; first result_10.txt:20)"),
+    (
+        "two runs",
+        in_runs(10, 2),
+        SET,
+        f"{SET}: wrong (2 of 12 runs: result_10.txt:20, result_2.txt:12)",
+    ),
+    ("four runs", in_runs(1, 2, 3, 4), SET, f"{SET}: wrong (4 of 12 runs; first result_1.txt:11)"),
     (
         "five files",
         in_files(*(f"A/{n}" for n in range(5))),

@@ -172,6 +172,61 @@ def test_what_is_shown(show: str, shown: str, verbose: bool) -> None:
     assert f"\n2 errors, 1 warning, 1 note, 1 waived{more}\n" in verdicts
 
 
+TORN = finding("a.log", 3, code="LOG101", id="LOG101-1", message="torn", basis=Basis.RULES)
+FOLDED = [
+    TORN,
+    finding("a.log", code="K1", id="K1-1", cause="LOG101-1", hint="fix it"),
+    finding("a.log", code="K2", id="K2-1", cause="K1-1", severity=Severity.NOTE),
+    finding("b.log", code="K3", id="K3-1"),
+]
+CAUSE = "Causes\n  a.log:3: torn  error LOG101 [rules]\n"
+K1 = "    follows: a.log: wrong  error K1\n"
+K2 = "    follows: a.log: wrong  note K2\n"
+K1_ALONE = "Errors\n  a.log: wrong  K1\n    hint: fix it\n  b.log: wrong  K3\n"
+K3 = "\nErrors\n  b.log: wrong  K3\n"
+AS_NOTE = replace(TORN, severity=Severity.NOTE)
+
+
+@pytest.mark.parametrize(
+    ("view", "cause", "shown"),
+    [
+        ({}, TORN, f"{CAUSE}    1 finding follows from it (-v lists them): K1\n{K3}"),
+        (
+            {"show": Show.NOTES},
+            TORN,
+            f"{CAUSE}    2 findings follow from it (-v lists them): K1, K2\n{K3}",
+        ),
+        ({"verbose": True}, TORN, f"{CAUSE}{K1}{K3}"),
+        ({"show": Show.ALL}, TORN, f"{CAUSE}{K1}{K2}{K3}"),
+        (
+            {},
+            replace(TORN, waiver=WAIVER),
+            f"{K1_ALONE}\nWaived\n  a.log:3: torn  LOG101 [rules]\n",
+        ),
+        ({}, AS_NOTE, K1_ALONE),
+    ],
+    ids=["folded", "with notes", "verbose", "all", "waived cause", "hidden cause"],
+)
+def test_what_follows_is_folded_under_its_cause(
+    view: dict[str, Any], cause: Finding, shown: str
+) -> None:
+    lines = text(findings=[cause, *FOLDED[1:]], **view).partition("\n\n")[2]
+    assert lines.startswith(shown)
+
+
+def test_what_is_folded_is_counted_and_is_not_all() -> None:
+    assert "\n3 errors, 0 warnings, 1 note (--show all lists them)\n" in text(findings=FOLDED)
+
+
+def test_causes_in_several_sets_are_folded_by_their_code() -> None:
+    others = [replace(one, path="c.log", id=f"{one.code}-2") for one in FOLDED[:2]]
+    others[1] = replace(others[1], cause="LOG101-2")
+    assert (
+        "Causes\n  torn  error LOG101 [rules]\n    2 files: a.log, c.log\n"
+        "    2 findings follow from them (-v lists them): K1\n"
+    ) in text(findings=[*FOLDED, *others])
+
+
 def test_a_finding_is_never_cut() -> None:
     path, message = f"{'folder/' * 30}result_0.txt", "word " * 60 + "end"
     shown = text(findings=[finding(path, 3, message=message)])

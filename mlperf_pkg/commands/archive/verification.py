@@ -19,7 +19,7 @@ from mlperf_pkg.commands.archive.encryption import Ask
 from mlperf_pkg.commands.archive.tar import ENDING, HashedFile, HashedTree
 from mlperf_pkg.commands.builder import manifest as manifests
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts, folded, in_order
+from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts, folded, in_report
 from mlperf_pkg.infra.files import new_folder, scratch_folder
 from mlperf_pkg.infra.json_values import MAX_BYTES
 from mlperf_pkg.infra.paths import open_file, read_file
@@ -174,7 +174,7 @@ def report_on(root: Path, name: str, options: Options, integrity: Sequence[Findi
         if failed:
             return _unchecked(integrity)
         raise UserError(str(error).replace(str(root), name)) from error
-    findings = in_order((*report.findings, *folded(integrity)))
+    findings = in_report((*report.findings, *folded(integrity)))
     verdict = report.verdict
     if failed:  # a tree that is not what was packed cannot pass
         official = Verdict.FAIL if verdict.official is Verdict.FAIL else Verdict.NOT_CHECKED
@@ -189,7 +189,7 @@ def _unchecked(findings: Sequence[Finding]) -> Report:
         round=None,
         round_reason="the files were not checked",
         verdict=Verdicts(Verdict.NOT_CHECKED, Verdict.FAIL),
-        findings=tuple(findings),
+        findings=in_report(findings),
     )
 
 

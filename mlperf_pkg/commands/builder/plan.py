@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checker.fold import copies_in, find_pairs, system_row, tool, with_findings
 from mlperf_pkg.checker.waivers import Waivers
+from mlperf_pkg.checks.causes import with_causes
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.copies import shared_runs
 from mlperf_pkg.checks.descriptions import SystemFile
@@ -35,6 +36,7 @@ from mlperf_pkg.findings import (
     folded,
     in_files,
     in_order,
+    in_report,
 )
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.infra.text import did_you_mean, visible
@@ -471,11 +473,15 @@ _BASES = {
 
 
 class JudgedSet(Struct, frozen=True):
-    """A planned result set, the bypasses it needs, and the result of checking it with them."""
+    """A planned result set, the bypasses it needs, and the result of checking it with them.
+
+    It was judged from the ``context``.
+    """
 
     planned: PlannedSet
     flags: frozenset[str]
     result: SetResult
+    context: SetContext
 
     @property
     def failures(self) -> list[Finding]:
@@ -485,7 +491,9 @@ class JudgedSet(Struct, frozen=True):
         """
         rejected = self.result.row.verdict.official is Verdict.FAIL
         accepted = OTHER_DIVISION if self.planned.as_open else None
-        failed = failures(self.result.observations, rejected=rejected)
+        observations = in_report(self.result.observations)
+        explained = with_causes(observations, self.context.runs, [self.context])
+        failed = failures(explained, rejected=rejected)
         files = files_of(self.planned.runs)
         return [in_files(finding, files) for finding in failed if finding.code != accepted]
 
@@ -519,7 +527,7 @@ def _judged(
     if flags:
         files = replace(context.files, flags=flags)
         result = waivers.waive_set(check_set(replace(context, files=files)))
-    return JudgedSet(planned, flags, result)
+    return JudgedSet(planned, flags, result, context)
 
 
 def reasons(judged: Sequence[JudgedSet]) -> Iterator[str]:
@@ -608,7 +616,7 @@ def report(judged: Collection[JudgedSet], workspace: BuildWorkspace) -> Report:
         verdict=Verdicts.worst(verdicts),
         systems=tuple(systems),
         result_sets=tuple(result_sets),
-        findings=in_order(_all_findings(judged)),
+        findings=in_report(_all_findings(judged)),
     )
 
 
@@ -657,8 +665,8 @@ def line_of(finding: Finding) -> str:
 
 
 def _lines(findings: Iterable[Finding]) -> Iterator[str]:
-    """Yield a line for each finding, and its hint."""
-    for finding in in_order(findings):
+    """Yield a line for each finding, and its hint; those that follow from others come last."""
+    for finding in sorted(in_order(findings), key=lambda finding: finding.cause is not None):
         yield f"  {visible(line_of(finding))} [{_BASES[finding.basis]}]"
         hint = _hint(finding)
         if hint:
@@ -666,7 +674,12 @@ def _lines(findings: Iterable[Finding]) -> Iterator[str]:
 
 
 def _hint(finding: Finding) -> str | None:
-    """Return what helps against a finding: an option of ``build``, or its own hint."""
+    """Return what helps against a finding: an option of ``build``, or its own hint.
+
+    Against what follows from another finding, only that helps.
+    """
+    if finding.cause:
+        return finding.hint
     if finding.code == "SET101" and finding.found > finding.expected:
         return (
             f"--choose-runs takes the {finding.expected} consecutive runs whose result is"

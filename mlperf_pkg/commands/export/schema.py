@@ -190,6 +190,8 @@ class FindingRecord(Struct, frozen=True):
     waiver_reason: Annotated[str | None, "why the finding is waived; null if it is not"]
     waiver_approved_by: Annotated[str | None, "who approved the waiver"]
     waiver_until: Annotated[str | None, "the last day of the waiver"]
+    id: Annotated[str, "the `id` of the finding in the report of this check, such as `LOG101-1`"]
+    cause: Annotated[str | None, "the `id` of the finding from which it follows; null if none"]
 
 
 def row(record: type[Struct], source: object, *first: Any, **others: Any) -> tuple[Any, ...]:

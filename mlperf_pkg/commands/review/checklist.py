@@ -131,6 +131,9 @@ def _words(worst: Finding, findings: Sequence[Finding]) -> str:
         text = codes()[worst.code].title if worst.code in codes() else worst.text
     if len(text) > _LONGEST:
         text = f"{text[: _LONGEST - 3]}..."
+    causes = sorted({(finding.cause or "").rpartition("-")[0] for finding in findings})
+    if all(causes):
+        text = f"{text}; follows from {' and '.join(causes)}"
     return f"{severity(worst)} {worst.code}, {where}: {text}"
 
 

@@ -123,6 +123,8 @@ def _facts(finding: Finding) -> Iterator[str]:
             form = ":,.9g" if isinstance(value, float | int) else ""
             words = replace(finding, message=f"{{{label}{form}}}").text
             yield f"{label}: {escape_markdown(words)}"
+    if finding.cause and finding.hint:
+        yield escape_markdown(finding.hint)
 
 
 def _differing(finding: Finding, examined: filed.Examined) -> Iterator[Occurrence]:

@@ -19,7 +19,7 @@ from mlperf_pkg.checks.names import published_spelling
 from mlperf_pkg.checks.tree import not_read
 from mlperf_pkg.commands.system.machine import MachineSources, detected, frameworks
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.findings import Finding, Verdicts, folded, in_order
+from mlperf_pkg.findings import Finding, Verdicts, folded, in_report
 from mlperf_pkg.infra.json_values import MAX_BYTES, JsonSyntaxError, read_json
 from mlperf_pkg.infra.paths import NotAFileError, is_folder, open_file, read_file
 from mlperf_pkg.infra.text import did_you_mean
@@ -365,7 +365,7 @@ def check_descriptions(paths: Sequence[str], round_: SystemRound) -> Report:
         round_reason=round_.reason,
         verdict=Verdicts.worst(row.verdict for row in rows),
         systems=rows,
-        findings=in_order(findings),
+        findings=in_report(findings),
     )
 
 

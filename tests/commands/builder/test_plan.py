@@ -269,7 +269,8 @@ def test_findings_of_a_kind_are_folded() -> None:
     assert re.sub(r"seed \d+", "seed N", re.sub(r"log:\d+", "log:LINE", reason)).split("\n") == [
         "box/resnet is not valid:",
         "  results/box/resnet: SEED102: seed N is logged by the same source line in several runs;"
-        " expected another seed (3 of 4 runs; first logs/1.log:LINE) [official checker]",
+        " expected another seed (3 of 4 runs: logs/1.log:LINE, logs/2.log:LINE,"
+        " logs/3.log:LINE) [official checker]",
         "    --seed-checker-bypass builds it and asks for a review",
         "  results/box/resnet: SET101: the number of runs (files result_*.txt) is 4; expected 5"
         " [rules and official checker]",

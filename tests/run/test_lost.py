@@ -1,0 +1,44 @@
+"""The keys that text of a log holds which cannot be read."""
+
+import pytest
+
+from mlperf_pkg.run.lost import Gap
+
+KEYS = ["opt_name", "opt_epsilon", "opt_gradient_clip_norm", "seed", "eval_accuracy"]
+HEAD = b'{"namespace": "", "time_ms": 1, "event_type": "POINT_IN_TIME", "key": "'
+TAIL = b'", "value": 1, "metadata": {}}'
+
+TEXTS: list[tuple[str, bytes, set[str]]] = [
+    ("a whole key", HEAD + b"seed" + TAIL, {"seed"}),
+    ("a key whose record ends after it", HEAD + b'seed", "val', {"seed"}),
+    ("a record inside a JSON string", (HEAD + b"seed" + TAIL).replace(b'"', b'\\"'), {"seed"}),
+    ("a Python dict", (HEAD + b"seed" + TAIL).replace(b'"', b"'"), {"seed"}),
+    ("a key behind another's text", HEAD[:-7] + b'step 7\n"key": "seed' + TAIL, {"seed"}),
+    ("a key without its name", b'step 7\n"seed' + TAIL, {"seed"}),
+    ("two parts", HEAD + b"op1: step 7\nt_gradient_clip_norm" + TAIL, {"opt_gradient_clip_norm"}),
+    ("two parts on a line", HEAD + b"opt_gradwarning ient_clip_norm" + TAIL, {
+        "opt_gradient_clip_norm"
+    }),
+    ("a beginning", HEAD + b"opt_gr", {"opt_gradient_clip_norm"}),
+    ("a beginning before other text", HEAD + b"opt_gr1: step 7", {"opt_gradient_clip_norm"}),
+    ("a beginning of several", HEAD + b"opt_", set()),
+    ("another key", HEAD + b"opt_gradient_clip_normal" + TAIL, set()),
+    ("a name in other text", HEAD[:20] + b"'seed' is not given", set()),
+    ("a value", HEAD + b'other", "value": "seed"', set()),
+    ("nothing", HEAD[:20], set()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [row[1:] for row in TEXTS], ids=[row[0] for row in TEXTS]
+)
+def test_keys(text: bytes, expected: set[str]) -> None:
+    gap = Gap(1, text)
+    assert {key for key in KEYS if gap.holds(key, KEYS)} == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [(HEAD[:20], True), (HEAD + b"se", False), (HEAD + b"x" + TAIL, False)]
+)
+def test_text_without_a_name(text: bytes, expected: bool) -> None:
+    assert Gap(1, text).is_nameless is expected
