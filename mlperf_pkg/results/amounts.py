@@ -23,7 +23,7 @@ class Thing(StrEnum):
     FILE = "file"
 
 
-class Subject(Struct, frozen=True):
+class FindingSubject(Struct, frozen=True):
     """One thing that findings are about: a result set by its id, anything else by its path."""
 
     thing: Thing
@@ -44,17 +44,17 @@ class Subjects:
         self._logs = {run.path for run in report.runs if run.set is None}
         self._raw = {run.path for run in report.runs if "/results/" not in f"/{run.path}"}
 
-    def of(self, finding: Finding) -> Subject:
+    def of(self, finding: Finding) -> FindingSubject:
         """Return what a finding is about."""
         if finding.set in self.sets:
-            return Subject(Thing.SET, finding.set or "")
+            return FindingSubject(Thing.SET, finding.set or "")
         if finding.about in self._systems:
-            return Subject(Thing.SYSTEM, finding.about)
+            return FindingSubject(Thing.SYSTEM, finding.about)
         if finding.path in self._logs:
-            return Subject(Thing.LOG, finding.path)
+            return FindingSubject(Thing.LOG, finding.path)
         if finding.subject is not None and finding.path not in self._raw:
-            return Subject(Thing.SUBMISSION, finding.subject)
-        return Subject(Thing.FILE, finding.path)
+            return FindingSubject(Thing.SUBMISSION, finding.subject)
+        return FindingSubject(Thing.FILE, finding.path)
 
     def in_words(self, findings: Iterable[Finding], noun: str) -> Iterator[str]:
         """Yield the number of findings in each kind of thing: ``20 errors in 18 of 202 result

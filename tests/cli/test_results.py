@@ -35,7 +35,7 @@ def test_a_round(options: list[str], root: Path, tmp_path: Path) -> None:
     assert names(out) == FILES
     assert names(out / "official") == TABLES
     words = " ".join(result.stdout.split())
-    counts = "2 submitters, 2 systems, 2 result sets, 2 with a score"
+    counts = "2 submitters, 2 systems, 2 results, 2 with a score"
     assert words.startswith(f"MLPerf Training 2.0 results: {counts}")
     assert ("Missing" in words, "(2 new)" in words) == (False, True)
 

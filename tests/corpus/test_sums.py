@@ -92,13 +92,13 @@ def amounts(document: Mapping[str, Any], basis: Basis) -> list[Amount]:
 
 def said(line: str, sets: int) -> list[Amount]:
     """What a line says; a number of all result sets must be ``sets``."""
-    found: list[Amount] = []
+    line_amounts: list[Amount] = []
     severity = ""
     for findings, noun, affected, total, kind in _AMOUNT.findall(line):
         severity = noun or severity
         assert total == (f"{sets:,}" if kind == "result set" else "")
-        found.append((number(findings), severity, number(affected), kind))
-    return found
+        line_amounts.append((number(findings), severity, number(affected), kind))
+    return line_amounts
 
 
 def totals(document: Mapping[str, Any]) -> list[int]:
@@ -106,7 +106,7 @@ def totals(document: Mapping[str, Any]) -> list[int]:
 
 
 def counted(text: str) -> list[list[int]]:
-    """All counts of errors, warnings and notes in a text."""
+    """The numbers of errors, warnings and notes, wherever an output has all three."""
     pattern = r"([\d,]+) errors?, ([\d,]+) warnings?, ([\d,]+) notes?"
     return [[number(one) for one in match] for match in re.findall(pattern, text)]
 
