@@ -111,6 +111,8 @@ def test_diff() -> None:
     assert output("diff", "2.0", "v2.1") == (
         "MLPerf Training 2.0 -> 2.1 (submission 2022-05-20 -> 2022-10-14)\n"
         "\n"
+        "Scores are now normalised where convergence beats the reference.\n"
+        "\n"
         "Closed bert\n"
         "  - opt_epsilon: once\n"
         "  + opt_lamb_epsilon: once [official]\n"
