@@ -26,7 +26,13 @@ from mlperf_pkg.run.model import Run
 
 _WORDING = ("message", "hint", "explanation")
 _OF_PLACES = ("path", "line", "found", "expected")
-_BY_ID = ("path", "benchmark", "division", "round")  # parts of the id of a result set
+_BY_ID = (
+    "path",
+    "benchmark",
+    "division",
+    "usage",
+    "round",
+)  # in the id of a result set, or above it
 _OF_LOG = ("path", "findings", "described", "curve", "fingerprint")  # not stored of a run
 _ELSEWHERE = re.compile(r"(?<=Error: )[^\"]*|(\.\./){3}[^\"]*")
 """What differs between versions of Python and between machines."""
