@@ -26,7 +26,7 @@ from mlperf_pkg.run.model import Run
 
 _WORDING = ("message", "hint", "explanation", "energy_note")
 _OF_PLACES = ("path", "line", "found", "expected", "id")  # the id follows from the order
-_BY_ID = ("path", "benchmark", "division", "round")  # parts of the id of a result set
+_BY_ID = ("path", "benchmark", "division", "usage", "round")  # parts of the id of a result set
 _OF_LOG = ("path", "findings", "described", "curve", "fingerprint", "evaluated_ms")
 """Fields that are not stored of a run."""
 
