@@ -258,6 +258,7 @@ EDITED: list[tuple[str, Callable[[bytes], bytes]]] = [
         "own batch size",
         "another description",
         "text outside the records",
+        "a run that was repeated",
         *(text for text, _ in EDITED),
         "a copy with noise",
         "moved to Open",
