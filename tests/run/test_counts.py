@@ -20,7 +20,7 @@ def missing(log: bytes) -> list[Finding]:
 
 
 @pytest.mark.parametrize(
-    ("log", "message", "found"),
+    ("log", "message", "instead"),
     [
         pytest.param(BERT, None, None, id="logged"),
         pytest.param(
@@ -34,10 +34,10 @@ def missing(log: bytes) -> list[Finding]:
         ),
     ],
 )
-def test_the_key_in_its_place(log: bytes, message: str | None, found: str | None) -> None:
+def test_the_key_in_its_place(log: bytes, message: str | None, instead: str | None) -> None:
     findings = missing(log)
     assert [(finding.text, finding.found) for finding in findings] == (
-        [(message, found)] if message else []
+        [(message, instead)] if message else []
     )
 
 
