@@ -154,5 +154,5 @@ def _add(
         field = "logs"
         places = [log.place for log in logs]
         patterns = list(membership.log_patterns(places, [log.place for log in others]))
-    known = entry.setdefault(field, [])
-    known += [pattern for pattern in patterns if pattern not in known]
+    patterns_of_system = entry.setdefault(field, [])
+    patterns_of_system += [name for name in patterns if name not in patterns_of_system]

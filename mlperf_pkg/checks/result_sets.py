@@ -261,7 +261,8 @@ def not_described(sets: Iterable[SetResult]) -> Iterator[Finding]:
     """Note the sets that are judged outside a submission, and so without a description."""
     message = "not checked: the system description and the code, as they are not in the inputs"
     for_folder = "check the whole submission"
-    for_logs = "'mlperf-pkg system init' writes systems/<system>.json, beside the logs"
+    for_logs = "'mlperf-pkg system init -o systems/SYSTEM.json', on the system, describes it; the"
+    for_logs = f"{for_logs} folder systems/ belongs beside that of the logs, or into it"
     for result in sets:
         if result.origin in (SetOrigin.FOLDER, SetOrigin.LOGS):
             hint = for_folder if result.origin.has_folder else for_logs

@@ -67,11 +67,20 @@ def _number_of_runs(context: SetContext, required: int) -> Iterator[Finding]:
     least = "at least " if context.weak else ""
     message = f"{name} is {{found}}; expected {least}{{expected}}"
     basis = Basis.OFFICIAL if is_too_many else Basis.BOTH
-    hint = None
-    if is_too_many and may_be_weak(context) and any(check_overlap(context)):
-        hint = WEAK_SCALING
+    hint = _remedy_of_too_many(context) if is_too_many else None
     fields = {"basis": basis, "found": count, "expected": required, "hint": hint}
     yield context.finding("SET101", message, **fields)
+
+
+def _remedy_of_too_many(context: SetContext) -> str | None:
+    """Return what to do with too many raw logs; None for the files of a submission."""
+    if may_be_weak(context) and any(check_overlap(context)):
+        return WEAK_SCALING
+    if context.in_workspace:
+        return (
+            "'mlperf-pkg select' shows which to submit, 'mlperf-pkg build --choose-runs' takes them"
+        )
+    return None
 
 
 def _untrained(context: SetContext) -> int:

@@ -62,7 +62,7 @@ def init(
     Run the command on a node of the system, in the environment used for training:
     versions are those of the Python distributions installed there. Required fields
     that could not be detected begin with "FILL IN", which 'system check' rejects.
-    The host's name is not read.
+    The host's name is not read. The folder systems/ of FILE is created if necessary.
 
     If nodes may differ, run it on each of them, and then with the NODEs: descriptions
     that it wrote, or folders of such *.json files. Their number is the number of nodes.
@@ -83,6 +83,8 @@ def init(
     """
     chosen = description.round_of_systems(options.workspace_options(round_, usage))
     user_values = description.UserValues(chosen.name, nodes=number, usage=chosen.usage, **values)
+    if output and output.parent.name == _FOLDER and output.parent.parent.is_dir():
+        output.parent.mkdir(exist_ok=True)
     target = Output(output, force)
     target.refuse_early(nodes)
     if not nodes:

@@ -67,7 +67,7 @@ class RecordCounts:
             instead = key_instead_of(rule.key, self._unruled)
         if instead:
             problem = f"is not logged, but {instead} is"
-            hint = f"if {instead} is the same setting, log it as {rule.key}"
+            hint = f"if {instead} means the same, log it as {rule.key}"
             rule = replace(rule, hint=rule.hint or hint)
         message = f"{' or '.join(sorted(keys))} {problem}; expected {times}"
         self._findings.add(rule, None, value=instead, expected=f"logged {times}", message=message)

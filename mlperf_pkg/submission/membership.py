@@ -182,15 +182,20 @@ def groups_of(
         evidence = named[log.place] or finder.by_numbers(log, claims)
         key = _key(log, evidence, only)
         groups.setdefault(key, []).append((log, evidence))
-    divisions = Counter(map(_same_but_division, identified))
-    labelled = Counter((*_same_but_division(log), log.division) for log in identified)
-    sets: list[LogGroup] = []
-    for key, members in sorted(groups.items(), key=_order):
-        group = _group(key, members)
+    sets = [_group(key, members) for key, members in sorted(groups.items(), key=_order)]
+    return list(_with_other_divisions(sets))
+
+
+def _with_other_divisions(groups: Sequence[LogGroup]) -> Iterator[LogGroup]:
+    """Yield groups with the number of logs that differ from theirs in nothing but the division."""
+    logs = Counter(_same_but_division(log) for group in groups for log in group.logs)
+    of_division = Counter(
+        (_same_but_division(log), log.division) for group in groups for log in group.logs
+    )
+    for group in groups:
         same = _same_but_division(group.first)
-        others = divisions[same] - labelled[*same, group.first.division]
-        sets.append(replace(group, of_other_division=others))
-    return sets
+        number = logs[same] - of_division[same, group.first.division]
+        yield replace(group, of_other_division=number)
 
 
 def _same_but_division(log: Stated) -> tuple[str | None, ...]:

@@ -78,6 +78,16 @@ def test_a_node_that_differs(nodes: Path) -> None:
     assert fields["other_software_stack"]["new"] == "13"
 
 
+def test_the_folder_of_descriptions_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As hints of other commands print it."""
+    monkeypatch.chdir(tmp_path)
+    result = call("system", "init", "--division", "closed", "-o", "systems/box.json")
+    assert result.exit_code == 0
+    assert json.loads(Path("systems/box.json").read_text("utf-8"))["division"] == "closed"
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [

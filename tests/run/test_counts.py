@@ -20,7 +20,7 @@ def missing(log: bytes) -> list[Finding]:
 
 
 @pytest.mark.parametrize(
-    ("log", "message", "found"),
+    ("log", "message", "instead"),
     [
         pytest.param(BERT, None, None, id="logged"),
         pytest.param(
@@ -34,16 +34,16 @@ def missing(log: bytes) -> list[Finding]:
         ),
     ],
 )
-def test_the_key_in_its_place(log: bytes, message: str | None, found: str | None) -> None:
+def test_the_key_in_its_place(log: bytes, message: str | None, instead: str | None) -> None:
     findings = missing(log)
     assert [(finding.text, finding.found) for finding in findings] == (
-        [(message, found)] if message else []
+        [(message, instead)] if message else []
     )
 
 
 def test_the_hint_names_both_keys() -> None:
     (finding,) = missing(RENAMED)
-    assert finding.hint == "if opt_epsilon is the same setting, log it as opt_lamb_epsilon"
+    assert finding.hint == "if opt_epsilon means the same, log it as opt_lamb_epsilon"
 
 
 @pytest.mark.parametrize(

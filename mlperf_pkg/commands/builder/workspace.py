@@ -270,7 +270,8 @@ def _descriptions(folders: Folders) -> dict[str, Path]:
     except OSError as error:
         raise UserError(
             f"{folder}: no system descriptions: {error.strerror}; put <system>.json files there"
-            " ('mlperf-pkg system init' writes a first one) or name their folder with --systems"
+            f" ('mlperf-pkg system init -o {folder}/SYSTEM.json', on the system, writes one)"
+            " or name their folder with --systems"
         ) from error
     descriptions = {}
     for entry in entries.values():
