@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checks import meant
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.runs import failed_runs, unconverged_runs
-from mlperf_pkg.findings import Basis, Finding, Occurrence
+from mlperf_pkg.findings import Basis, Finding, Occurrence, Severity
 from mlperf_pkg.rulebook.load import ANY_RULE, Evidence, Explanation, codes, explanations
 from mlperf_pkg.rulebook.model import EVALUATION_KEYS, POSITION_UNITS
 from mlperf_pkg.run.model import Run
@@ -45,11 +45,11 @@ class _Row:
     """The findings that a row of ``findings.yaml`` names as causes, by their sets and logs."""
 
     def __init__(self, causes: Iterable[Finding]) -> None:
-        """Sort the causes; waived ones explain nothing."""
+        """Sort the causes; what is waived, or no more than a note, explains nothing."""
         self._by_set: dict[str | None, list[Finding]] = {}
         self._by_path: dict[str, list[tuple[Finding, Occurrence]]] = {}
         for cause in causes:
-            if cause.waiver is None:
+            if cause.waiver is None and cause.severity is not Severity.NOTE:
                 self._by_set.setdefault(cause.set, []).append(cause)
                 for place in cause.occurrences:
                     self._by_path.setdefault(place.path, []).append((cause, place))
