@@ -131,6 +131,7 @@ _FORGIVEN = ENDINGS - {"RUN140"}  # a note, where the set may have such a run
 _NOT_BY_KILLING = "LOG102"  # a run may fail, but its log must be one
 _OLYMPIC = "the package checker accepts this, as olympic scoring drops the run"
 _OF_CLOSED = frozenset({"RUN166"})  # in Open, no batch size is compared with another
+_CUT_OFF = "copy the log again if it is cut off; if the run was killed, the score drops it"
 _DROPPED = "the score drops this run as the slowest; what else its log lacks is not listed"
 
 
@@ -241,11 +242,17 @@ def _of_killed(findings: Iterable[Finding], *, shown: bool) -> Iterator[Finding]
 
 
 def _noted(run: Run, finding: Finding) -> Finding:
-    """Return the finding that a run failed as a note: the rules forgive the run."""
+    """Return the finding that a run failed as a note: the rules forgive the run.
+
+    That a log ends inside an open run stays a warning: it may be cut off.
+    """
     if finding.code not in _FORGIVEN or finding.severity is Severity.ERROR:
         return finding
-    hint = _DROPPED if run.killed else finding.hint
-    return replace(finding, severity=Severity.NOTE, hint=hint)
+    if not run.killed:
+        return replace(finding, severity=Severity.NOTE)
+    if run.start_ms is not None:
+        return replace(finding, hint=_CUT_OFF)
+    return replace(finding, severity=Severity.NOTE, hint=_DROPPED)
 
 
 # ---- seeds: every run logs one, and no two log the same one from the same source line -----
