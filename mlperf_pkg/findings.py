@@ -231,7 +231,10 @@ class Pending(Finding, frozen=True):
 
 
 class Unordered(Finding, frozen=True):
-    """A finding on an evaluation and the one before it, which may be logged later."""
+    """A finding on two records that a later one may explain.
+
+    The evaluation before the second may be logged later, or both may be those of two processes.
+    """
 
 
 class Unchecked(Finding, frozen=True):

@@ -66,7 +66,18 @@ def _number_of_runs(context: SetContext, required: int) -> Iterator[Finding]:
     least = "at least " if context.weak else ""
     message = f"{name} is {{found}}; expected {least}{{expected}}"
     basis = Basis.OFFICIAL if is_too_many else Basis.BOTH
-    yield context.finding("SET101", message, basis=basis, found=count, expected=required)
+    hint = _hint_on_damaged(context) if count < required else None
+    yield context.finding("SET101", message, basis=basis, found=count, expected=required, hint=hint)
+
+
+def _hint_on_damaged(context: SetContext) -> str | None:
+    """Return which files beside the logs may be the missing runs."""
+    if not context.damaged:
+        return None
+    names = context.damaged[0]
+    if len(context.damaged) > 1:
+        names = f"{names} and {len(context.damaged) - 1} more"
+    return f"not counted, as the records in it are damaged (TREE115): {names}"
 
 
 def _untrained(context: SetContext) -> int:

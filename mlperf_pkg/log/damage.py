@@ -35,17 +35,25 @@ def around(text: str, place: int) -> str:
 
 AFTER_RECORD = r"sed -i.bak -E 's/(:::MLLOG \{{.*\}}).*/\1/' {file}"
 BETWEEN_RECORDS = r"sed -i.bak -E 's/\}}([^}}]*):::MLLOG /}}\n\1:::MLLOG /g' {file}"
-MARKER = r"sed -i.bak -E 's/(^|[^:[:alnum:]_]){marker}[ \t]*\{{/\1:::MLLOG {{/' {file}"
+_MARK = r"sed -i.bak -E 's/(^|[^:[:alnum:]_]){marker}[ \t]*\{{/\1:::MLLOG {{/' {file}"
 _FROM_JSON = "cp {file} {file}.bak && jq {option} .{name} {file}.bak > {file}"
 _FROM_PYTHON = (
     'cp {file} {file}.bak && python3 -c "import ast, json, sys; [print(a + m + (json.dumps('
     "ast.literal_eval(b)) if m else '')) for a, m, b in (s.rstrip().partition(':::MLLOG ')"
     ' for s in sys.stdin)]" < {file}.bak > {file}'
 )
+_TO_UTF_8 = "cp {file} {file}.bak && iconv -f {encoding} -t UTF-8 {file}.bak > {file}"
 _UNWRAP = (
     "cp {file} {file}.bak && awk 'NR > 1 && (length(last) != {width} || /:::MLLOG /)"
     ' {{print ""}} {{printf "%s", $0; last = $0}} END {{print ""}}\' {file}.bak > {file}'
 )
+
+
+def to_utf_8(encoding: str, path: str) -> str | None:
+    """Return how to make UTF-8 of the log ``path`` in another ``encoding``; None without one."""
+    if not encoding:
+        return None
+    return repair(_TO_UTF_8, path, encoding=encoding)
 
 
 def repair(command: str, path: str, **values: object) -> str:
@@ -279,6 +287,17 @@ class NearMiss(Struct, frozen=True):
         elif self.start is None and self.marker != ":::MLLOG":
             form = ", the format of round 0.6"
         return f"the marker is '{visible(self.marker)}'{form}"
+
+    @property
+    def reason(self) -> str:
+        """Why a file of such lines is not a log."""
+        return f"{self.subject}, in {self.found}; expected '{_MARKER}' and JSON"
+
+    def remedy(self, path: str) -> str | None:
+        """Return how to repair the file ``path`` of such lines, if a command can."""
+        if not self.marker or self.start is None:
+            return None
+        return repair(_MARK, path, marker=self.marker)
 
     @property
     def found(self) -> str:

@@ -23,7 +23,6 @@ from mlperf_pkg.log.block import end_of_line
 from mlperf_pkg.log.damage import (
     AFTER_RECORD,
     BETWEEN_RECORDS,
-    MARKER,
     NearMiss,
     around,
     damages,
@@ -234,11 +233,8 @@ class LineFindings:
         for near_miss in near_misses(text):
             by_marker.setdefault(near_miss.marker, []).append(near_miss)
         has_record = False
-        for marker, alike in by_marker.items():
+        for alike in by_marker.values():
             first = alike[0]
-            hint = None
-            if marker and first.start is not None:
-                hint = repair(MARKER, self._path, marker=marker)
             offsets = [near_miss.offset for near_miss in alike]
             self._on_lines(
                 "LOG108",
@@ -247,7 +243,7 @@ class LineFindings:
                 [first.found],
                 f"{first.subject}: {{found:s}}; expected {{expected}}",
                 expected=f"'{TOKEN.decode()}' and JSON",
-                hint=hint,
+                hint=first.remedy(self._path),
                 **_WARNING,
             )
             has_record = has_record or any(near_miss.record for near_miss in alike)

@@ -73,6 +73,7 @@ class Run(msgspec.Struct, frozen=True):
     ``nodes`` that of nodes. ``is_read`` is False for a log that could not be read: then only its
     findings are known.
     ``hyperparameters`` are as in ``hyperparameters_of``. ``curve`` is None unless asked for.
+    ``by_damage`` are the codes of findings that only damaged lines cause.
     """
 
     path: str
@@ -107,6 +108,7 @@ class Run(msgspec.Struct, frozen=True):
     sureness: Sureness = Sureness.GIVEN
     is_read: bool = True
     curve: Curve | None = None
+    by_damage: frozenset[str] = frozenset()
 
     @property
     def unchecked(self) -> bool:

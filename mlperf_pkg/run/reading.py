@@ -14,6 +14,7 @@ from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.infra.streams import problem_of
 from mlperf_pkg.log.block import Block, ScannedBlock
+from mlperf_pkg.log.damage import to_utf_8
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.load import codes, reweighed
@@ -36,6 +37,7 @@ ENDINGS = frozenset({"LOG110", "RUN130", "RUN140"})
 """The codes that say how a run failed."""
 
 _STARTS = frozenset({"init_start", "run_start"})
+_ONCE = (BENCHMARK, "run_start")  # a process logs each of these once
 _FIRST_DAY = date(2018, 1, 1)  # MLPerf began in this year
 _FIRST_MS = 1e12  # in 2001
 _LAST_MS = 4e12  # in 2096
@@ -255,12 +257,12 @@ class _Reading:
 
     @property
     def may_be_damaged(self) -> bool:
-        """Whether there are records that only we can read, or a second ``run_start``."""
+        """Whether there are records that only we can read, or that several processes write."""
         if not self._records:
             return False
-        reader = self._reader
-        starts = self._rules.seen.get("run_start")
-        return bool(reader.unofficial or reader.damaged or (starts and starts.count > 1))
+        seen = self._rules.seen
+        repeats = [key for key in _ONCE if key in seen and seen[key].count > 1]
+        return bool(self._reader.unofficial or self._reader.damaged or repeats)
 
     @property
     def _is_success(self) -> bool:
@@ -280,7 +282,13 @@ class _Reading:
             self._add("LOG113", "the log cannot be read: {found:s}", found=problem)
         elif foreign := foreign_text(self._reader.head):
             message = f"the log is {{found:s}}; expected {{expected}}: {foreign.remedy}"
-            self._add("LOG112", message, found=foreign.name, expected="UTF-8 text")
+            self._add(
+                "LOG112",
+                message,
+                found=foreign.name,
+                expected="UTF-8 text",
+                hint=to_utf_8(foreign.encoding, self._log.source.label),
+            )
         else:
             self._killed = True
             self._check_records()

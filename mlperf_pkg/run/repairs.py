@@ -23,7 +23,7 @@ from mlperf_pkg.rulebook.rounds import known_verdicts
 if TYPE_CHECKING:
     from mlperf_pkg.run.model import Run
 
-_TOGETHER_MS = 1000  # processes of one run write equal records within this time
+TOGETHER_MS = 1000  # processes of one run write equal records within this time
 _MOST_OF = 0.75  # the share of records that processes write alike, at least
 _SEGMENT = rb"[^\r\n]+"
 
@@ -44,7 +44,7 @@ def whole_log(text: bytes) -> WholeLog:
     text = repaired(text)
     repeats = _Repeats()
     single = re.sub(_SEGMENT, repeats.without, text)
-    processes = repeats.processes
+    processes = repeats.processes()
     if processes == 1:
         return WholeLog(text)
     line = text.count(b"\n", 0, repeats.first) + 1
@@ -62,18 +62,15 @@ class _Repeats:
         self.first = 0
         self._groups: dict[str, tuple[float, int]] = {}  # the last of each value: time and size
         self._sizes: dict[int, int] = {}  # how many records are in groups of each size
-        self._starts = 1
 
-    @property
     def processes(self) -> int:
-        """The number of processes that write every record."""
+        """Return the number of processes that write every record, at the end of a log."""
         for _, size in self._groups.values():
             self._count(size)
-        self._groups.clear()
-        total = sum(self._sizes.values())
-        if self._sizes.get(self._starts, 0) < _MOST_OF * total:
+        most = max(self._sizes, key=self._sizes.__getitem__, default=1)
+        if self._sizes.get(most, 0) < _MOST_OF * sum(self._sizes.values()):
             return 1
-        return self._starts
+        return most
 
     def without(self, line: re.Match[bytes]) -> bytes:
         """Return a line, without text if it is a record that repeats an earlier one."""
@@ -83,14 +80,12 @@ class _Repeats:
             return line[0]
         value = repr((record.key, record.value, record.metadata))
         start_ms, size = self._groups.get(value, (float("-inf"), 0))
-        if not abs(record.time_ms - start_ms) <= _TOGETHER_MS:
+        if not abs(record.time_ms - start_ms) <= TOGETHER_MS:
             self._count(size)
             self._groups[value] = (record.time_ms, 1)
             return line[0]
         self._groups[value] = (start_ms, size + 1)
         self.first = self.first or line.start()
-        if record.key == "run_start":
-            self._starts = size + 1
         return b""
 
     def _count(self, size: int) -> None:
@@ -119,6 +114,7 @@ def combined(run: Run, whole: Run, log: WholeLog) -> Run:
         seeds=run.seeds,
         seeds_unreadable=run.seeds_unreadable,
         crash=run.crash,
+        by_damage=frozenset(finding.code for finding in _official(run, whole)),
     )
 
 
