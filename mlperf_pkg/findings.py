@@ -231,10 +231,11 @@ class Pending(Finding, frozen=True):
 
 
 class Unordered(Finding, frozen=True):
-    """A finding on two records that a later one may explain.
+    """A finding on an evaluation and the one before it, which may be logged later."""
 
-    The evaluation before the second may be logged later, or both may be those of two processes.
-    """
+
+class Repeated(Unordered, frozen=True):
+    """A finding on equal records, of which later ones may show that several processes log them."""
 
 
 class Unchecked(Finding, frozen=True):

@@ -215,7 +215,7 @@ def _torn(lines: Sequence[_BrokenLine], _: str) -> Damage:
     hint = "another process wrote to the same file, or a part of it was lost"
     following = first.rest.partition(b"\n")[0].decode("latin-1")
     if following and _MARKER not in following:
-        hint = f"{hint}; the next line begins with {around(following, 0)}"
+        hint = f"{hint}; perhaps the rest is on the next line: {around(following, 0)}"
     return Damage(
         message="the record is torn: its line ends after {found:s}; expected {expected}",
         found=around(first.record, len(first.record)),

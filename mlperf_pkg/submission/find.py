@@ -90,9 +90,8 @@ def find_input(argument: str, prefix: str = "") -> Input:
 
 def _not_read(contents: Input) -> str:
     """Return the first file in which logs may be that are not read, for the end of a message."""
-    unread = [
-        file for file in contents.unread if file.why in (Why.PROBLEM, Why.DAMAGED, Why.UNCHECKED)
-    ]
+    reasons = (Why.PROBLEM, Why.DAMAGED, Why.UNCHECKED)
+    unread = [file for file in contents.unread if file.why in reasons]
     if not unread:
         return ""
     text = f"; not read: {unread[0].place.label} ({unread[0].reason})"

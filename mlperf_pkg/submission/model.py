@@ -219,7 +219,8 @@ class Why(Enum):
     """Why a file is not read.
 
     PROBLEM: it cannot or must not be read. NOT_A_LOG: it is text among logs. DAMAGED: it is text
-    with lines that are almost records. TWICE: it is read as a part of another argument. UNCHECKED: it is a part of what is checked, and cannot be read.
+    with lines that are almost records. TWICE: it is read as a part of another argument. UNCHECKED:
+    it is a part of what is checked, and cannot be read.
     """
 
     PROBLEM = auto()

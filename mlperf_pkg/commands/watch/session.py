@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.commands.watch import events
 from mlperf_pkg.commands.watch.forecast import Goal, TrainingCourse, forecast, goal_of
-from mlperf_pkg.findings import Basis, Finding, Pending, Severity, Unordered
+from mlperf_pkg.findings import Basis, Finding, Pending, Repeated, Severity, Unordered
 from mlperf_pkg.infra.paths import open_file
 from mlperf_pkg.infra.resources import installed_version
 from mlperf_pkg.infra.source import Source, foreign_text
@@ -35,7 +35,6 @@ _LIKE_TOKEN = (b"MLL", b":::ML", b"mllog", TIME_NAME)
 _REPAIRABLE = frozenset({"LOG101", "LOG103", "LOG108", "LOG111", "LOG112", "LOG114"})
 """The codes of damage that can be repaired once the run has ended."""
 
-_EQUAL_REPEATS = frozenset({"RUN151", "RUN152"})
 _NOT_JSON = "LOG101"
 
 _MARK_BYTES = 256
@@ -253,9 +252,7 @@ def _can_be_repaired(finding: Finding, run: Run) -> bool:
 
     The parts of a torn record may be joined, and a ``run_start`` that is repeated be left out.
     """
-    if finding.code in _REPAIRABLE or finding.code in run.by_damage:
-        return True
-    if isinstance(finding, Unordered) and finding.code in _EQUAL_REPEATS:
+    if isinstance(finding, Repeated) or finding.code in _REPAIRABLE | run.by_damage:
         return True
     is_torn = any(other.code == _NOT_JSON for other in run.findings)
     return is_torn and isinstance(finding, Pending | Unordered)
