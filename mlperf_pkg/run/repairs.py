@@ -100,7 +100,8 @@ def combined(run: Run, whole: Run, log: WholeLog) -> Run:
     findings = [finding for finding in run.findings if finding.code.startswith(OF_LINES)]
     if log.processes > 1:
         findings.append(_of_processes(run.path, log))
-    findings += _official(run, whole)
+    official = _official(run, whole)
+    findings += official
     findings += _by_rules(run, whole)
     findings_in_order = in_order(findings)
     return replace(
@@ -114,7 +115,7 @@ def combined(run: Run, whole: Run, log: WholeLog) -> Run:
         seeds=run.seeds,
         seeds_unreadable=run.seeds_unreadable,
         crash=run.crash,
-        by_damage=frozenset(finding.code for finding in _official(run, whole)),
+        by_damage=tuple(finding.code for finding in official),
     )
 
 
