@@ -839,13 +839,6 @@ CASES = [
         each(lambda r: {"time_ms": r["time_ms"] // 1000}),
         ("LOG115 error rules",),
     ),
-    Case(
-        "times in microseconds",
-        "5.1",
-        "rgat",
-        each(lambda r: {"time_ms": r["time_ms"] * 1000}),
-        ("LOG115 error rules",),
-    ),
     Case("long after the submission", "5.1", "rgat", shifted(90), ("RUN158 warning rules",)),
     Case(
         "fewer warm-up steps, as text",
