@@ -388,7 +388,7 @@ def changed(key: str, old: bytes, new: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("text", "codes"),
     [
-        (b"".join(line * 8 for line in lines_of(GOOD)), {"LOG114"}),
+        (b"".join(line * 8 for line in lines_of(GOOD)), {"LOG114", "BERT112"}),
         (doubled(GOOD, "run_start"), {"RUN151"}),
         (changed("cache_clear", b"\n", b" cleared\n"), {"LOG103", "RUN105"}),
         (changed("seed", b'"value"', b'"va1: step 7\n'), {"LOG101"}),
@@ -438,7 +438,7 @@ def test_equal_evaluations_of_processes_are_one(log: Log) -> None:
     [
         (RoundChoice("2.0"), "as given"),
         (RoundChoice("2.0", "from the folder name v2.0"), "from the folder name v2.0"),
-        (None, "inferred: first round after the resnet run of 2022-05-06"),
+        (None, "inferred: first round after the bert run of 2022-05-06"),
     ],
     ids=["given", "folder", "inferred"],
 )
