@@ -74,7 +74,8 @@ class SetContext(Struct, frozen=True):
 
     ``id`` is as in ``submission.membership.set_id``. For raw logs, ``group`` says why they are one
     set, ``organizations`` are other names of the submitter, and ``repeats`` are the paths of logs
-    that are not among the ``runs``, as another log of their run is more complete.
+    that are not among the ``runs``, as another log of their run is more complete. ``damaged`` are
+    the paths of files beside the logs that are no logs until they are repaired.
     """
 
     files: ResultSet
@@ -94,6 +95,7 @@ class SetContext(Struct, frozen=True):
     group: LogGroup | None = None
     organizations: tuple[str, ...] = ()
     repeats: Mapping[str, RunRelation] = field(default_factory=dict)
+    damaged: tuple[str, ...] = ()
 
     @property
     def identity(self) -> str:

@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 from msgspec import Struct
 
-from mlperf_pkg.log.record import TOKEN, Record, old_format, recover
+from mlperf_pkg.log.record import TOKEN, Record, old_format, record_in
 
 _HEADER = "submission_benchmark"
 _START = "run_start"
@@ -134,7 +134,8 @@ def _is_started(text: bytes) -> bool:
 def _record(line: bytes) -> Record | None:
     """Return the record that the last token of a line begins, whatever follows it."""
     _, token, tail = line.rpartition(TOKEN)
-    return recover(tail.decode("latin-1")) if token else None
+    whole = record_in(tail.decode("latin-1")) if token else None
+    return whole[0] if whole else None
 
 
 class _Clock(Struct):

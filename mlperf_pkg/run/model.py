@@ -75,6 +75,7 @@ class Run(msgspec.Struct, frozen=True):
     findings are known.
     ``hyperparameters`` are as in ``hyperparameters_of``, ``lost`` as ``lost_records`` returns it:
     the lines of damaged text that holds what findings lack. ``curve`` is None unless asked for.
+    ``by_damage`` are the codes of findings that only damaged lines cause.
     """
 
     path: str
@@ -112,6 +113,7 @@ class Run(msgspec.Struct, frozen=True):
     is_read: bool = True
     curve: Curve | None = None
     lines: tuple[int, int] | None = None
+    by_damage: tuple[str, ...] = ()
 
     @property
     def file(self) -> str:

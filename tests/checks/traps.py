@@ -1213,7 +1213,7 @@ OF_SETS = [
         change(SET, killed, 0),
         "pass",
         "pass",
-        (f"RUN130 note rules {RUN}",),
+        (f"RUN130 warning rules {RUN}",),
         OLYMPIC,
     ),
     Trap(
@@ -1221,7 +1221,7 @@ OF_SETS = [
         both(change(SET, killed, 0), field("submission_platform", "another", 0)),
         "pass",
         "pass",
-        (f"RUN130 note rules {RUN}",),
+        (f"RUN130 warning rules {RUN}",),
         OLYMPIC,
     ),
     Trap(
@@ -1229,7 +1229,7 @@ OF_SETS = [
         both(measured(), change(SET, killed, 0), lambda r: remove(r / SET / "power/result_0")),
         "pass",
         "pass",
-        (f"POW101 warning official {SET}/power", f"RUN130 note rules {RUN}"),
+        (f"POW101 warning official {SET}/power", f"RUN130 warning rules {RUN}"),
         OLYMPIC,
     ),
     Trap(
@@ -1255,7 +1255,7 @@ OF_SETS = [
         "pass",
         (
             f"LOG101 warning official {RUN}:197",
-            f"RUN130 note rules {RUN}",
+            f"RUN130 warning rules {RUN}",
             f"SEED103 error official {RUN}",
         ),
     ),
