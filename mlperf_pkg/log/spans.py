@@ -44,12 +44,13 @@ class RunSpan(Struct, frozen=True):
 class Mentions(Struct):
     """How often a file mentions headers and starts, and whether the clock of any run started.
 
+    ``started`` is True, too, of a file without records of MLLOG, of which nothing is known.
     ``old_format`` is as for the function of this name, None if any record is of MLLOG.
     """
 
     headers: int = 0
     starts: int = 0
-    started: bool = False
+    started: bool = True
     old_format: str | None = None
 
     @property
@@ -65,14 +66,16 @@ def mentions_in(stream: BinaryIO) -> Mentions:
     start = _START.encode()
     rest = b""
     is_mllog = False
+    is_started = False
     while chunk := stream.read(_READ):
         text = rest + chunk
         is_mllog = is_mllog or TOKEN in text
         mentions.old_format = None if is_mllog else mentions.old_format or old_format(text)
         mentions.headers += text.count(header) - rest.count(header)
         mentions.starts += text.count(start) - rest.count(start)
-        mentions.started = mentions.started or _is_started(text)
+        is_started = is_started or _is_started(text)
         rest = text[-_LONGEST_WORD:]
+    mentions.started = is_started or not is_mllog
     return mentions
 
 

@@ -80,7 +80,8 @@ def test_a_crash_long_before_the_run_is_no_part_of_it() -> None:
 @pytest.mark.parametrize(
     ("text", "headers", "starts", "started"),
     [
-        (b"", 0, 0, False),
+        (b"", 0, 0, True),
+        (b"no record\n", 0, 0, True),
         (text_of("hogsi"), 1, 0, False),
         (text_of("hogiReS"), 1, 1, True),
         (text_of("hhRR"), 2, 2, True),

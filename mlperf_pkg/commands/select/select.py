@@ -141,6 +141,7 @@ def json(selections: Selections, _: View) -> str:
         content[field] = getattr(selections.report, field)
     content["result_sets"] = list(map(_as_json, selections.sets))
     content["left_out"] = selections.left_out
+    content["not_counted"] = list(_not_counted(selections))
     return json_text(content)
 
 
@@ -254,7 +255,12 @@ def _ending(selections: Selections) -> Iterator[str]:
         number = wording.counted(len(selections.left_out), "log")
         paths = ", ".join(selections.left_out)
         yield f"{number} without a benchmark name, in no window: {paths}"
+    yield from _not_counted(selections)
+    yield findings.round_in_words(selections.report)
+
+
+def _not_counted(selections: Selections) -> Iterator[str]:
+    """Yield which logs are no run, or of a run that another log counts for."""
     for finding in selections.report.findings:
         if finding.code in NOT_COUNTED:
             yield f"{findings.location(finding)}: {findings.sentence(finding)}"
-    yield findings.round_in_words(selections.report)
