@@ -25,7 +25,8 @@ from mlperf_pkg.results.report import Report, as_json
 from mlperf_pkg.run.model import Run
 
 _WORDING = ("message", "hint", "explanation", "energy_note")
-_OF_PLACES = ("path", "line", "found", "expected", "id")  # the id follows from the order
+_OF_PLACES = ("path", "line", "found", "expected")
+_OF_REPORT = ("id", "cause")  # other findings of the report; test_causes compares them
 _BY_ID = ("path", "benchmark", "division", "usage", "round")  # parts of the id of a result set
 _OF_LOG = ("path", "findings", "described", "curve", "fingerprint", "evaluated_ms")
 """Fields that are not stored of a run."""
@@ -48,7 +49,8 @@ def _written(finding: Finding) -> str:
     for place in fields.pop("places"):
         path = place.pop("path")
         places.setdefault(" ".join(map(_dumps, place.values())), []).append(path)
-    rest = {name: value for name, value in fields.items() if name not in _OF_PLACES}
+    left_out = (*_OF_PLACES, *_OF_REPORT)
+    rest = {name: value for name, value in fields.items() if name not in left_out}
     return "\n".join([f"{head} {_compact(rest)}", *map(_together, places.values(), places)])
 
 
