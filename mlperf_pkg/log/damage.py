@@ -50,7 +50,7 @@ _UNWRAP = (
 
 
 def to_utf_8(encoding: str, path: str) -> str | None:
-    """Return how to make UTF-8 of the log ``path`` in another ``encoding``; None without one."""
+    """Return how to make UTF-8 of the log ``path`` in an ``encoding``; None if it is empty."""
     if not encoding:
         return None
     return repair(_TO_UTF_8, path, encoding=encoding)
@@ -263,7 +263,7 @@ _OLD = rb":::ML(?:L(?!OG )|Pv)[\w.]*"
 
 
 class NearMiss(Struct, frozen=True):
-    """A line at an ``offset`` of a text that is almost that of a record, and holds no marker.
+    """A line at an ``offset`` of a block that is almost that of a record, and holds no marker.
 
     ``marker`` is what the line has in its place, at ``place``; it is empty if nothing is there.
     ``start`` is where the JSON of the record starts, None for a record without JSON.

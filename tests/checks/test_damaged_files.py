@@ -1,4 +1,4 @@
-"""Files that are no runs until they are repaired, beside the number of runs."""
+"""Files that are not runs until they are repaired, beside the number of runs."""
 
 from itertools import chain
 from pathlib import Path
