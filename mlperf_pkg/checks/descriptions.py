@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.checks.names import FIELDS as NAME_FIELDS
-from mlperf_pkg.checks.names import model_words, published_spelling
+from mlperf_pkg.checks.names import is_of_model, published_spelling
 from mlperf_pkg.findings import (
     MAX_LINES,
     NOTE,
@@ -550,9 +550,9 @@ def _number_in_name(description: _Description) -> Iterator[Finding]:
 
 def _stated_number(description: _Description) -> int | None:
     """Return the first number in the name of the file that is not in the name of a model."""
-    models = model_words(description.text(field) for field in NAME_FIELDS)
+    names = [description.text(field) for field in NAME_FIELDS]
     for match in _NUMBER_IN_NAME.finditer(PurePosixPath(description.path).stem.lower()):
-        if match[0].strip("-_") not in models:
+        if not is_of_model(match[0].strip("-_"), names):
             return int(next(filter(None, match.groups())))
     return None
 

@@ -27,16 +27,21 @@ def published_spelling(field: str, name: str) -> str | None:
     return name if name in _names(field) else _spellings(field).get(plain_name(name))
 
 
-def model_words(names: Iterable[str]) -> set[str]:
-    """Return the words with a digit in names of models, given and published: ``7773x``, ``a100``.
+def is_of_model(word: str, names: Iterable[str]) -> bool:
+    """Return whether a word is in names of models, given or published: ``7773x``, ``a100``.
 
     Numbers of fewer than four digits alone, as in ``64-Core``, are of no model.
     """
-    published = chain.from_iterable(map(_names, FIELDS))
-    words = set[str]()
-    for name in chain(names, published):
-        words.update(_MODEL_WORD.findall(name.lower()))
-    return words
+    return word in _published_words() or word in _model_words(names)
+
+
+@cache
+def _published_words() -> set[str]:
+    return _model_words(chain.from_iterable(map(_names, FIELDS)))
+
+
+def _model_words(names: Iterable[str]) -> set[str]:
+    return set(_MODEL_WORD.findall("\n".join(names).lower()))
 
 
 @cache
