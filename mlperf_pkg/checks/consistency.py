@@ -191,7 +191,7 @@ def _where_they_belong(context: SetContext, platforms: Iterable[str]) -> str:
             if context.origin.has_folder:
                 folder = f"results/{id_}/{context.files.benchmark}/"
             return f"{platform} is {other.path}: move its logs to {folder}"
-    return "move the logs of another system to its own result set; a review decides on a misspelling"
+    return "move the logs of another system to its own result set; a review decides on typos"
 
 
 def check_code(context: SetContext) -> Iterator[Finding]:
