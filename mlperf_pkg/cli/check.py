@@ -55,8 +55,8 @@ def command(
     official checker and one by the written rules.
 
     Raw logs in a folder are judged as result sets: the runs of one system, benchmark
-    and division, whatever folders they are in. A file of several runs is read as so
-    many logs; several files of one run count once. Systems are described in the workspace
+    and division, whatever folders they are in. A file of several runs is read as
+    several logs; several files of one run count once. Systems are described in the workspace
     around the logs, by systems/ and mlperf-pkg.yaml. Too few runs are an error; with
     --partial, only the logs of such a set are judged. If logs are named one by one,
     only these logs are judged.

@@ -207,7 +207,7 @@ def record_in(text: str) -> tuple[Record, int] | None:
 
 
 def old_format(text: bytes) -> str | None:
-    """Return of which round before 0.7 the format of a text is; None if it has records of MLLOG."""
+    """Return that the format is of a round before 0.7, and which; None for records of MLLOG."""
     if TOKEN in text:
         return None
     match = re.search(_OLD_TOKEN, text)

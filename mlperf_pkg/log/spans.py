@@ -83,7 +83,7 @@ def spans_of(stream: BinaryIO) -> list[RunSpan]:
     """Return what each run wrote into a file, in order; together they are the whole file."""
     lines = list(_marked_lines(stream))
     end = lines.pop()
-    firsts = [_Line(0, 1), *islice(_first_lines(lines), _MOST_RUNS)]
+    firsts = [_MarkedLine(0, 1), *islice(_first_lines(lines), _MOST_RUNS)]
     if len(firsts) > _MOST_RUNS:
         firsts = firsts[:1]
     started = [line.start for line in lines if line.is_started]
@@ -99,7 +99,7 @@ def spans_of(stream: BinaryIO) -> list[RunSpan]:
     return spans
 
 
-class _Line(Struct, frozen=True):
+class _MarkedLine(Struct, frozen=True):
     """A line that may begin or end a run: its first byte, its number, and its record, if any."""
 
     start: int
@@ -108,7 +108,7 @@ class _Line(Struct, frozen=True):
     is_started: bool = False
 
 
-def _marked_lines(stream: BinaryIO) -> Iterator[_Line]:
+def _marked_lines(stream: BinaryIO) -> Iterator[_MarkedLine]:
     """Yield the lines that may begin or end a run, and one after the last line of the stream.
 
     A run may begin with the key of the first record.
@@ -121,13 +121,13 @@ def _marked_lines(stream: BinaryIO) -> Iterator[_Line]:
         is_started = _is_started(text)
         if is_whole and (is_started or any(word in text for word in words)):
             record = _record(text)
-            yield _Line(start, number, record, is_started)
+            yield _MarkedLine(start, number, record, is_started)
             if record and words == [TOKEN]:
                 words = [*_WORDS, str(record.key).encode("latin-1", "replace")]
         start += len(text)
         is_whole = text.endswith(b"\n")
         number += is_whole
-    yield _Line(start, number if is_whole else number + 1)
+    yield _MarkedLine(start, number if is_whole else number + 1)
 
 
 def _is_started(text: bytes) -> bool:
@@ -175,7 +175,7 @@ class _Clock(Struct):
         return record.time_ms > (self.header_ms or 0) + _SUCCESSION_MS
 
 
-def _first_lines(lines: Iterable[_Line]) -> Iterator[_Line]:
+def _first_lines(lines: Iterable[_MarkedLine]) -> Iterator[_MarkedLine]:
     """Yield the first line of each run but the first.
 
     A run begins with the key with which the first one of the file begins, if it is there. After a
@@ -183,7 +183,7 @@ def _first_lines(lines: Iterable[_Line]) -> Iterator[_Line]:
     """
     clock = _Clock()
     openings: list[str] = []
-    first: _Line | None = None  # since the last header, start or stop
+    first: _MarkedLine | None = None  # since the last header, start or stop
     for line in lines:
         record = line.record
         if record is None or not isinstance(record.key, str):

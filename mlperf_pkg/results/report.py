@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 FORMAT = "mlperf-pkg/report/3"
 NOT_COUNTED = ("RAW101", "RAW102")
-"""The codes of findings on raw logs that are no run, or of a run that another log counts for."""
+"""The codes of findings on raw logs of no run, or of one that another log counts for."""
 
 MAX_DEPTH = 50  # nested lists and objects; the report itself has four levels
 

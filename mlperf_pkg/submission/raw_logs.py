@@ -1,4 +1,4 @@
-"""The runs of raw logs: a file may hold several, and a file whose clock never started is no run."""
+"""The runs of raw logs: a file may hold several, or not one if its clock never started."""
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -27,8 +27,8 @@ class _RawLog(Struct, frozen=True):
 def with_runs(inputs: Sequence[Input]) -> tuple[Input, ...]:
     """Return inputs in which each raw log is what one run wrote.
 
-    A log whose clock never started is none, unless no raw log has a clock that did. Files below
-    ``results/`` of a submission stay as they are.
+    A log whose clock never started is not that of a run, unless no raw log has a clock that did.
+    Files below ``results/`` of a submission stay as they are.
 
     Raises:
         UserError: there is nothing but logs of a round before the first of the rules.

@@ -242,8 +242,8 @@ def test_the_file_and_the_lines_of_a_run(tmp_path: Path) -> None:
 def test_findings_are_at_lines_of_the_file(tmp_path: Path) -> None:
     wrong = RESNET[1].replace(b'"key": "run_stop", "value": null', b'"key": "run_stop"')
     log = RESNET[0] + wrong
-    found = checked_shape(tmp_path, {"logs/slurm.out": log}).report.findings
-    (finding,) = [finding for finding in found if finding.code == "LOG102"]
+    report = checked_shape(tmp_path, {"logs/slurm.out": log}).report
+    (finding,) = [finding for finding in report.findings if finding.code == "LOG102"]
     assert (finding.path, finding.line) == ("slurm.out", log.count(b"\n"))
 
 

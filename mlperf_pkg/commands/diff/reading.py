@@ -144,7 +144,7 @@ def _setting_keys(runs: Iterable[Run]) -> frozenset[str]:
 
 def _digest(file: Place) -> str:
     try:
-        with file.part.open() if file.part else open_file(file.path) as stream:
+        with file.source.open() if file.part else open_file(file.path) as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError:
         return _UNREADABLE
