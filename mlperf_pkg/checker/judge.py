@@ -371,11 +371,12 @@ def _judge_raw_logs(plan: CheckPlan, round_: Round | None, contents: Contents) -
         if problems:
             raise UserError("\n".join(problems))
     judged = _judge_sets(plan, contexts, contents)
-    findings = (*judged.findings, *folded(_check_configuration(plan, systems, contexts)))
+    configuration_findings = folded(_check_configuration(plan, systems, contexts))
     judged = replace(
         judged,
         configuration=proposed(config, judged.contexts),
-        findings=findings,
+        findings=(*judged.findings, *configuration_findings),
+        verdict=with_failures(judged.verdict, configuration_findings),
         uncounted=frozenset(uncounted),
     )
     if whole:

@@ -32,7 +32,7 @@ from tests.helpers.logs import edited, records
 from tests.helpers.models import models, of_models
 from tests.helpers.program import call
 from tests.helpers.published import results_of
-from tests.helpers.raw_logs import OTHER, OWN, saying
+from tests.helpers.raw_logs import OTHER, OWN, RAW, saying
 from tests.helpers.traps import (
     FILE,
     Trap,
@@ -339,6 +339,8 @@ EXAMPLES: dict[str, Example] = {
     "SYS304": broken(system(accelerator_model_name="NVIDIA H200 NVL 141GB")),
     "SYS306": broken(system(framework="PyTorch", other_software_stack={"driver": "new"})),
     "CHECK103": unreadable_results,
+    "CONF101": in_workspace(OWN, RAW, {CONFIG_NAME: b"systems: {x: {logs: ['*']}}"}),
+    "CONF102": in_workspace(OWN, RAW, {CONFIG_NAME: b"systems: {bow-pod16: {logs: [x]}}"}),
     "ROUND101": of_round(-YEAR_MS),
     "ROUND102": undated,
     "ROUND103": of_round(YEAR_MS),
