@@ -240,6 +240,10 @@ class Unordered(Finding, frozen=True):
     """A finding on an evaluation and the one before it, which may be logged later."""
 
 
+class Repeated(Unordered, frozen=True):
+    """A finding on equal records, of which later ones may show that several processes log them."""
+
+
 class Unchecked(Finding, frozen=True):
     """A finding that something was not checked: its verdicts never pass, and do not fail for it."""
 

@@ -394,6 +394,7 @@ def _raw_sets(
             origin=_origin(context, plan, contents),
             together=contents.names,
             sources=sources,
+            damaged=plan.damaged,
         )
 
 

@@ -29,6 +29,7 @@ from mlperf_pkg.submission.model import (
     Place,
     ResultSet,
     Submission,
+    Why,
     Workspace,
 )
 
@@ -40,7 +41,8 @@ class CheckPlan(Struct, frozen=True):
     ``workspace`` have one round; each other raw log has its own usage, round and reason. Otherwise,
     ``round`` is None only without logs; ``reason`` says how it was chosen. ``raw`` maps paths to
     the files of raw logs, ``files`` are the paths of those that are arguments themselves, and
-    ``flags`` apply to raw logs. A plan that could not be made has only the finding ``unchecked``.
+    ``flags`` apply to raw logs; ``damaged`` are the paths of files that are no logs until they are
+    repaired. A plan that could not be made has only the finding ``unchecked``.
     """
 
     submission: Submission | None
@@ -54,6 +56,7 @@ class CheckPlan(Struct, frozen=True):
     workspace: Workspace | None = None
     raw: Mapping[str, Place] = field(default_factory=dict)
     files: frozenset[str] = frozenset()
+    damaged: tuple[str, ...] = ()
 
     @property
     def label(self) -> str | None:
@@ -145,7 +148,9 @@ def _plan_raw_logs(inputs: Sequence[Input], options: Options) -> CheckPlan:
     """Plan the check of raw logs: those of a workspace by one round, each other one by its own."""
     raw: dict[str, Place] = {}
     named_files: set[str] = set()
+    damaged: list[str] = []
     for input_ in inputs:
+        damaged += [file.place.label for file in input_.unread if file.why is Why.DAMAGED]
         labels = [log.label for log in input_.logs]
         raw.update(zip(labels, input_.logs, strict=True))
         if input_.is_file:
@@ -176,6 +181,7 @@ def _plan_raw_logs(inputs: Sequence[Input], options: Options) -> CheckPlan:
         workspace=workspace,
         raw=raw,
         files=frozenset(named_files),
+        damaged=tuple(damaged),
     )
 
 

@@ -71,7 +71,8 @@ class SetContext(Struct, frozen=True):
     that are checked together. ``sources`` are the logs of the runs, and perhaps others, by path.
 
     ``id`` is as in ``submission.membership.set_id``. For raw logs, ``group`` says why they are one
-    set, and ``organizations`` are other names of the submitter.
+    set, ``organizations`` are other names of the submitter, and ``damaged`` are the paths of files
+    beside the logs that are no logs until they are repaired.
     """
 
     files: ResultSet
@@ -90,6 +91,7 @@ class SetContext(Struct, frozen=True):
     id: str = ""
     group: LogGroup | None = None
     organizations: tuple[str, ...] = ()
+    damaged: tuple[str, ...] = ()
 
     @property
     def identity(self) -> str:

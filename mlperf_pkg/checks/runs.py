@@ -66,7 +66,18 @@ def _number_of_runs(context: SetContext, required: int) -> Iterator[Finding]:
     least = "at least " if context.weak else ""
     message = f"{name} is {{found}}; expected {least}{{expected}}"
     basis = Basis.OFFICIAL if is_too_many else Basis.BOTH
-    yield context.finding("SET101", message, basis=basis, found=count, expected=required)
+    hint = _hint_on_damaged(context) if count < required else None
+    yield context.finding("SET101", message, basis=basis, found=count, expected=required, hint=hint)
+
+
+def _hint_on_damaged(context: SetContext) -> str | None:
+    """Return which files beside the logs may be the missing runs."""
+    if not context.damaged:
+        return None
+    names = context.damaged[0]
+    if len(context.damaged) > 1:
+        names = f"{names} and {len(context.damaged) - 1} more"
+    return f"not counted, as the records in it are damaged (TREE115): {names}"
 
 
 def _untrained(context: SetContext) -> int:
@@ -131,6 +142,7 @@ _FORGIVEN = ENDINGS - {"RUN140"}  # a note, where the set may have such a run
 _NOT_BY_KILLING = "LOG102"  # a run may fail, but its log must be one
 _OLYMPIC = "the package checker accepts this, as olympic scoring drops the run"
 _OF_CLOSED = frozenset({"RUN166"})  # in Open, no batch size is compared with another
+_CUT_OFF = "copy the log again if it is cut off; if the run was killed, the score drops it"
 _DROPPED = "the score drops this run as the slowest; what else its log lacks is not listed"
 
 
@@ -241,11 +253,17 @@ def _of_killed(findings: Iterable[Finding], *, shown: bool) -> Iterator[Finding]
 
 
 def _noted(run: Run, finding: Finding) -> Finding:
-    """Return the finding that a run failed as a note: the rules forgive the run."""
+    """Return the finding that a run failed as a note: the rules forgive the run.
+
+    That a log ends inside an open run stays a warning: it may be cut off.
+    """
     if finding.code not in _FORGIVEN or finding.severity is Severity.ERROR:
         return finding
-    hint = _DROPPED if run.killed else finding.hint
-    return replace(finding, severity=Severity.NOTE, hint=hint)
+    if not run.killed:
+        return replace(finding, severity=Severity.NOTE)
+    if run.start_ms is not None:
+        return replace(finding, hint=_CUT_OFF)
+    return replace(finding, severity=Severity.NOTE, hint=_DROPPED)
 
 
 # ---- seeds: every run logs one, and no two log the same one from the same source line -----

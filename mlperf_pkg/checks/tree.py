@@ -300,6 +300,7 @@ def _name_for_git(name: str, path: str) -> Iterator[Finding]:
 _UNREAD = {
     Why.PROBLEM: ("TREE111", "not read: {found:s}"),
     Why.NOT_A_LOG: ("TREE112", "not read as a log: {found:s}"),
+    Why.DAMAGED: ("TREE115", "not a run until it is repaired: {found:s}"),
     Why.TWICE: ("TREE113", "judged once: {found:s}"),
 }
 
@@ -315,7 +316,7 @@ def check_input(contents: Input) -> Iterator[Finding]:
         if file.why is Why.UNCHECKED:
             yield not_read(path or ".", reason)
         else:
-            yield finding_of(*_UNREAD[file.why], path, found=reason)
+            yield finding_of(*_UNREAD[file.why], path, found=reason, hint=file.hint)
 
 
 def not_read(path: str, reason: str) -> Unchecked:

@@ -24,7 +24,7 @@ from mlperf_pkg.infra.streams import (
     problem_of,
     unreadable,
 )
-from mlperf_pkg.infra.text import FROM_UTF_16, UTF_16_MARKS
+from mlperf_pkg.infra.text import FROM_UTF_16, utf_16_of
 
 NO_PERMISSION = "no permission to read it"
 SUFFIXES = (".tar", ".tar.gz", ".tar.xz", ".tar.zst", ".tgz", ".txz", ".tzst", ".zip")
@@ -184,8 +184,8 @@ class Content(Struct, frozen=True):
     @property
     def text(self) -> bytes:
         """The head as UTF-8, if it is UTF-16."""
-        is_utf_16 = self.head.startswith(UTF_16_MARKS)
-        return self.head.decode("utf-16", "replace").encode() if is_utf_16 else self.head
+        encoding = utf_16_of(self.head)
+        return self.head.decode(encoding, "replace").encode() if encoding else self.head
 
     def open(self, path: AnyPath) -> BinaryIO:
         """Open the file with this content, decompressed."""
@@ -193,16 +193,21 @@ class Content(Struct, frozen=True):
 
 
 class ForeignText(Struct, frozen=True):
-    """What a file is that should be text in UTF-8, and how to make that of it."""
+    """What a file is that should be text in UTF-8, and how to make that of it.
+
+    ``encoding`` is that of text; empty if it is not text.
+    """
 
     name: str
     remedy: str
+    encoding: str = ""
 
 
 def foreign_text(head: bytes) -> ForeignText | None:
     """Return what a file is by its first bytes if it is UTF-16, compressed or an archive."""
-    if head.startswith(UTF_16_MARKS):
-        return ForeignText("UTF-16 text", FROM_UTF_16)
+    encoding = utf_16_of(head)
+    if encoding:
+        return ForeignText("UTF-16 text", FROM_UTF_16.replace("UTF-16", encoding), encoding)
     compression = compression_of(head)
     if compression:
         tool = compression.name.lower()

@@ -13,12 +13,27 @@ from itertools import chain, count
 UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 """How text in UTF-16 begins."""
 
+_ASCII = 64  # characters that show whether text is UTF-16 without a mark
+
 FROM_UTF_16 = "convert it with iconv -f UTF-16 -t UTF-8"
 """What to do with a file in UTF-16."""
 
 _MARKUP = r"[\\`*\[\]<>|~$&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])"  # compiled when it is used
 _FORMULA = r"""((?:^|;)(?=[\s"']*[=+\-@]))"""
 _ESCAPED_FORMULA = r"""(^|;)'(?=[\s"']*[=+\-@])"""
+
+
+def utf_16_of(data: bytes) -> str | None:
+    """Return the name of the encoding if text begins like UTF-16, also without a mark."""
+    if data.startswith(UTF_16_MARKS):
+        return "UTF-16"
+    even = data[: 2 * _ASCII : 2]
+    odd = data[1 : 2 * _ASCII : 2]
+    if odd == bytes(_ASCII) and 0 not in even:
+        return "UTF-16LE"
+    if even == bytes(_ASCII) and 0 not in odd:
+        return "UTF-16BE"
+    return None
 
 
 def visible(text: str) -> str:

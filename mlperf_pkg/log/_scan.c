@@ -19,7 +19,7 @@
 #define START ":::MLLOG {" /* the token and the first byte of a record */
 #define START_SIZE 10
 #define TOKEN_SIZE 9
-#define ALMOST_SIZE 6  /* bytes of the token; a line without these has no record, nor almost one */
+#define ALMOST_SIZE 5  /* bytes of the token; a line without these has no record, nor an old one */
 #define LONG_LINE 1200 /* on a shorter line, Python's json refuses no number and no nesting */
 #define LONG_TIME 18   /* a time of more characters may be out of range */
 #define NUMBERS 16     /* the most numbers in a line that is remembered */

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice, tee
+from itertools import islice
 from typing import Any
 
 from mlperf_pkg.findings import (
@@ -21,10 +20,19 @@ from mlperf_pkg.findings import (
     values_of,
 )
 from mlperf_pkg.log.block import end_of_line
-from mlperf_pkg.log.record import MAX_SHOWN, TOKEN, Misfit, printable, shown
+from mlperf_pkg.log.damage import (
+    AFTER_RECORD,
+    BETWEEN_RECORDS,
+    NearMiss,
+    around,
+    damages,
+    near_misses,
+    repair,
+)
+from mlperf_pkg.log.record import MAX_SHOWN, TOKEN, Misfit, Record, printable, shown
 
-_SHOWN_BYTES = 512
 _SOURCE = "submission_rules, Logging requirements"
+_FIELDS = '{"time_ms": ..., "key": ..., "value": ..., "metadata": {...}}'
 _WARNING: dict[str, Any] = {"severity": Severity.WARNING, "basis": Basis.ADVICE}
 _NOTE: dict[str, Any] = {"severity": Severity.NOTE, "basis": Basis.ADVICE}
 
@@ -40,12 +48,10 @@ _AT_RECORDS: Mapping[str, Mapping[str, Any]] = {
         " the official parser rejects the log",
         "basis": Basis.OFFICIAL,
         "expected": "a line of its own",
-        "hint": "keep other output off the lines that hold records",
     },
     "LOG104": {
         "message": "two records on one line: the official parser does not read {found}",
         "expected": "one record a line",
-        "hint": "several ranks write to one file without line buffering",
         **_WARNING,
     },
     "LOG105": {
@@ -55,10 +61,6 @@ _AT_RECORDS: Mapping[str, Mapping[str, Any]] = {
     "LOG106": {"message": "{found:s} is not valid JSON; Python's json accepts it", **_NOTE},
     "LOG107": {"message": "bytes that are not UTF-8 are read as Latin-1", **_NOTE},
 }
-
-# Compiled on first use, as few logs need it. A match includes the rest of the line, so that only
-# the first lookalike of a line is reported: a line may hold a hundred thousand.
-_LIKE_TOKEN = rb"(:::MLL(?!OG )[A-Za-z]*).*"
 
 
 class LineNumbers:
@@ -141,64 +143,111 @@ class LineFindings:
         self._lines = lines
 
     def unread(self, tails: Sequence[bytes], misfits: Mapping[int, Misfit], first: int) -> None:
-        """Report as one finding the lines that cannot be read for the same reason.
+        """Report as one finding the records that lack a field, or one that fits.
 
         ``tails`` holds what follows the first token of each line of a block, ``first`` is the
         number of its first record, and ``misfits`` maps indexes in the block to misfits.
         """
         index, misfit = next(iter(misfits.items()))
         message = f"cannot read this record: {misfit.reason}"
-        values: Iterable[Any]
+        numbers = [first + other for other in misfits]
         if "{found}" in misfit.reason:
-            value = printable(misfit.time_ms)
             values = [printable(other.time_ms) for other in misfits.values()]
-            expected = "a number"
-            hint = None
+            self._together("LOG102", numbers, values, message, expected="a number")
         else:
+            values = [shown(head_of(tails[index]))]
             message += "; found {found:s}"
-            value = shown(head_of(tails[index]))
-            values = map(shown, dict.fromkeys([head_of(tails[other]) for other in misfits]))
-            expected = '{"time_ms": ..., "key": ..., "value": ..., "metadata": {...}}'
-            hint = f"at character {misfit.column} of the record" if misfit.column else None
-        lines = tuple([self._lines.of(first + index) for index in islice(misfits, MAX_LINES)])
+            self._together(misfit.code, numbers, values, message, expected=_FIELDS)
+
+    def damaged(self, text: bytes, misfits: Mapping[int, Misfit], first: int) -> None:
+        """Report lines of a block that are not JSON: those of one kind as one finding.
+
+        ``text`` is the block; ``misfits`` and ``first`` are as for ``unread``.
+        """
+        for damage, indexes in damages(text, misfits, self._path):
+            numbers = [first + index for index in indexes]
+            values = [damage.found]
+            more = {"expected": damage.expected, "hint": damage.hint}
+            self._together("LOG101", numbers, values, damage.message, **more)
+
+    def _together(
+        self, code: str, numbers: Sequence[int], values: Sequence[Any], message: str, **more: Any
+    ) -> None:
+        """Report one finding on the records of these ``numbers``, with the ``values`` found."""
+        lines = tuple([self._lines.of(number) for number in numbers[:MAX_LINES]])
+        self._on_lines(code, lines, len(numbers), values, message, **more)
+
+    def _on_lines(
+        self,
+        code: str,
+        lines: tuple[int, ...],
+        count: int,
+        values: Sequence[Any],
+        message: str,
+        **more: Any,
+    ) -> None:
         all_values = distinct(map(values_of, map(bounded, values)))
+        expected = (more["expected"],)
         finding = Finding(
-            code=misfit.code,
+            code=code,
             message=message,
             path=self._path,
             line=lines[0],
-            found=value,
-            expected=expected,
-            hint=hint,
+            found=values[0],
             source=_SOURCE,
-            places=(Occurrence(self._path, lines, len(misfits), all_values, (expected,)),),
+            places=(Occurrence(self._path, lines, count, all_values, expected),),
+            **more,
         )
         self._report(finding)
 
-    def at(self, number: int, code: str, value: Any = None) -> None:
+    def at(self, number: int, code: str, value: Any = None, hint: str | None = None) -> None:
         """Report what ``_AT_RECORDS`` says of a code, and the ``value`` found, at a record."""
+        fields: dict[str, Any] = {"hint": hint, **_AT_RECORDS[code]}
         line = self._lines.of(number)
-        fields = _AT_RECORDS[code]
         self._report(
             Finding(code=code, path=self._path, line=line, found=value, source=_SOURCE, **fields)
         )
 
-    def lookalikes(self, text: bytes) -> None:
-        """Report the lines of the current block with a string that resembles a token."""
-        matches, located = tee(re.finditer(_LIKE_TOKEN, text))
-        lines = self._lines.at(match.start() for match in located)
-        for line, match in zip(lines, matches, strict=True):
-            finding = Finding(
-                code="LOG108",
-                message="{found} resembles a record but is not read as one; expected {expected}",
-                path=self._path,
-                line=line,
-                found=match[1][:_SHOWN_BYTES].decode(),
-                expected=":::MLLOG and one space",
-                source=_SOURCE,
+    def text_after(self, number: int, record: Record, text: str) -> None:
+        """Report the text that follows a record on its line."""
+        hint = f"the text is {around(text, 0)}"
+        command = repair(AFTER_RECORD, self._path)
+        if command and "}" not in text:
+            hint = f"{hint}; {command}"
+        self.at(number, "LOG103", printable(record.key), hint)
+
+    def before_another(self, number: int, record: Record | None, text: str) -> None:
+        """Report a record, or the start of one, before another one on its line."""
+        if record:
+            self.at(number, "LOG104", printable(record.key), repair(BETWEEN_RECORDS, self._path))
+        else:
+            hint = "another process wrote to the same file"
+            self.at(number, "LOG104", around(text, 0), hint)
+
+    def lookalikes(self, text: bytes) -> bool:
+        """Report the lines of the current block that are almost those of records.
+
+        Return whether one of them has a whole record.
+        """
+        by_marker: dict[str, list[NearMiss]] = {}
+        for near_miss in near_misses(text):
+            by_marker.setdefault(near_miss.marker, []).append(near_miss)
+        has_record = False
+        for alike in by_marker.values():
+            first = alike[0]
+            offsets = [near_miss.offset for near_miss in alike]
+            self._on_lines(
+                "LOG108",
+                tuple(islice(self._lines.at(offsets), MAX_LINES)),
+                len(alike),
+                [first.found],
+                f"{first.subject}: {{found:s}}; expected {{expected}}",
+                expected=f"'{TOKEN.decode()}' and JSON",
+                hint=first.remedy(self._path),
                 **_WARNING,
             )
-            self._report(finding)
+            has_record = has_record or any(near_miss.record for near_miss in alike)
+        return has_record
 
     def too_long(self, most: int) -> None:
         """Report that the next line is not read, as it has more bytes than this."""
@@ -216,3 +265,9 @@ def head_of(tail: bytes) -> str:
     """Return as much of what follows the last token as findings show."""
     text = tail.rpartition(TOKEN)[2].decode("latin-1").rstrip()
     return text[: MAX_SHOWN + 1] if text.isascii() else text
+
+
+def end_of(tail: bytes) -> str:
+    """Return the end of what follows the last token."""
+    text = tail.rpartition(TOKEN)[2].decode("latin-1").rstrip()
+    return around(text, len(text))

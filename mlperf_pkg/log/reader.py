@@ -12,7 +12,8 @@ from typing import Any, BinaryIO
 
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.log.block import HAS_SCAN, Block, end_of_line, lines_with, scanner
-from mlperf_pkg.log.lines import LineFindings, LineNumbers, head_of
+from mlperf_pkg.log.damage import TIME_NAME
+from mlperf_pkg.log.lines import LineFindings, LineNumbers, end_of
 from mlperf_pkg.log.record import (
     TOKEN,
     Misfit,
@@ -22,9 +23,8 @@ from mlperf_pkg.log.record import (
     decode_lines,
     not_json_number,
     printable,
-    recover,
+    record_in,
     repeated_names,
-    shown,
     tails_of,
 )
 
@@ -36,7 +36,7 @@ _SHOWN_BYTES = 512
 OF_LINES = "LOG"
 """How the codes of findings about the lines of a log begin, whatever the rules of its run."""
 
-_ALMOST_TOKEN = b":::MLL"
+_ALMOST_TOKEN = b":::ML"
 _QUOTED_NAMES = (b'"key"', b'"value"', b'"metadata"', b'"time_ms"')
 
 
@@ -44,7 +44,8 @@ class LogReader:
     """Read the records of one log, once.
 
     ``report`` receives the findings. ``unofficial`` holds the records that only we can read:
-    before another token on the same line, or followed by text. ``parse_errors`` counts the lines
+    before another token on the same line, or followed by text; ``damaged`` says that there are
+    whole records behind a damaged marker. ``parse_errors`` counts the lines
     that the official parser reports as errors; ``crash`` is the reason why it raises instead, None
     if it does not. ``is_cut`` says that the log ends inside a record. ``head`` holds the first
     bytes of the log once a block was read.
@@ -68,6 +69,7 @@ class LogReader:
         self.parse_errors = 0
         self.is_cut = False
         self.unofficial: list[Record] = []
+        self.damaged = False
         self.head = b""
         self._stream = stream
         self._scanner = scanner(words) if HAS_SCAN else None
@@ -100,7 +102,8 @@ class LogReader:
         # CR ends a line too; putting LF in its place keeps every offset as it is.
         text = chunk.replace(b"\r", b"\n")
         block = self._scanner.scan(text, first) if self._scanner else None
-        if block:
+        # A plain line has one such name; others are on lines that are almost those of records.
+        if block and (block.contiguous or text.count(TIME_NAME) == block.size):
             self._lines.enter(chunk, text, block.size, contiguous=block.contiguous)
             return block
         tails = tails_of(text)
@@ -113,10 +116,11 @@ class LogReader:
     def _read(self, text: bytes, tails: Sequence[bytes], first: int) -> Sequence[Record | None]:
         """Return the record of each line; ``tails`` are the strings after their first tokens."""
         contents: Sequence[Any] = []
-        if text.count(_ALMOST_TOKEN) == len(tails):
+        is_plain = text.count(_ALMOST_TOKEN) == len(tails)
+        if is_plain:  # not two tokens on a line
             contents = decode_lines(tails)
-        else:  # two tokens on a line, or what looks like one
-            self._findings.lookalikes(text)
+        if not is_plain or text.count(TIME_NAME) != len(tails):
+            self.damaged = self._findings.lookalikes(text) or self.damaged
         if len(contents) < len(tails):
             contents = list(map(self._read_line, tails, count(first)))
         items = enumerate(contents)
@@ -127,7 +131,7 @@ class LogReader:
         last = misfits.get(len(tails) - 1)
         ends_in_record = TOKEN in text[text.rfind(b"\n") + 1 :]  # without a line end
         self.is_cut = bool(last and last.column and not last.recovered and ends_in_record)
-        self._count_misfits(tails, misfits, first)
+        self._count_misfits(text, misfits, first, tails)
         if misfits or _may_repeat_names(text, len(records)):
             self._report_repeated_names(tails, records, first)
         return records
@@ -135,13 +139,12 @@ class LogReader:
     def _read_line(self, tail: bytes, number: int) -> Record | Misfit:
         *shadowed, raw = tail.split(TOKEN)
         for between in shadowed:  # which the official parser skips
-            text = between.decode("latin-1")
-            record = recover(text.rstrip())
-            shadow = text.strip()
+            text = between.decode("latin-1").strip()
+            whole = record_in(text)
+            record = whole[0] if whole else None
             if record:
                 self._keep_unofficial(record)
-                shadow = record.key
-            self._findings.at(number, "LOG104", printable(shadow))
+            self._findings.before_another(number, record, text)
         content = decode_line(raw)
         if isinstance(content, Record):
             name = not_json_number(raw)
@@ -158,22 +161,29 @@ class LogReader:
             self.unofficial.append(record)
 
     def _count_misfits(
-        self, tails: Sequence[bytes], misfits: dict[int, Misfit], first: int
+        self, text: bytes, misfits: dict[int, Misfit], first: int, tails: Sequence[bytes]
     ) -> None:
         """Count and report the lines without a record."""
         alike: dict[tuple[str, str], dict[int, Misfit]] = {}
+        broken: dict[int, Misfit] = {}
         for index, misfit in misfits.items():
             if not misfit.fatal:
                 self.parse_errors += 1
             elif self.crash is None:
                 self.crash = f"line {self.line_of(first + index)}: {misfit.text}"
             if misfit.recovered:
-                self._keep_unofficial(misfit.recovered)
-                self._findings.at(first + index, "LOG103", printable(misfit.recovered.key))
+                record, end = misfit.recovered
+                self._keep_unofficial(record)
+                text_after = tails[index].rpartition(TOKEN)[2].decode("latin-1")[end:].strip()
+                self._findings.text_after(first + index, record, text_after)
             elif self.is_cut and index == len(tails) - 1:
-                self._findings.at(first + index, "LOG101", shown(head_of(tails[index])))
+                self._findings.at(first + index, "LOG101", end_of(tails[index]))
+            elif misfit.column:
+                broken[index] = misfit
             else:
                 alike.setdefault((misfit.code, misfit.reason), {})[index] = misfit
+        if broken:
+            self._findings.damaged(text, broken, first)
         for group in alike.values():
             self._findings.unread(tails, group, first)
 

@@ -49,15 +49,15 @@ class Misfit(msgspec.Struct, frozen=True):
     """A line with a token that the official parser cannot read as a record.
 
     ``fatal`` says that the parser crashes on the line, instead of counting a parse error.
-    ``recovered`` is the record that the line begins with, if other text follows it. ``time_ms`` is
-    what a record has that is not a time; ``reason`` has ``{found}`` for it. ``column`` is the
-    1-based character after the token from which on the line is not JSON.
+    ``recovered`` is the record that the line begins with and where it ends, if other text follows
+    it. ``time_ms`` is what a record has that is not a time; ``reason`` has ``{found}`` for it.
+    ``column`` is the 1-based character after the token from which on the line is not JSON.
     """
 
     code: str
     reason: str
     fatal: bool
-    recovered: Record | None = None
+    recovered: tuple[Record, int] | None = None
     time_ms: Any = None
     column: int | None = None
 
@@ -157,9 +157,9 @@ def decode_line(raw: bytes) -> Record | Misfit:
     except json.JSONDecodeError as error:
         reason = f"not JSON: {error.msg}"
         column = error.pos + 1
-        return Misfit("LOG101", reason, fatal=False, recovered=recover(text), column=column)
+        return Misfit("LOG101", reason, fatal=False, recovered=record_in(text), column=column)
     except ValueError:  # a number of more digits than Python converts
-        return Misfit("LOG101", "a number is too long", fatal=False, recovered=recover(text))
+        return Misfit("LOG101", "a number is too long", fatal=False, recovered=record_in(text))
     except RecursionError:
         return Misfit("LOG101", "JSON nested too deeply", fatal=True)
     return _from_fields(fields)
@@ -195,14 +195,14 @@ def _from_fields(fields: Any) -> Record | Misfit:
     return Record(fields["key"], stamp, fields["value"], fields["metadata"])
 
 
-def recover(text: str) -> Record | None:
-    """Return the record that a string begins with, whatever follows it; None if there is none."""
+def record_in(text: str) -> tuple[Record, int] | None:
+    """Return the record that a string begins with, and where it ends; None if there is none."""
     try:
-        fields, _ = _json_prefix(text)
+        fields, end = _json_prefix(text)
     except (ValueError, RecursionError):
         return None
     record = _from_fields(fields)
-    return record if isinstance(record, Record) else None
+    return (record, end) if isinstance(record, Record) else None
 
 
 def shown(value: Any, limit: int = MAX_SHOWN) -> str:

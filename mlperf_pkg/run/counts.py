@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from mlperf_pkg.findings import Basis, Finding, Pending, Severity
+from mlperf_pkg.findings import Basis, Finding, Pending, Repeated, Severity
 from mlperf_pkg.log.record import shown
 from mlperf_pkg.rulebook.constraints import holds as meets
 from mlperf_pkg.rulebook.constraints import needed_in_words
@@ -70,7 +70,7 @@ class RecordCounts:
         kind: type[Finding] = Pending
         if logged and count > limits.get("at_most", count):
             number = logged.last_number
-            kind = Finding
+            kind = Repeated if logged.same else Finding
         words = needed_in_words(limits)
         self._findings.add(
             rule,

@@ -74,6 +74,7 @@ class Run(msgspec.Struct, frozen=True):
     findings are known.
     ``hyperparameters`` are as in ``hyperparameters_of``, ``lost`` as ``lost_records`` returns it:
     the lines of damaged text that holds what findings lack. ``curve`` is None unless asked for.
+    ``by_damage`` are the codes of findings that only damaged lines cause.
     """
 
     path: str
@@ -109,6 +110,7 @@ class Run(msgspec.Struct, frozen=True):
     sureness: Sureness = Sureness.GIVEN
     is_read: bool = True
     curve: Curve | None = None
+    by_damage: frozenset[str] = frozenset()
 
     @property
     def unchecked(self) -> bool:

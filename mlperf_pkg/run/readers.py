@@ -161,6 +161,17 @@ class EvaluationTimes:
                 self._start = None
 
 
+def not_finite(value: Any) -> str:
+    """Return the name of an evaluated value that is NaN or infinite; empty for any other."""
+    values = value.values() if isinstance(value, dict) else [value]
+    for metric in values:
+        with suppress(TypeError, ValueError, OverflowError):
+            number = float(metric)
+            if not math.isfinite(number):
+                return shown(number)
+    return ""
+
+
 # ---- seeds -------------------------------------------------------------------------------
 
 SEED_KEY = "seed"

@@ -13,15 +13,18 @@ from mlperf_pkg.findings import Basis, Finding, Folding, Pending, Severity, in_o
 from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.infra.streams import problem_of
-from mlperf_pkg.log.block import Block
+from mlperf_pkg.log.block import Block, ScannedBlock
+from mlperf_pkg.log.damage import to_utf_8
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.load import codes, reweighed
+from mlperf_pkg.rulebook.model import EVALUATION_KEYS
 from mlperf_pkg.rulebook.rounds import Sureness, day_of, known_verdicts, last_day, where_instead
 from mlperf_pkg.run import readers
 from mlperf_pkg.run.convergence import SAMPLES, WORDS, ConvergenceReader
 from mlperf_pkg.run.lost import lost_records
 from mlperf_pkg.run.model import BENCHMARK, Identity, LogFile, Run, identify, rules_of, table_of
+from mlperf_pkg.run.repairs import combined, whole_log
 from mlperf_pkg.run.rules import RuleChecker
 
 if TYPE_CHECKING:
@@ -35,7 +38,13 @@ ENDINGS = frozenset({"LOG110", "RUN130", "RUN140"})
 """The codes that say how a run failed."""
 
 _STARTS = frozenset({"init_start", "run_start"})
+_ONCE = (BENCHMARK, "run_start")  # a process logs each of these once
 _FIRST_DAY = date(2018, 1, 1)  # MLPerf began in this year
+_FIRST_MS = 1e12  # in 2001
+_LAST_MS = 4e12  # in 2096
+_UNITS = {"seconds": 1e3, "microseconds": 1e-3, "nanoseconds": 1e-6}
+"""How many milliseconds the units are that ``time_ms`` may be in by mistake."""
+_MAX_REPAIRED = 1 << 28  # bytes of a log that is read again; the largest published one has 2 ** 26
 
 
 def read_run(log: LogFile) -> Run:
@@ -45,6 +54,17 @@ def read_run(log: LogFile) -> Run:
         OSError: the log cannot be read.
         UserError: the rulebook has no such round.
     """
+    reading = _read(log)
+    run = reading.run()
+    if reading.may_have_several_runs:
+        return _with_cause(run, log)
+    if reading.may_be_damaged:
+        return _with_repairs(run, log)
+    return run
+
+
+def _read(log: LogFile) -> _Reading:
+    """Read a log as it is."""
     findings = Folding()
     with log.source.open() as stream:
 
@@ -58,10 +78,17 @@ def read_run(log: LogFile) -> Run:
         for block in chain([head] if head else [], blocks):
             reading.take(block)
         reading.conclude(problem_of(stream))
-    run = reading.run()
-    if reading.may_have_several_runs:
-        return _with_cause(run, log)
-    return run
+    return reading
+
+
+def _with_repairs(run: Run, log: LogFile) -> Run:
+    """Return the run of a log with records that only we can read, or that are repeated."""
+    with log.source.open() as stream:
+        text = stream.read(_MAX_REPAIRED + 1)
+    if len(text) > _MAX_REPAIRED:
+        return run
+    whole = whole_log(text)
+    return combined(run, _read(replace(log, source=Source(run.path, whole.text))).run(), whole)
 
 
 class _Reading:
@@ -116,10 +143,30 @@ class _Reading:
             _take_records(block, dict.fromkeys(self._curve.keys, self._curve.take))
         self._fingerprint.take_block(block)
         self._evaluations.take_block(block)
+        if not isinstance(block, ScannedBlock):  # all of whose numbers are JSON
+            self._check_evaluations(block)
         for words, lines in block.mentions(self._convergence.words):
             self._convergence.take(words, lines)
             if self._epochs:
                 self._epochs.take(words, lines)
+
+    def _check_evaluations(self, block: Block) -> None:
+        """Warn about evaluations whose value is not finite."""
+        for key in EVALUATION_KEYS:
+            indexes = block.indexes.get(key, [])
+            for index, value in zip(indexes, block.values(indexes), strict=True):
+                name = readers.not_finite(value)
+                if name:
+                    self._add(
+                        "RUN168",
+                        f"{key} is {{found:s}}; expected {{expected}}",
+                        line=self._reader.line_of(block.first + index),
+                        severity=Severity.WARNING,
+                        basis=Basis.ADVICE,
+                        found=name,
+                        expected="a finite number",
+                        hint="the training has diverged, or the evaluation failed",
+                    )
 
     def conclude(self, problem: str | None) -> None:
         """Check what depends on the whole log; nothing does if it ended early for a ``problem``."""
@@ -217,6 +264,15 @@ class _Reading:
         return seen["run_start"].first_number < min(seen[key].last_number for key in _STARTS)
 
     @property
+    def may_be_damaged(self) -> bool:
+        """Whether there are records that only we can read, or that several processes write."""
+        if not self._records:
+            return False
+        seen = self._rules.seen
+        repeats = [key for key in _ONCE if key in seen and seen[key].count > 1]
+        return bool(self._reader.unofficial or self._reader.damaged or repeats)
+
+    @property
     def _is_success(self) -> bool:
         return self._clock.status == "success"
 
@@ -234,7 +290,13 @@ class _Reading:
             self._add("LOG113", "the log cannot be read: {found:s}", found=problem)
         elif foreign := foreign_text(self._reader.head):
             message = f"the log is {{found:s}}; expected {{expected}}: {foreign.remedy}"
-            self._add("LOG112", message, found=foreign.name, expected="UTF-8 text")
+            self._add(
+                "LOG112",
+                message,
+                found=foreign.name,
+                expected="UTF-8 text",
+                hint=to_utf_8(foreign.encoding, self._log.source.label),
+            )
         else:
             self._killed = True
             self._check_records()
@@ -256,7 +318,8 @@ class _Reading:
                 basis=Basis.RULES,
                 found=early_ms / 1000,
             )
-        self._check_day()
+        if not self._check_unit():
+            self._check_day()
         if self._records and not self._is_success:
             self._check_ending()
 
@@ -293,7 +356,9 @@ class _Reading:
             reason = ", as the target was reached before"
             hint = "a fast run that is dropped changes the RCP margin"
         is_stopped = self._clock.stop_ms is not None
-        ending = "run_stop says {found}" if is_stopped else "no run_stop after run_start"
+        ending = "the log ends inside an open run: no run_stop after run_start"
+        if is_stopped:
+            ending = "run_stop says {found}"
         self._add(
             code,
             f'{ending}; expected "success"{reason}',
@@ -305,6 +370,25 @@ class _Reading:
             expected="success",
             hint=hint,
         )
+
+    def _check_unit(self) -> bool:
+        """Report times in another unit than milliseconds; return whether they are."""
+        starts = self._rules.seen.get("run_start")
+        if starts is None or not self._clock.start_ms:
+            return False
+        for unit, milliseconds in _UNITS.items():
+            if _FIRST_MS <= self._clock.start_ms * milliseconds <= _LAST_MS:
+                self._add(
+                    "LOG115",
+                    f"time_ms is {{found}}, in {unit}; expected {{expected}}",
+                    line=self._reader.line_of(starts.first_number),
+                    basis=Basis.RULES,
+                    found=self._clock.start_ms,
+                    expected="milliseconds since 1970",
+                    hint="log int(time.time() * 1000); the minutes shown for this run are wrong",
+                )
+                return True
+        return False
 
     def _check_day(self) -> None:
         """Compare the day of the run with the submission of its round, if that was named."""

@@ -32,6 +32,7 @@ from mlperf_pkg.infra.source import NO_PERMISSION, Content, content_of, is_archi
 from mlperf_pkg.infra.stores import path_of
 from mlperf_pkg.infra.streams import Spool, compression_of
 from mlperf_pkg.infra.text import nearest
+from mlperf_pkg.log.damage import near_misses
 from mlperf_pkg.log.record import TOKEN
 from mlperf_pkg.submission.model import (
     PARAMS,
@@ -89,7 +90,8 @@ def find_input(argument: str, prefix: str = "") -> Input:
 
 def _not_read(contents: Input) -> str:
     """Return the first file in which logs may be that are not read, for the end of a message."""
-    unread = [file for file in contents.unread if file.why in (Why.PROBLEM, Why.UNCHECKED)]
+    reasons = (Why.PROBLEM, Why.DAMAGED, Why.UNCHECKED)
+    unread = [file for file in contents.unread if file.why in reasons]
     if not unread:
         return ""
     text = f"; not read: {unread[0].place.label} ({unread[0].reason})"
@@ -587,6 +589,9 @@ class Loose(Struct):
             self._leave(file, "compressed twice")
         elif TOKEN in content.text or is_result_log(inner):
             self.logs.append(file)
+        elif near_miss := next(near_misses(content.text), None):
+            hint = near_miss.remedy(file.label)
+            self.unread.append(Unread(file, near_miss.reason, Why.DAMAGED, hint))
         elif content.head and PurePath(inner).suffix.lower() in _TEXT_SUFFIXES:
             self._leave(file, f"no line holds '{TOKEN.decode()}'", Why.NOT_A_LOG)
 

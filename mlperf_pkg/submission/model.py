@@ -218,22 +218,28 @@ class Workspace(Struct, frozen=True):
 class Why(Enum):
     """Why a file is not read.
 
-    PROBLEM: it cannot or must not be read. NOT_A_LOG: it is text among logs. TWICE: it is read as
-    a part of another argument. UNCHECKED: it is a part of what is checked, and cannot be read.
+    PROBLEM: it cannot or must not be read. NOT_A_LOG: it is text among logs. DAMAGED: it is text
+    with lines that are almost records. TWICE: it is read as a part of another argument. UNCHECKED:
+    it is a part of what is checked, and cannot be read.
     """
 
     PROBLEM = auto()
     NOT_A_LOG = auto()
+    DAMAGED = auto()
     TWICE = auto()
     UNCHECKED = auto()
 
 
 class Unread(Struct, frozen=True):
-    """A file that looks like one to read, or an argument, and the reason why it is not read."""
+    """A file that looks like one to read, or an argument, and the reason why it is not read.
+
+    ``hint`` says how to repair it, if that is known.
+    """
 
     place: Place
     reason: str
     why: Why = Why.PROBLEM
+    hint: str | None = None
 
 
 class Input(Struct, frozen=True):

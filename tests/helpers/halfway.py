@@ -6,6 +6,7 @@ from mlperf_pkg.commands.watch.forecast import Forecast, TrainingCourse, forecas
 from mlperf_pkg.commands.watch.session import Judge
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.rulebook.load import load_benchmark
+from mlperf_pkg.rulebook.rounds import RoundChoice
 from mlperf_pkg.run.model import Run
 
 
@@ -13,7 +14,7 @@ def halfway(
     log: bytes, usage: str, round_: str | None, part: float = 0.5
 ) -> tuple[TrainingCourse, Run]:
     """What the records of the first half (or another ``part``) say, and the whole run."""
-    run = Judge("log.txt", usage, round_)(log)
+    run = Judge("log.txt", usage, RoundChoice(round_) if round_ else None)(log)
     assert run.start_ms is not None
     assert run.minutes is not None
     until = run.start_ms + part * run.minutes * 60_000

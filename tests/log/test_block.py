@@ -95,12 +95,12 @@ def all_of(text: bytes, *, in_c: bool) -> Any:
 
 def is_plain(line: bytes) -> bool:
     """Whether a line may be scanned, by what ``Scanner.scan`` documents."""
-    if b":::MLL" not in line:
+    if b":::ML" not in line:
         return True
     head, token, raw = line.partition(b":::MLLOG ")
     return (
         token != b""
-        and line.count(b":::MLL") == 1
+        and line.count(b":::ML") == 1
         and b'"' not in head
         and raw.startswith(b"{")
         and raw.endswith(b"}")
@@ -177,7 +177,7 @@ BLOCKS = [
     ("not ASCII", record("a") + "é", None),
     ("two records", record("a") + record("b"), None),
     ("look-alike", f"{record('a')}\n:::MLLOGX\n", None),
-    ("look-alike that digits divide", f"{record('a')}\n:::ML1LOG {{}}\n", (["a"], False, False)),
+    ("look-alike that digits divide", f"{record('a')}\n:::M1LLOG {{}}\n", (["a"], False, False)),
     ("name twice", record("a", {"key": 1}), None),
     ("name missing", ':::MLLOG {"key": "a", "value": 1, "metadata": {}}', None),
     ("name that digits divide", f":::MLLOG {{{NAMES}}}".replace("value", "valu1e"), None),

@@ -43,7 +43,7 @@ def watch(
 ) -> int:
     """Follow logs, write events to standard output as they happen, and return the exit status.
 
-    It is 0 if every run has ended, 1 if one is lost, 2 if one is given up.
+    It is 0 if every run has ended, 1 if one is lost or has errors, 2 if one is given up.
 
     ``interval_s`` is the pause between two polls. After ``idle_s`` without news a log is reported
     as silent, after ``timeout_s`` it is given up. ``format_`` is a key of ``EVENT_FORMATS``;
@@ -75,7 +75,7 @@ def watch(
 
 
 def _exit_status(sessions: Sequence[Session]) -> int:
-    if any(session.log.lost for session in sessions):
+    if any(session.log.lost or session.log.failed for session in sessions):
         return LOST
     if any(session.given_up for session in sessions):
         return GIVEN_UP
@@ -101,10 +101,7 @@ def _sessions(
         if is_special(Path(log)):
             raise UserError(f"{log}: is not a file")
         choice = choice_for(Path(log).parent, options)
-        round_ = None
-        if choice.round:
-            round_ = choice.round.name
-        judge = Judge(log, choice.usage, round_, waivers)
+        judge = Judge(log, choice.usage, choice.round, waivers)
         yield Session(judge, monotonic, idle_s, timeout_s)
 
 

@@ -3,6 +3,7 @@
 import json as jsonlib
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
+from math import isfinite
 
 from msgspec import Struct
 
@@ -95,7 +96,10 @@ class Evaluated(WatchEvent, frozen=True, tag="evaluation"):
         """Return when it was, how far the run had trained, and the values."""
         values = ", ".join(f"{name} {value:g}".strip() for name, value in self.values.items())
         trained = f"{round(self.position, 4):,} {self.unit}"
-        text = f"{duration(self.minutes)}, {trained}: {values}"
+        text = f"{duration(self.minutes)}, {trained}: "
+        if not all(map(isfinite, self.values.values())):
+            return f"{text}warning: the value is not a finite number"
+        text += values
         if self.met:
             text += ", target reached"
         return text

@@ -9,7 +9,7 @@ and the curve only without a reference or after it.
 from collections.abc import Mapping, Sequence
 from io import BytesIO
 from itertools import pairwise
-from math import exp, inf, isfinite, log
+from math import exp, inf, isfinite, log, nan
 from statistics import linear_regression
 from typing import Any, Literal
 
@@ -24,6 +24,8 @@ from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import Benchmark
 from mlperf_pkg.run.evaluations import KEYS, MS_PER_MINUTE, Evaluation, evaluation_of, position_of
 from mlperf_pkg.run.model import Run
+from mlperf_pkg.run.readers import not_finite
+from mlperf_pkg.run.repairs import TOGETHER_MS
 
 _DEVIATIONS = 2
 _RECENT = 5  # evaluations that a curve takes at most
@@ -76,12 +78,17 @@ class TrainingCourse(Struct):
     def evaluations(self, rules: Benchmark | None) -> list[Evaluation]:
         """Return the evaluations, read by the rules of the benchmark if there are any.
 
-        Metrics of one position that are logged in several records are one evaluation.
+        Metrics of one position that are logged in several records are one evaluation, and so are
+        equal ones of several processes. What is not a finite number is NaN.
         """
         joined: list[Evaluation] = []
         for record, line in self._evaluations:
             evaluation = evaluation_of(record, rules, line)
-            if evaluation is None or not evaluation.values:
+            if evaluation is None:
+                continue
+            if not evaluation.values and not_finite(record.value):
+                evaluation = replace(evaluation, values={"": nan})
+            if not evaluation.values or _is_repeated(joined, evaluation):
                 continue
             if joined and _is_continued(joined[-1], evaluation):
                 values = {**joined[-1].values, **evaluation.values}
@@ -99,6 +106,15 @@ class TrainingCourse(Struct):
         if mark is None:
             return None
         return replace(mark, values={})
+
+
+def _is_repeated(joined: Sequence[Evaluation], evaluation: Evaluation) -> bool:
+    """Return whether an evaluation is the last one again, as another process logs it."""
+    if not joined:
+        return False
+    again = replace(evaluation, time_ms=joined[-1].time_ms, line=joined[-1].line)
+    is_together = abs(evaluation.time_ms - joined[-1].time_ms) <= TOGETHER_MS
+    return is_together and repr(again) == repr(joined[-1])  # NaN is not equal to itself
 
 
 def _is_continued(last: Evaluation, evaluation: Evaluation) -> bool:
@@ -199,7 +215,7 @@ class _End(Struct, frozen=True):
 
 def forecast(course: TrainingCourse, rules: Benchmark | None, goal: Goal) -> Forecast | None:
     """Return the expected end of a run; None if it cannot be predicted, or the target is met."""
-    evaluations = course.evaluations(rules)
+    evaluations = list(filter(_is_finite, course.evaluations(rules)))
     start_ms = course.start_ms
     last = course.mark(rules)  # before the first evaluation, the last position that is logged
     if evaluations:
@@ -224,6 +240,10 @@ def forecast(course: TrainingCourse, rules: Benchmark | None, goal: Goal) -> For
     if end.farthest is not None:
         high = minutes(end.farthest)
     return Forecast(minutes(end.expected), minutes(end.nearest), high, end.method)
+
+
+def _is_finite(evaluation: Evaluation) -> bool:
+    return all(map(isfinite, evaluation.values.values()))
 
 
 def _counts_training(

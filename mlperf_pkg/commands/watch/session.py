@@ -8,27 +8,35 @@ from pathlib import Path
 from typing import BinaryIO, Literal
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.commands.watch import events
 from mlperf_pkg.commands.watch.forecast import Goal, TrainingCourse, forecast, goal_of
-from mlperf_pkg.findings import Basis, Finding, Pending, Severity, Unordered
+from mlperf_pkg.findings import Basis, Finding, Pending, Repeated, Severity, Unordered
 from mlperf_pkg.infra.paths import open_file
 from mlperf_pkg.infra.resources import installed_version
 from mlperf_pkg.infra.source import Source, foreign_text
 from mlperf_pkg.infra.streams import Compression, DamagedError, Decompressor, compression_of
+from mlperf_pkg.log.damage import TIME_NAME
 from mlperf_pkg.log.reader import MAX_LINE_BYTES, OF_LINES
 from mlperf_pkg.log.record import TOKEN
 from mlperf_pkg.rulebook.explain import all_layers, target
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import Benchmark
+from mlperf_pkg.rulebook.rounds import RoundChoice
 from mlperf_pkg.rulebook.verified import REFERENCE, drift, verified_name
 from mlperf_pkg.run.evaluations import KEYS, MS_PER_MINUTE
 from mlperf_pkg.run.model import LogFile, Run
 from mlperf_pkg.run.reading import read_run
 
 BLOCK_BYTES = 16 << 20
-_LIKE_TOKEN = TOKEN[:6]
+_LIKE_TOKEN = (b"MLL", b":::ML", b"mllog", TIME_NAME)
+_REPAIRABLE = frozenset({"LOG101", "LOG103", "LOG108", "LOG111", "LOG112", "LOG114"})
+"""The codes of damage that can be repaired once the run has ended."""
+
+_NOT_JSON = "LOG101"
+
 _MARK_BYTES = 256
 _GONE = frozenset({errno.ESTALE, errno.ENOENT, errno.ENOTDIR})
 _SECONDS_PER_MINUTE = 60
@@ -170,7 +178,7 @@ class Lines(Struct):
             self.partial = b""
             self._skipping = False
             lines = b"".join(
-                line if _LIKE_TOKEN in line else _without_text(line) for line in complete
+                line if _may_hold_record(line) else _without_text(line) for line in complete
             )
             self.text += lines
         if not self._skipping:
@@ -180,6 +188,10 @@ class Lines(Struct):
             self._skipping = True
             self.too_long += 1
         return lines
+
+
+def _may_hold_record(line: bytes) -> bool:
+    return any(part in line for part in _LIKE_TOKEN)
 
 
 def _without_text(line: bytes) -> bytes:
@@ -193,14 +205,14 @@ def _without_text(line: bytes) -> bytes:
 
 
 class Judge(Struct, frozen=True):
-    """Judges the log ``path`` by waivers and the rules of a ``round`` of a ``usage``.
+    """Judges the log ``path`` by waivers and the rules of the round ``choice`` of a ``usage``.
 
     Both are inferred where they are None.
     """
 
     path: str
     usage: str | None = None
-    round: str | None = None
+    choice: RoundChoice | None = None
     waivers: Waivers = field(default_factory=Waivers)
 
     def __call__(self, text: bytes) -> Run:
@@ -209,7 +221,14 @@ class Judge(Struct, frozen=True):
         Raises:
             UserError: the rulebook has no such round.
         """
-        log = LogFile(Source(self.path, text), self.usage, self.round)
+        log = LogFile(Source(self.path, text), self.usage)
+        if self.choice:
+            log = replace(
+                log,
+                round=self.choice.name,
+                round_reason=self.choice.reason,
+                sureness=self.choice.sureness,
+            )
         return self.waivers.waive_run(read_run(log))
 
 
@@ -226,6 +245,17 @@ def certain(run: Run) -> list[Finding]:
         if run.identified or finding.code.startswith(OF_LINES):
             findings.append(finding)
     return findings
+
+
+def _can_be_repaired(finding: Finding, run: Run) -> bool:
+    """Return whether a repair of the file may resolve a finding: it says nothing of the training.
+
+    The parts of a torn record may be joined, and a ``run_start`` that is repeated be left out.
+    """
+    if isinstance(finding, Repeated) or finding.code in _REPAIRABLE | run.by_damage:
+        return True
+    is_torn = any(other.code == _NOT_JSON for other in run.findings)
+    return is_torn and isinstance(finding, Pending | Unordered)
 
 
 def missing(run: Run) -> tuple[str, ...]:
@@ -364,7 +394,7 @@ class _GrowingLog:
     """The log as far as it is written, and the events reported so far.
 
     ``done`` says that ``run_stop`` was logged and nothing was written after it, ``lost`` that the
-    run can no longer count.
+    run can no longer count, ``failed`` that it has errors at its end.
     """
 
     def __init__(self, judge: Judge, clock: Callable[[], float]) -> None:
@@ -386,13 +416,14 @@ class _GrowingLog:
         self._described = False
         self.done = False
         self.lost = False
+        self.failed = False
 
     def take(self, data: bytes) -> None:
         """Take the next bytes of the file."""
         for text in self.unpacker.take(data):
             lines = self._lines.add(text)
             self._course.take(lines)
-            self._unjudged = self._unjudged or _LIKE_TOKEN in lines
+            self._unjudged = self._unjudged or _may_hold_record(lines)
 
     def report(self, *, quiet: bool) -> Iterator[events.WatchEvent]:
         """Yield new events; ``quiet`` says that no bytes came since the last call."""
@@ -425,7 +456,7 @@ class _GrowingLog:
     def _news(self, run: Run) -> Iterator[events.WatchEvent]:
         if run.identified or self._course.start_ms is not None:
             yield from self._describe(run)
-        yield from self._findings(certain(run))
+        yield from self._findings(run, certain(run))
         if self._course.start_ms is not None and not self._started:
             self._started = True
             keys = missing(run)
@@ -454,13 +485,15 @@ class _GrowingLog:
                 )
                 yield events.FileState("unverified", message)
 
-    def _findings(self, findings: list[Finding]) -> Iterator[events.WatchEvent]:
-        """Report each kind of finding once."""
+    def _findings(self, run: Run, findings: list[Finding]) -> Iterator[events.WatchEvent]:
+        """Report each kind of finding on a run once."""
         for finding in findings:
             kind = (finding.code, finding.severity)
             if kind not in self._reported:
                 self._reported.add(kind)
                 yield events.Found(finding)
+                if _can_be_repaired(finding, run):
+                    continue
                 if finding.is_error:
                     yield from self._lose(f"no later record can resolve {finding.code}")
                 elif finding.fails(Basis.OFFICIAL):
@@ -508,7 +541,7 @@ class _GrowingLog:
         self._course.take(self._lines.partial)
         yield from self._news(run)
         problems = [finding for finding in run.findings if finding.severity is not Severity.NOTE]
-        yield from self._findings(problems)
+        yield from self._findings(run, problems)
         errors = 0
         warnings = 0
         for finding in problems:
@@ -516,4 +549,5 @@ class _GrowingLog:
                 errors += 1
             elif finding.severity is Severity.WARNING and not finding.waiver:
                 warnings += 1
+        self.failed = errors > 0
         yield events.Ended(run.status, run.minutes, self.lost, errors, warnings)

@@ -30,7 +30,8 @@ def points(*lines: bytes, name: str, round_: str) -> list[tuple[Any, ...]]:
 
 def test_evaluations_keep_their_lines() -> None:
     evaluation = line("eval_accuracy", 1, 0.5, epoch_num=1)
-    course = course_of(b"text\n\n", START, b"\n" + evaluation, evaluation)
+    other = line("eval_accuracy", 2, 0.5, epoch_num=2)
+    course = course_of(b"text\n\n", START, b"\n" + evaluation, other)
     assert [point.line for point in course.evaluations(None)] == [5, 6]
 
 

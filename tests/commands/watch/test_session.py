@@ -19,6 +19,7 @@ from mlperf_pkg.commands.watch.events import Ended, Evaluated, FileState, Found,
 from mlperf_pkg.commands.watch.session import Follower, Judge, Lines, Session, certain
 from mlperf_pkg.config import WaiverConfig
 from mlperf_pkg.findings import Basis, Finding, Waiver
+from mlperf_pkg.rulebook.rounds import RoundChoice
 from mlperf_pkg.run.model import Run
 from tests.helpers.examples import examples
 from tests.helpers.logs import doubled, edited, good_log, joined, line_of, records, without
@@ -136,7 +137,7 @@ KINDS = [
 
 
 def judged(log: bytes, round_: str = "2.0") -> Run:
-    return Judge("log.txt", round=round_)(log)
+    return Judge("log.txt", choice=RoundChoice(round_))(log)
 
 
 def codes(findings: Iterable[Finding]) -> set[tuple[str, str]]:
@@ -201,7 +202,7 @@ class Log:
     def __init__(self, path: Path, waivers: Waivers | None = None) -> None:
         self.path = path
         self.now = 0.0
-        judge = Judge(str(path), round="2.0", waivers=waivers or Waivers())
+        judge = Judge(str(path), choice=RoundChoice("2.0"), waivers=waivers or Waivers())
         self.session = Session(judge, lambda: self.now)
 
     def tick(self, data: bytes | None = None, seconds: float = 10.0) -> list[WatchEvent]:
