@@ -45,8 +45,7 @@ def fold(
         systems += judged.systems
         contexts += judged.contexts
     outside = _outside_plans(inputs, plan_findings, waivers)
-    identified = in_report([*plan_findings, *outside])
-    findings = with_causes(identified, runs, contexts)
+    findings = _explained([*plan_findings, *outside], runs, contexts)
     verdict = Verdicts.worst(judged.verdict for judged in judged_plans)
     verdict = without_pass(with_failures(verdict, outside), findings)
     checked = Checked(
@@ -71,6 +70,15 @@ def _outside_plans(
     outside = folded(waivers.waive(unread))
     stale = waivers.stale([*plan_findings, *outside])
     return [*outside, *folded(stale)]
+
+
+def _explained(
+    findings: Sequence[Finding], runs: Iterable[Run], contexts: Iterable[SetContext]
+) -> tuple[Finding, ...]:
+    """Return all findings in order, with their ids and causes."""
+    with Guard(".", "looking for causes") as guard:
+        return with_causes(in_report(findings), runs, contexts)
+    return in_report([*findings, guard.finding])
 
 
 def _compared(judged_plans: Sequence[JudgedPlan], waivers: Waivers) -> Sequence[JudgedPlan]:

@@ -6,6 +6,7 @@ A finding has a cause only where each of its places is explained. Verdicts and s
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from itertools import chain
 from typing import TypeAlias
 
 from msgspec.structs import replace
@@ -13,15 +14,15 @@ from msgspec.structs import replace
 from mlperf_pkg.checks import meant
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.runs import failed_runs, unconverged_runs
-from mlperf_pkg.findings import Basis, Finding
+from mlperf_pkg.findings import Basis, Finding, Occurrence, Severity
 from mlperf_pkg.rulebook.load import ANY_RULE, Evidence, Explanation, codes, explanations
 from mlperf_pkg.rulebook.model import EVALUATION_KEYS, POSITION_UNITS
 from mlperf_pkg.run.model import Run
 
-_Test: TypeAlias = Callable[[Finding, Sequence[Finding]], Finding | None]
-"""Returns which of several findings is the cause of the first one, None if none of them is."""
+_Test: TypeAlias = Callable[[Finding, "_Row"], Finding | None]
+"""Returns which finding of a row is the cause of another one, None if none of them is."""
 
-_CRASH = re.compile(r"line (\d+):")
+_CRASH = r"line (\d+):"
 _FAILED_LOGS = "SET103"
 _NOT_CONVERGED = frozenset({"RUN130", "RUN140", "LOG110", "LOG112", "LOG113"})
 _POWER = "POW"
@@ -38,6 +39,38 @@ def with_causes(
     for explanation in explanations():
         causes.explain(explanation)
     return tuple([causes.explained(finding) for finding in findings])
+
+
+class _Row:
+    """The findings that a row of ``findings.yaml`` names as causes, by their sets and logs."""
+
+    def __init__(self, causes: Iterable[Finding]) -> None:
+        """Sort the causes; what is waived, or no more than a note, explains nothing."""
+        self._by_set: dict[str | None, list[Finding]] = {}
+        self._by_path: dict[str, list[tuple[Finding, Occurrence]]] = {}
+        for cause in causes:
+            if cause.waiver is None and cause.severity is not Severity.NOTE:
+                self._by_set.setdefault(cause.set, []).append(cause)
+                for place in cause.occurrences:
+                    self._by_path.setdefault(place.path, []).append((cause, place))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the report has none of the causes."""
+        return not self._by_set
+
+    @property
+    def outside(self) -> list[Finding]:
+        """The causes that are not about a result set."""
+        return self._by_set.get(None, [])
+
+    def in_set(self, effect: Finding) -> list[Finding]:
+        """Return the causes in the result set of an effect."""
+        return [] if effect.set is None else self._by_set.get(effect.set, [])
+
+    def at(self, path: str) -> list[tuple[Finding, Occurrence]]:
+        """Return the causes in a log, each with what was found there."""
+        return self._by_path.get(path, [])
 
 
 class _Causes:
@@ -71,16 +104,15 @@ class _Causes:
 
     def explain(self, explanation: Explanation) -> None:
         """Find the causes of the effects of an explanation that have none yet."""
-        causes = [cause for cause in self._of(explanation.causes) if cause.waiver is None]
-        if not causes:
+        row = _Row(self._of(explanation.causes))
+        if row.is_empty:
             return
         test = self._tests[explanation.evidence]
         for effect in self._of(explanation.effects):
             if effect.id in self._causes or explanation.says not in effect.text:
                 continue
-            candidates = [cause for cause in causes if self._root(cause).id != effect.id]
-            cause = test(effect, candidates)
-            if cause is not None:
+            cause = test(effect, row)
+            if cause is not None and self._root(cause).id != effect.id:
                 self._causes[effect.id] = cause
 
     def explained(self, finding: Finding) -> Finding:
@@ -104,61 +136,54 @@ class _Causes:
 
     # ---- the same set, the same runs, the same lines ---------------------------------------
 
-    def _in_set(self, effect: Finding, causes: Sequence[Finding]) -> Finding | None:
-        for cause in causes:
-            if cause.set is not None and cause.set == effect.set:
-                return cause
-        return None
+    def _in_set(self, effect: Finding, row: _Row) -> Finding | None:
+        return next(iter(row.in_set(effect)), None)
 
-    def _in_runs(self, effect: Finding, causes: Sequence[Finding]) -> Finding | None:
+    def _in_runs(self, effect: Finding, row: _Row) -> Finding | None:
         paths = _paths(effect)
-        for cause in causes:
+        for cause, _ in row.at(effect.occurrences[0].path):
             if cause.id not in self._causes and paths <= _paths(cause):
                 return cause
         return None
 
-    def _in_unit(self, effect: Finding, causes: Sequence[Finding]) -> Finding | None:
+    def _in_unit(self, effect: Finding, row: _Row) -> Finding | None:
         """Return the rule on how far training had come that all runs of the set break."""
         context = self._contexts.get(effect.set or "")
         if context is None or not context.runs:
             return None
-        table = meant.judging_rules(context.runs[0])
-        counting: set[str] = set()
-        for key in EVALUATION_KEYS & table.keys.keys():
-            for compiled in table.keys[key].rules:
-                formula = compiled.in_passing or compiled.at_the_end
-                if formula and not POSITION_UNITS.keys().isdisjoint(formula.members):
-                    counting.add(compiled.rule.code)
-        for cause in causes:
-            if cause.code in counting and cause.set == effect.set and cause.runs == cause.of_runs:
+        counting = _codes_of_positions(context.runs[0])
+        for cause in row.in_set(effect):
+            if cause.code in counting and cause.runs == cause.of_runs:
                 return cause
         return None
 
-    def _absent(self, effect: Finding, causes: Sequence[Finding]) -> Finding | None:
+    def _absent(self, effect: Finding, row: _Row) -> Finding | None:
         """Return the first of the causes if they keep as many logs out of sets as runs are missing.
 
         If runs are missing in several sets, the logs suffice for all.
         """
+        if effect.found >= effect.expected:
+            return None
         missing = 0
         for finding in self._by_code[effect.code]:
             missing += max(0, finding.expected - finding.found)
-        outside = [cause for cause in causes if cause.set is None]
-        paths = frozenset().union(*map(_paths, outside))
-        is_explained = effect.found < effect.expected and len(paths) >= missing
-        return outside[0] if is_explained else None
+        paths: set[str] = set()
+        for cause in row.outside:
+            paths |= _paths(cause)
+        return row.outside[0] if len(paths) >= missing else None
 
-    def _at_line(self, effect: Finding, causes: Sequence[Finding]) -> Finding | None:
+    def _at_line(self, effect: Finding, row: _Row) -> Finding | None:
         """Return the cause on the line on which the official checker crashes, in each log."""
 
         def line_of_crash(run: Run) -> tuple[int, ...]:
-            match = _CRASH.match(run.crash or "")
+            match = re.match(_CRASH, run.crash or "")
             return (int(match[1]),) if match else ()
 
-        return self._on_lines(effect, causes, line_of_crash)
+        return self._on_lines(effect, row, line_of_crash)
 
-    def _lost(self, effect: Finding, causes: Sequence[Finding]) -> Finding | None:
+    def _lost(self, effect: Finding, row: _Row) -> Finding | None:
         """Return the damaged text that holds what the effect lacks, in each log."""
-        return self._on_lines(effect, causes, lambda run: run.lost.get(effect.code, ()))
+        return self._on_lines(effect, row, lambda run: run.lost.get(effect.code, ()))
 
     def _repaired(self, effect: Finding, causes: Sequence[Finding]) -> Finding | None:
         """Return the damage without which no run of an effect has it."""
@@ -169,26 +194,23 @@ class _Causes:
         return self._in_runs(effect, causes)
 
     def _on_lines(
-        self,
-        effect: Finding,
-        causes: Sequence[Finding],
-        lines_of: Callable[[Run], tuple[int, ...]],
+        self, effect: Finding, row: _Row, lines_of: Callable[[Run], tuple[int, ...]]
     ) -> Finding | None:
         """Return the first of the causes, at its line, if in each log one is on these lines."""
         first: Finding | None = None
         for place in effect.occurrences:
             run = self._runs.get(place.path)
             lines = lines_of(run) if run else ()
-            causes_there = [cause for cause in causes if _is_on(cause, place.path, lines)]
-            if not causes_there:
+            causes = [cause for cause, where in row.at(place.path) if _is_on(where, lines)]
+            if not causes:
                 return None
             if first is None:
-                first = replace(causes_there[0], path=place.path, line=lines[0])
+                first = replace(causes[0], path=place.path, line=lines[0])
         return first
 
     # ---- without the runs of the cause, the set would stay within the limit ----------------
 
-    def _but_for(self, effect: Finding, causes: Sequence[Finding]) -> Finding | None:
+    def _but_for(self, effect: Finding, row: _Row) -> Finding | None:
         """Return the cause but for which a set would have no more bad runs than it may have.
 
         The causes of one row count together, but rules only with those of the same code.
@@ -196,43 +218,48 @@ class _Causes:
         context = self._contexts.get(effect.set or "")
         if context is None:
             return None
-        blamed = self._blamed(effect, context)
         groups: dict[str, dict[str, Finding]] = {}
-        for cause in causes:
+        for cause in row.in_set(effect):
             root = self._root(cause)
             group = cause.code if _code_in_rows(cause) == ANY_RULE else ""
             groups.setdefault(group, {})[root.id] = root
+        blamed = self._blamed(effect, context) if groups else []
         for members in groups.values():
             explained = [roots for roots in blamed if roots and roots <= members.keys()]
             if explained and effect.found - len(explained) <= effect.expected:
-                numbers = Counter(root for roots in explained for root in roots)
+                numbers = Counter(chain.from_iterable(explained))
                 return members[numbers.most_common(1)[0][0]]
         return None
 
     def _blamed(self, effect: Finding, context: SetContext) -> list[set[str]]:
-        """Return, for each bad run of a set, the ids of the findings that make it one."""
-        blamed: list[set[str]] = []
+        """Return, for each bad run of a set, the ids of the first causes that make it one."""
+        by_path: dict[str, list[Finding]] = {}
+        for finding in self._by_set[effect.set]:
+            for place in finding.occurrences:
+                by_path.setdefault(place.path, []).append(finding)
         is_about_logs = effect.code == _FAILED_LOGS
         bad_runs = failed_runs(context) if is_about_logs else unconverged_runs(context)
+        blamed: list[set[str]] = []
         for run in bad_runs:
-            codes_of_run = _rejecting(run) if is_about_logs else _unconverging(run)
+            bad_codes = _rejecting(run) if is_about_logs else _unconverging(run)
             roots: set[str] = set()
-            for finding in self._by_set[effect.set]:
+            for finding in by_path.get(run.path, ()):
                 is_of_power = is_about_logs and finding.code.startswith(_POWER)
-                is_bad = finding.code in codes_of_run or is_of_power
-                if is_bad and run.path in _paths(finding):
+                if finding.code in bad_codes or is_of_power:
                     roots.add(self._root(finding).id)
             blamed.append(roots)
         return blamed
 
     # ---- the run keeps the rules of the benchmark, round or division that it really has -----
 
-    def _kept_otherwise(self, effect: Finding, causes: Sequence[Finding]) -> Finding | None:
+    def _kept_otherwise(self, effect: Finding, row: _Row) -> Finding | None:
         """Return the cause by which the runs are not what they are judged as."""
-        for cause in causes:
-            if self._is_kept(effect, cause):
-                return cause
-        return None
+        causes = row.in_set(effect)
+        if not causes:
+            context = self._contexts.get(effect.set or "")
+            first = context.runs[0].path if context and context.runs else ""
+            causes = [cause for cause, _ in row.at(first)]
+        return next((cause for cause in causes if self._is_kept(effect, cause)), None)
 
     def _is_kept(self, effect: Finding, cause: Finding) -> bool:
         context = self._contexts.get(effect.set or cause.set or "")
@@ -262,12 +289,23 @@ def _paths(finding: Finding) -> Set[str]:
     return {place.path for place in finding.occurrences}
 
 
-def _is_on(cause: Finding, path: str, lines: Sequence[int]) -> bool:
+def _is_on(place: Occurrence, lines: Sequence[int]) -> bool:
     """Return whether a finding is on one of the lines of a log; it keeps only its first lines."""
-    for place in cause.occurrences:
-        if place.path == path and lines:
-            return place.count > len(place.lines) or not {*place.lines}.isdisjoint(lines)
-    return False
+    if not lines:
+        return False
+    return place.count > len(place.lines) or not {*place.lines}.isdisjoint(lines)
+
+
+def _codes_of_positions(run: Run) -> set[str]:
+    """Return the codes of the rules of a run on how far training has come at evaluations."""
+    table = meant.judging_rules(run)
+    counting: set[str] = set()
+    for key in EVALUATION_KEYS & table.keys.keys():
+        for compiled in table.keys[key].rules:
+            formula = compiled.in_passing or compiled.at_the_end
+            if formula and not POSITION_UNITS.keys().isdisjoint(formula.members):
+                counting.add(compiled.rule.code)
+    return counting
 
 
 # ---- runs that count as failed ------------------------------------------------------------

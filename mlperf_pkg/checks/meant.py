@@ -4,6 +4,8 @@ A wrong name of one of these breaks rules that the runs keep by the rules that b
 """
 
 from collections.abc import Iterable
+from contextlib import suppress
+from itertools import chain
 
 import msgspec
 
@@ -20,6 +22,7 @@ BENCHMARK = "SET107"
 DIVISION = "SET111"
 _NOT_OF_ROUND = "SET106"
 _NUMBER_OF_RUNS = "SET101"
+_INCOMPARABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 
 def judging_rules(run: Run) -> RuleTable:
@@ -43,13 +46,11 @@ def is_kept_by_run(
         meant = _rules(run, run.round, run.benchmark, context.division_by_rules or "")
     else:
         meant = _rules(run, _round_by_time(run), run.benchmark, run.division)
-    for key, key_rules in judged_by.keys.items():
-        for compiled in key_rules.rules:
-            if compiled.rule.code == code:
-                if key not in meant.keys:
-                    return True
-                is_of_benchmark = cause.code == BENCHMARK and _relates(compiled)
-                return is_of_benchmark or _is_kept(meant.keys[key], place)
+    for compiled in chain(judged_by.concluded, *[rules.rules for rules in judged_by.keys.values()]):
+        if compiled.rule.code == code:
+            key_rules = meant.keys.get(compiled.rule.key)
+            is_of_benchmark = cause.code == BENCHMARK and _relates(compiled)
+            return key_rules is None or is_of_benchmark or _is_kept(key_rules, place)
     return False
 
 
@@ -81,9 +82,11 @@ def _rules(run: Run, round_name: str, benchmark: str, division: str) -> RuleTabl
     rules = load_benchmark(run.usage, round_name, benchmark)
     chosen: dict[str, str] = {}
     for key in rules.variants if rules else ():
-        value = msgspec.json.decode(run.hyperparameters.get(key, "null"))
-        if isinstance(value, str):
-            chosen[key] = value
+        # A long value is cut, and no JSON then.
+        with suppress(msgspec.DecodeError):
+            value = msgspec.json.decode(run.hyperparameters.get(key, "null"))
+            if isinstance(value, str):
+                chosen[key] = value
     known_division = division if division in DIVISIONS else ""
     return rule_table(run.usage, round_name, known_division, benchmark, frozenset(chosen.items()))
 
@@ -122,8 +125,8 @@ def _is_kept(key_rules: KeyRules, place: Occurrence) -> bool:
 def _passes(rules: Iterable[CompiledRule], values: Iterable[object]) -> bool:
     """Return whether all values pass the checks of all rules."""
     records = [Record("", 0, value, {}) for value in values]
-    for compiled in rules:
-        for check in compiled.checks:
-            if not all(check.test(record, {}) for record in records):
-                return False
-    return True
+    checks = list(chain.from_iterable([compiled.checks for compiled in rules]))
+    try:
+        return all(check.test(record, {}) for check in checks for record in records)
+    except _INCOMPARABLE:
+        return False

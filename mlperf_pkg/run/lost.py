@@ -20,14 +20,15 @@ from mlperf_pkg.rulebook.table import CompiledRule, RuleTable, related_keys
 
 _MOST_GAPS = 1000  # of one log
 _MOST_TEXT = 10_000  # bytes of a gap
-_LIKE_RECORD = re.compile(rb"(?i)mllog|:::ml")
+# Compiled on first use, as few logs are damaged.
+_LIKE_RECORD = rb"(?i)mllog|:::ml"
 _OF_RECORD = b'"time_ms"'
 _ABOUT_OTHERS = frozenset({"after", "before", "same_as", "within_minutes", "metadata"})
 _PLAIN = str.maketrans({"\\": "", "'": '"'})  # as in a string of JSON, or in Python's repr
-_KEY = re.compile(r'key"\s*:\s*"')
-_WHOLE = re.compile(r'\w+"')
-_BEFORE_VALUE = re.compile(r'"(\w+)"\s*,\s*"value"')
-_VALUE_FOLLOWS = re.compile(r'"\s*,\s*"value"')
+_KEY = r'key"\s*:\s*"'
+_WHOLE = r'\w+"'
+_BEFORE_VALUE = r'"(\w+)"\s*,\s*"value"'
+_VALUE_FOLLOWS = r'"\s*,\s*"value"'
 _SURE = 4  # characters of a key after other text on the same line
 
 SEEDS = "SEED103"
@@ -67,7 +68,7 @@ class Gap:
         for tail in self._torn:
             if _is_joined(key, tail):
                 return True
-            if not _VALUE_FOLLOWS.search(tail) and _is_likest(key, tail, keys):
+            if not re.search(_VALUE_FOLLOWS, tail) and _is_likest(key, tail, keys):
                 return True
         return False
 
@@ -76,10 +77,10 @@ class Gap:
         if self._is_parsed:
             return
         self._is_parsed = True
-        self._names.update(_BEFORE_VALUE.findall(self._text))
-        for match in _KEY.finditer(self._text):
+        self._names.update(re.findall(_BEFORE_VALUE, self._text))
+        for match in re.finditer(_KEY, self._text):
             tail = self._text[match.end() :]
-            whole = _WHOLE.match(tail)
+            whole = re.match(_WHOLE, tail)
             if whole:
                 self._names.add(whole[0][:-1])
             else:
@@ -105,7 +106,7 @@ def _is_joined(key: str, tail: str) -> bool:
     for length in range(len(key) - 1, 0, -1):
         if not tail.startswith(key[:length]):
             continue
-        rest = re.search(re.escape(key[length:]) + _VALUE_FOLLOWS.pattern, tail[length:])
+        rest = re.search(re.escape(key[length:]) + _VALUE_FOLLOWS, tail[length:])
         if rest:
             before = tail[length : length + rest.start()]
             return before.endswith("\n") or len(key) - length >= _SURE
@@ -138,7 +139,7 @@ class _Scan:
             for number, line in enumerate(stream, 1):
                 if TOKEN in line:
                     is_open = self._take_record(line, number)
-                elif _LIKE_RECORD.search(line) or (_OF_RECORD in line and not is_open):
+                elif re.search(_LIKE_RECORD, line) or (_OF_RECORD in line and not is_open):
                     is_open = self._begin(line, number)
                 elif is_open:
                     self.gaps[-1].add(line)

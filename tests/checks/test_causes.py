@@ -176,6 +176,10 @@ def test_everything_that_a_wrapped_log_lacks_follows_from_that(tmp_path: Path) -
     assert {cause for _, cause in by_cause if cause} == {"LOG101"}
 
 
+PARTLY_OPEN = (
+    *map(partial(edited, key="submission_division", value="open"), RESNET[:4]),
+    without(RESNET[4], MOMENTUM),
+)
 BATCHES = [edited(RESNET[0], "global_batch_size", value=999), *RESNET[1:]]
 AS_BERT = every(partial(edited, key="submission_benchmark", value="bert"))
 WRONG_NAME = {"BERT102", "BERT112", "BERT121", "BERT124", "RCP101", "SET103"}
@@ -187,10 +191,16 @@ SUBMITTED: list[tuple[str, Iterable[bytes], dict[str, str], Pairs]] = [
     ("different batch sizes", BATCHES, {}, {("RCP103", "SET108")}),
     ("an older round", RESNET, {"top": "training_results_v5.0/ACME"}, {("SET106", "ROUND101")}),
     (
-        "an entry that was moved to Open",
+        "logs of two divisions",
+        PARTLY_OPEN,
+        {"division": "open"},
+        {("SET111", None), ("RN117", "SET111")},
+    ),
+    (
+        "an entry that was moved to Open, of which there is a note",
         every(partial(without, key=MOMENTUM)),
         {"division": "open"},
-        {("RN117", "SET111"), ("SET103", "SET111")},
+        {("RN117", None), ("SET103", "RN117")},
     ),
 ]
 

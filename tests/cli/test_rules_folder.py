@@ -106,7 +106,7 @@ def test_a_rule_is_added_to_a_round_of_the_package(tmp_path: Path) -> None:
     rules = written(tmp_path / "rules", {"training/2.0/resnet.yaml": extra})
     result = call("--rules", rules, "check", logs)
     assert result.exit_code == 1
-    problem = "our_key is not logged; expected once (5 of 5 runs; first result_0.txt)  OUR101"
+    problem = "our_key is not logged; expected once (5 of 5 runs; first result_0.txt)  error OUR101"
     assert problem in result.stdout
     assert call("check", logs).exit_code == 0
 

@@ -26,6 +26,7 @@ from mlperf_pkg.run.model import Run
 
 _WORDING = ("message", "hint", "explanation")
 _OF_PLACES = ("path", "line", "found", "expected")
+_OF_REPORT = ("id", "cause")  # other findings of the report; test_causes compares them
 _BY_ID = ("path", "benchmark", "division", "round")  # parts of the id of a result set
 _OF_LOG = ("path", "findings", "described", "curve", "fingerprint")  # not stored of a run
 _ELSEWHERE = re.compile(r"(?<=Error: )[^\"]*|(\.\./){3}[^\"]*")
@@ -46,7 +47,8 @@ def _written(finding: Finding) -> str:
     for place in fields.pop("places"):
         path = place.pop("path")
         places.setdefault(" ".join(map(_dumps, place.values())), []).append(path)
-    rest = {name: value for name, value in fields.items() if name not in _OF_PLACES}
+    left_out = (*_OF_PLACES, *_OF_REPORT)
+    rest = {name: value for name, value in fields.items() if name not in left_out}
     return "\n".join([f"{head} {_compact(rest)}", *map(_together, places.values(), places)])
 
 
