@@ -41,7 +41,7 @@ class CheckPlan(Struct, frozen=True):
     ``workspace`` have one round; each other raw log has its own usage, round and reason. Otherwise,
     ``round`` is None only without logs; ``reason`` says how it was chosen. ``raw`` maps paths to
     the files of raw logs, ``files`` are the paths of those that are arguments themselves, and
-    ``flags`` apply to raw logs; ``damaged`` are the paths of files that are no logs until they are
+    ``flags`` apply to raw logs; ``damaged`` are the paths of files that are not logs until they are
     repaired. A plan that could not be made has only the finding ``unchecked``.
     """
 
@@ -148,9 +148,7 @@ def _plan_raw_logs(inputs: Sequence[Input], options: Options) -> CheckPlan:
     """Plan the check of raw logs: those of a workspace by one round, each other one by its own."""
     raw: dict[str, Place] = {}
     named_files: set[str] = set()
-    damaged: list[str] = []
     for input_ in inputs:
-        damaged += [file.place.label for file in input_.unread if file.why is Why.DAMAGED]
         labels = [log.label for log in input_.logs]
         raw.update(zip(labels, input_.logs, strict=True))
         if input_.is_file:
@@ -181,8 +179,15 @@ def _plan_raw_logs(inputs: Sequence[Input], options: Options) -> CheckPlan:
         workspace=workspace,
         raw=raw,
         files=frozenset(named_files),
-        damaged=tuple(damaged),
+        damaged=tuple(_damaged(inputs)),
     )
+
+
+def _damaged(inputs: Sequence[Input]) -> Iterator[str]:
+    """Yield the paths of files that are not logs until they are repaired."""
+    for file in chain.from_iterable(input_.unread for input_ in inputs):
+        if file.why is Why.DAMAGED:
+            yield file.place.label
 
 
 def _choice_of_workspace(

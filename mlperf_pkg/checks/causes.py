@@ -185,13 +185,13 @@ class _Causes:
         """Return the damaged text that holds what the effect lacks, in each log."""
         return self._on_lines(effect, row, lambda run: run.lost.get(effect.code, ()))
 
-    def _repaired(self, effect: Finding, causes: Sequence[Finding]) -> Finding | None:
+    def _repaired(self, effect: Finding, row: _Row) -> Finding | None:
         """Return the damage without which no run of an effect has it."""
         for place in effect.occurrences:
             run = self._runs.get(place.path)
             if run is None or effect.code not in run.by_damage:
                 return None
-        return self._in_runs(effect, causes)
+        return self._in_runs(effect, row)
 
     def _on_lines(
         self, effect: Finding, row: _Row, lines_of: Callable[[Run], tuple[int, ...]]

@@ -72,7 +72,7 @@ class SetContext(Struct, frozen=True):
 
     ``id`` is as in ``submission.membership.set_id``. For raw logs, ``group`` says why they are one
     set, ``organizations`` are other names of the submitter, and ``damaged`` are the paths of files
-    beside the logs that are no logs until they are repaired.
+    beside the logs that are not logs until they are repaired.
     """
 
     files: ResultSet

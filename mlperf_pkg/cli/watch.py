@@ -59,7 +59,7 @@ def command(
     followed again from its start. Text has a line for each event, JSON an object.
 
     Exit status: 0 if every run ended with success and without an error, 1 if one is
-    lost, 2 if a log could not be followed to its end.
+    lost or has an error at its end, 2 if a log could not be followed to its end.
 
     \b
     Examples:

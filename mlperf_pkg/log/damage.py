@@ -50,7 +50,7 @@ _UNWRAP = (
 
 
 def to_utf_8(encoding: str, path: str) -> str | None:
-    """Return how to make UTF-8 of the log ``path`` in another ``encoding``; None without one."""
+    """Return how to make UTF-8 of the log ``path`` in an ``encoding``; None if it is empty."""
     if not encoding:
         return None
     return repair(_TO_UTF_8, path, encoding=encoding)
@@ -98,6 +98,11 @@ class _BrokenLine(Struct, frozen=True):
         return not last or (last.startswith('"') and '"' not in last[1:])
 
     @property
+    def following(self) -> str:
+        """The next line."""
+        return self.rest.partition(b"\n")[0].decode("latin-1")
+
+    @property
     def joined(self) -> Record | None:
         """The record that the line begins with, if the lines that follow are the rest of it."""
         text = self.record
@@ -123,8 +128,8 @@ def damages(
     kinds: dict[str, dict[int, _BrokenLine]] = {}
     for index, misfit in misfits.items():
         start, end = marked[index]
-        line = text[start:end].decode("latin-1").rstrip()
-        record = line.rpartition(_MARKER)[2]
+        line = text[start:end].decode("latin-1")
+        record = line.rpartition(_MARKER)[2].rstrip()
         place = (misfit.column or 1) - 1
         broken = _BrokenLine(line, record, place, misfit.text, text[end + 1 : end + _REST])
         kinds.setdefault(_kind(broken), {})[index] = broken
@@ -157,10 +162,12 @@ def _kind(broken: _BrokenLine) -> str:
 def _are_wrapped(text: bytes, torn: Sequence[_BrokenLine]) -> bool:
     """Return whether lines end inside a record because they were wrapped at some width.
 
-    Then no line is longer than these, and each is continued on the next line.
+    Then each is continued on the next line, and no line is longer than these.
     """
-    longest = max((len(broken.line) for broken in torn), default=0)
-    if len(torn) <= 1 or max(map(len, text.split(b"\n"))) > longest:
+    if len(torn) <= 1:
+        return False
+    width = max(max(len(broken.line), len(broken.following)) for broken in torn)
+    if max(map(len, text.split(b"\n"))) > width:
         return False
     tried = torn[:_MOST_TRIED]
     continued = [broken for broken in tried if broken.joined]
@@ -213,12 +220,12 @@ def _wrapped(lines: Sequence[_BrokenLine], path: str) -> Damage:
 def _torn(lines: Sequence[_BrokenLine], _: str) -> Damage:
     first = lines[0]
     hint = "another process wrote to the same file, or a part of it was lost"
-    following = first.rest.partition(b"\n")[0].decode("latin-1")
-    if following and _MARKER not in following:
-        hint = f"{hint}; perhaps the rest is on the next line: {around(following, 0)}"
+    if first.following and _MARKER not in first.following:
+        rest = around(first.following, 0)
+        hint = f"{hint}; perhaps the rest is on the next line: {rest}"
     return Damage(
         message="the record is torn: its line ends after {found:s}; expected {expected}",
-        found=around(first.record, len(first.record)),
+        found=around(first.line, len(first.line)),
         expected="a whole record",
         hint=hint,
     )
@@ -256,7 +263,7 @@ _OLD = rb":::ML(?:L(?!OG )|Pv)[\w.]*"
 
 
 class NearMiss(Struct, frozen=True):
-    """A line at an ``offset`` of a text that is almost that of a record, and holds no marker.
+    """A line at an ``offset`` of a block that is almost that of a record, and holds no marker.
 
     ``marker`` is what the line has in its place, at ``place``; it is empty if nothing is there.
     ``start`` is where the JSON of the record starts, None for a record without JSON.

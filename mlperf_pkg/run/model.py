@@ -110,7 +110,7 @@ class Run(msgspec.Struct, frozen=True):
     sureness: Sureness = Sureness.GIVEN
     is_read: bool = True
     curve: Curve | None = None
-    by_damage: frozenset[str] = frozenset()
+    by_damage: tuple[str, ...] = ()
 
     @property
     def unchecked(self) -> bool:

@@ -100,7 +100,8 @@ def combined(run: Run, whole: Run, log: WholeLog) -> Run:
     findings = [finding for finding in run.findings if finding.code.startswith(OF_LINES)]
     if log.processes > 1:
         findings.append(_of_processes(run.path, log))
-    findings += _official(run, whole)
+    official = _official(run, whole)
+    findings += official
     findings += _by_rules(run, whole)
     findings_in_order = in_order(findings)
     return replace(
@@ -119,10 +120,11 @@ def combined(run: Run, whole: Run, log: WholeLog) -> Run:
     )
 
 
-def _by_damage(run: Run, whole: Run) -> frozenset[str]:
+def _by_damage(run: Run, whole: Run) -> tuple[str, ...]:
     """Return the codes that the official checker reports of the log as it is alone."""
     of_whole = {finding.code for finding in whole.findings if finding.fails(Basis.OFFICIAL)}
-    return frozenset(finding.code for finding in _official(run, whole)) - of_whole
+    codes = dict.fromkeys(finding.code for finding in _official(run, whole))
+    return tuple(code for code in codes if code not in of_whole)
 
 
 def _of_processes(path: str, log: WholeLog) -> Finding:

@@ -1139,7 +1139,7 @@ OF_SETS = [
         change(SET, killed, 0),
         "pass",
         "pass",
-        (f"RUN130 note rules {RUN}",),
+        (f"RUN130 warning rules {RUN}",),
         OLYMPIC,
     ),
     Trap(
@@ -1147,7 +1147,7 @@ OF_SETS = [
         both(change(SET, killed, 0), field("submission_platform", "another", 0)),
         "pass",
         "pass",
-        (f"RUN130 note rules {RUN}",),
+        (f"RUN130 warning rules {RUN}",),
         OLYMPIC,
     ),
     Trap(
@@ -1155,7 +1155,7 @@ OF_SETS = [
         both(measured(), change(SET, killed, 0), lambda r: remove(r / SET / "power/result_0")),
         "pass",
         "pass",
-        (f"POW101 warning official {SET}/power", f"RUN130 note rules {RUN}"),
+        (f"POW101 warning official {SET}/power", f"RUN130 warning rules {RUN}"),
         OLYMPIC,
     ),
     Trap(
@@ -1181,7 +1181,7 @@ OF_SETS = [
         "pass",
         (
             f"LOG101 warning official {RUN}:197",
-            f"RUN130 note rules {RUN}",
+            f"RUN130 warning rules {RUN}",
             f"SEED103 error official {RUN}",
         ),
     ),

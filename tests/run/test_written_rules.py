@@ -837,7 +837,7 @@ CASES = [
         "5.1",
         "rgat",
         each(lambda r: {"time_ms": r["time_ms"] // 1000}),
-        ("RUN158 warning rules",),
+        ("LOG115 error rules",),
     ),
     Case("long after the submission", "5.1", "rgat", shifted(90), ("RUN158 warning rules",)),
     Case(

@@ -520,6 +520,35 @@ def test_what_is_not_read(
     ] == []
 
 
+@pytest.mark.parametrize(
+    ("line", "reason", "has_command"),
+    [
+        (b":::MLLOG{", "the marker is ':::MLLOG', in ", True),
+        (b":::mllog {", "the marker is ':::mllog', in ", True),
+        (b"::MLLOG {", "the marker is '::MLLOG', in ", True),
+        (b":::MLL 12.5 run_stop: {", "the marker is ':::MLL', the format of round 0.6, in ", False),
+        (b":::MLPv0.5.0 x 12.5 {", "the marker is ':::MLPv0.5.0', the format of round 0.5", False),
+        (b"{", "the record has no marker before it, in ", False),
+    ],
+    ids=["no space", "other case", "no colon", "0.6", "0.5", "none"],
+)
+def test_a_file_of_damaged_records(
+    tmp_path: Path, line: bytes, reason: str, has_command: bool
+) -> None:
+    """It is not a run, and says what its lines have in place of the marker."""
+    text = b"text\n" + LOG.replace(b":::MLLOG {", line)
+    (file,) = found(tmp_path, {"node1/a.log": text}).unread
+    assert (file.place.label, file.why) == ("node1/a.log", Why.DAMAGED)
+    assert file.reason.startswith(reason)
+    assert (file.hint or "").endswith(" a.log") is has_command
+
+
+def test_only_files_of_damaged_records(tmp_path: Path) -> None:
+    folder = lay(tmp_path, {"a.log": LOG.replace(b"G {", b"G{"), "b.txt": b"text"})
+    with pytest.raises(UserError, match=r"not read: a.log \(the marker is ':::MLLOG'"):
+        find_input(str(folder))
+
+
 def test_a_file_without_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(path: Path, size: int) -> object:
         if path.name == "secret.log":

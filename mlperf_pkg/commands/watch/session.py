@@ -252,7 +252,7 @@ def _can_be_repaired(finding: Finding, run: Run) -> bool:
 
     The parts of a torn record may be joined, and a ``run_start`` that is repeated be left out.
     """
-    if isinstance(finding, Repeated) or finding.code in _REPAIRABLE | run.by_damage:
+    if isinstance(finding, Repeated) or finding.code in (*_REPAIRABLE, *run.by_damage):
         return True
     is_torn = any(other.code == _NOT_JSON for other in run.findings)
     return is_torn and isinstance(finding, Pending | Unordered)

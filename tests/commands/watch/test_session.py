@@ -4,6 +4,7 @@ import gzip
 import lzma
 import os
 from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
 from pathlib import Path
 from random import Random
 
@@ -367,3 +368,79 @@ def test_a_log_that_becomes_something_else(log: Log, other: Callable[[Path], obj
     log.path.write_bytes(GOOD)
     log.tick()
     assert kinds(log.tick())[-1] == "end"
+
+
+# ---- what can be repaired -----------------------------------------------------------------
+
+
+def lines_of(log: bytes) -> list[bytes]:
+    return log.splitlines(keepends=True)
+
+
+def changed(key: str, old: bytes, new: bytes) -> bytes:
+    """The good log with another text on the first line of a key."""
+    lines = lines_of(GOOD)
+    at = line_of(GOOD, key) - 1
+    lines[at] = lines[at].replace(old, new)
+    return b"".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        (b"".join(line * 8 for line in lines_of(GOOD)), {"LOG114", "BERT112"}),
+        (doubled(GOOD, "run_start"), {"RUN151"}),
+        (changed("cache_clear", b"\n", b" cleared\n"), {"LOG103", "RUN105"}),
+        (changed("seed", b'"value"', b'"va1: step 7\n'), {"LOG101"}),
+        (changed("cache_clear", b'"value"', b'"va1: step 7\n'), {"LOG101", "RUN105"}),
+        (changed("run_stop", b":::MLLOG ", b":::MLLOG"), {"RUN109"}),
+    ],
+    ids=["processes", "equal repeat", "text after", "torn", "a torn record", "marker"],
+)
+def test_what_can_be_repaired_is_not_lost(log: Log, text: bytes, codes: set[str]) -> None:
+    """Its findings are reported, and at the end the run has failed."""
+    lines = lines_of(text)
+    step = len(lines) // 5
+    events = []
+    for start in range(0, len(lines), step):
+        events += log.tick(b"".join(lines[start : start + step]))
+    events += log.tick()
+    errors = {e.finding.code for e in events if isinstance(e, Found) and e.finding.is_error}
+    assert errors <= codes
+    assert "lost" not in kinds(events)
+    assert not log.session.log.lost
+    assert log.session.log.failed is log.session.log.done
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")], ids=str)
+def test_an_evaluation_that_is_not_finite_is_reported_at_once(log: Log, value: float) -> None:
+    at = line_of(GOOD, "eval_accuracy", 2)
+    head = b"".join(lines_of(GOOD)[:at])
+    broken = edited(b"".join(lines_of(head)[-1:]), "eval_accuracy", value=value)
+    events = log.tick(b"".join(lines_of(head)[:-1]))
+    assert "RUN168" not in {e.finding.code for e in events if isinstance(e, Found)}
+    events = log.tick(broken)
+    (warning,) = [event.finding for event in events if isinstance(event, Found)]
+    assert (warning.code, warning.severity.value) == ("RUN168", "warning")
+    (evaluation,) = [event for event in events if isinstance(event, Evaluated)]
+    words = evaluation.words(datetime.now())
+    assert words.endswith(": warning: the value is not a finite number")
+
+
+def test_equal_evaluations_of_processes_are_one(log: Log) -> None:
+    events = log.tick(b"".join(line * 4 for line in lines_of(GOOD)))
+    reported = [event.position for event in events if isinstance(event, Evaluated)]
+    assert len(reported) == len(set(reported)) > 3
+
+
+@pytest.mark.parametrize(
+    ("choice", "reason"),
+    [
+        (RoundChoice("2.0"), "as given"),
+        (RoundChoice("2.0", "from the folder name v2.0"), "from the folder name v2.0"),
+        (None, "inferred: first round after the bert run of 2022-05-06"),
+    ],
+    ids=["given", "folder", "inferred"],
+)
+def test_only_what_was_given_is_as_given(choice: RoundChoice | None, reason: str) -> None:
+    assert Judge("log.txt", choice=choice)(GOOD).round_reason == reason
