@@ -276,6 +276,7 @@ def test_no_code_of_a_rule_stands_for_all_rules() -> None:
 
 
 def test_what_repeated_records_break_follows_from_processes(tmp_path: Path) -> None:
-    """A seed that each of two processes logs is refused by the official seed checker alone."""
+    """Official checkers alone refuse a seed, and a tensor, that each of two processes logs."""
     twice = every(lambda log: b"".join(line * 2 for line in log.splitlines(keepends=True)))
-    assert pairs(reported(tmp_path, twice)) == {("LOG114", None), ("SEED102", "LOG114")}
+    follows = {(code, "LOG114") for code in ("RN104", "SEED102", "SET103")}
+    assert pairs(reported(tmp_path, twice)) == {("LOG114", None), *follows}
