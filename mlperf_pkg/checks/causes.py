@@ -15,6 +15,7 @@ from mlperf_pkg.checks import meant
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.runs import failed_runs, unconverged_runs
 from mlperf_pkg.findings import Basis, Finding, Occurrence, Severity
+from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.rulebook.load import ANY_RULE, Evidence, Explanation, codes, explanations
 from mlperf_pkg.rulebook.model import EVALUATION_KEYS, POSITION_UNITS
 from mlperf_pkg.run.model import Run
@@ -23,6 +24,8 @@ _Test: TypeAlias = Callable[[Finding, "_Row"], Finding | None]
 """Returns which finding of a row is the cause of another one, None if none of them is."""
 
 _CRASH = r"line (\d+):"
+_NUMBER = r"\d[\d,]*(\.\d+)?"
+_LEAST_FACTOR = 2  # between two units
 _FAILED_LOGS = "SET103"
 _NOT_CONVERGED = frozenset({"RUN130", "RUN140", "LOG110", "LOG112", "LOG113"})
 _POWER = "POW"
@@ -147,13 +150,15 @@ class _Causes:
         return None
 
     def _in_unit(self, effect: Finding, row: _Row) -> Finding | None:
-        """Return the rule on how far training had come that all runs of the set break."""
+        """Return the rule that all runs break by a factor with which the RCP test would pass."""
         context = self._contexts.get(effect.set or "")
-        if context is None or not context.runs:
+        if context is None or not context.runs or effect.found is None or not effect.expected:
             return None
         counting = _codes_of_positions(context.runs[0])
         for cause in row.in_set(effect):
-            if cause.code in counting and cause.runs == cause.of_runs:
+            factor = _factor(cause) if cause.runs == cause.of_runs else None
+            is_counting = cause.code in counting and factor is not None
+            if is_counting and effect.found * factor >= effect.expected:
                 return cause
         return None
 
@@ -306,6 +311,19 @@ def _codes_of_positions(run: Run) -> set[str]:
             if formula and not POSITION_UNITS.keys().isdisjoint(formula.members):
                 counting.add(compiled.rule.code)
     return counting
+
+
+def _factor(finding: Finding) -> float | None:
+    """Return by what all values of a finding are too small; None unless it is one factor."""
+    values = set(chain.from_iterable([place.found for place in finding.occurrences]))
+    number = re.match(_NUMBER, str(finding.expected))
+    if len(values) != 1 or not number:
+        return None
+    value = to_finite(values.pop())
+    if value is None or value <= 0:
+        return None
+    factor = float(number[0].replace(",", "")) / value
+    return factor if factor >= _LEAST_FACTOR else None
 
 
 # ---- runs that count as failed ------------------------------------------------------------

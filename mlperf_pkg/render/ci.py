@@ -96,11 +96,13 @@ def github(report: Report, view: View) -> str:
     """Render one annotation per line: a notice with the verdicts, then the findings.
 
     GitHub shows ten errors, ten warnings and ten notices of a step, and fifty annotations of a job,
-    so only the most important are written, and the first one says how many are left out.
+    so only the most important are written, and the first one says how many are left out. What
+    follows from another finding comes after the rest of its kind.
     """
 
-    def order(finding: Finding) -> tuple[tuple[int, int], str]:
-        return words.importance(finding), view.checkout.path_of(finding)
+    def order(finding: Finding) -> tuple[bool, tuple[int, int], str]:
+        follows = finding.cause is not None
+        return follows, words.importance(finding), view.checkout.path_of(finding)
 
     numbers = Counter(["notice"])  # the notice with the verdicts counts, too
     annotations = []
@@ -312,8 +314,9 @@ def _describe(test: ET.Element, case: _Case, view: View) -> None:
 
 
 def _add_failure(test: ET.Element, errors: Sequence[Finding], view: View) -> None:
-    """Add the errors of a test: the most important one is the message, all are the text."""
-    worst = min(errors, key=words.importance)
+    """Add the errors of a test: the most important cause is the message, all are the text."""
+    causes = [error for error in errors if error.cause is None]
+    worst = min(causes or errors, key=words.importance)
     message = visible(f"{worst.code}: {worst.text}")
     if len(errors) > 1:
         message += f" (and {wording.counted(len(errors) - 1, 'error')} more)"

@@ -426,8 +426,8 @@ class Evidence(StrEnum):
     there is no such finding. BUT_FOR: without the runs of the cause, the set would stay within the
     limit of the effect. LINE: the effect names a line of the cause. RUNS: all runs of the effect
     have the cause, which follows from nothing else. SET: both are about one result set. UNIT: the
-    cause is that all runs of the set count their training in steps that the rules do not allow.
-    ABSENT: the causes keep as many logs out of sets as runs are missing.
+    cause is that all runs of the set count their training in steps of another size, in which the
+    effect would pass. ABSENT: the causes keep as many logs out of sets as runs are missing.
     """
 
     LOST = "lost"

@@ -163,6 +163,30 @@ RAW: list[tuple[str, Logs, Pairs]] = [
 ]  # fmt: skip
 
 
+def in_unit(log: bytes, factor: float) -> bytes:
+    """The log of a run that counts its training in another unit than epochs or samples."""
+    fields = records(log)
+    for record in fields:
+        if "epoch_num" in record["metadata"]:
+            record["metadata"]["epoch_num"] *= factor
+    return joined(fields)
+
+
+UNITS: list[tuple[str, float, int, Pairs]] = [
+    ("batches", 1 / 256, 10, {("RCP101", "BERT121")}),
+    ("epochs", 1e-6, 10, {("RCP101", "BERT121")}),
+    ("of some runs", 1e-6, 9, {("RCP101", None)}),
+]
+
+
+@pytest.mark.parametrize(
+    ("factor", "number", "expected"), [row[1:] for row in UNITS], ids=[row[0] for row in UNITS]
+)
+def test_units(factor: float, number: int, expected: Pairs, tmp_path: Path) -> None:
+    logs = first(partial(in_unit, factor=factor), number, BERT)
+    assert expected <= pairs(reported(tmp_path, logs))
+
+
 @pytest.mark.parametrize(
     ("logs", "expected"), [row[1:] for row in RAW], ids=[row[0] for row in RAW]
 )

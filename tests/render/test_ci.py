@@ -485,3 +485,18 @@ def test_hostile_text_is_escaped(text: str, file: str) -> None:
     places = [one["locations"][0]["physicalLocation"] for one in run_of(made, View())["results"]]
     uris = (place["artifactLocation"]["uri"] for place in places)
     assert set(map(os.fsdecode, map(unquote_to_bytes, uris))) == files
+
+
+TORN = finding("b.log", 3, code="LOG101", id="LOG101-1", basis=Basis.RULES)
+FOLLOWER = finding("a.log", code="RN117", id="RN117-1", cause="LOG101-1", hint="fix LOG101 first")
+
+
+def test_annotations_begin_with_causes() -> None:
+    lines = FORMATS["github"](report(findings=[TORN, FOLLOWER]), View()).splitlines()
+    codes = [re.findall(r"title=(\w+)", line) for line in lines]
+    assert codes == [["MLPerf"], ["LOG101"], ["RN117"]]
+
+
+@pytest.mark.parametrize("format_", ["github", "gitlab", "junit", "sarif", "concise", "markdown"])
+def test_what_follows_names_its_cause(format_: str) -> None:
+    assert "fix LOG101 first" in FORMATS[format_](report(findings=[TORN, FOLLOWER]), View())

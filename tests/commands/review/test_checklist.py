@@ -191,3 +191,9 @@ def test_broken_logs_and_hostile_names(tmp_path: Path) -> None:
     section = checklist.section(reviewed(root))
     assert len(section.tables) == 2
     assert "<b>" not in markdown(section)
+
+
+def test_an_item_names_the_cause_that_it_follows_from(acme: Path) -> None:
+    write_set(acme / LOGS, tuple(without(log, "lars_opt_momentum") for log in simulated()))
+    (item,) = [text for text in texts(acme) if "SET103" in text]
+    assert item.endswith("; follows from RN117")
