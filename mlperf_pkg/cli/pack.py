@@ -14,11 +14,13 @@ from mlperf_pkg.commands.archive.encryption import Encryption, Form, recipients
 from mlperf_pkg.commands.archive.tar import HashedTree
 from mlperf_pkg.commands.archive.verification import integrity_failed, verify_tree
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.findings import Finding, Severity
 from mlperf_pkg.infra.files import refuse_within, sweep
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import FORMATS
-from mlperf_pkg.render.findings import counts_in_words
+from mlperf_pkg.render.findings import counts_in_words, location, sentence
 from mlperf_pkg.results.report import Report
+from mlperf_pkg.run.reading import ENDINGS
 
 
 @click.command(name="pack", cls=Command)
@@ -96,9 +98,18 @@ def command(
             note(f"{folder} is empty and not packed")
         lines = packing.pack(contents, target, encryption, force=force)
         lines.append(f"checked: {counts_in_words(report)}")
+        for finding in filter(_is_cut_off, report.findings):
+            lines.append(f"warning: {location(finding)}: {sentence(finding)}")
         for line in lines:
             Output().write(f"{visible(line)}\n")
         return 0
+
+
+def _is_cut_off(finding: Finding) -> bool:
+    """Return whether a log may be cut off: it ends inside a record or an open run."""
+    if finding.severity is not Severity.WARNING:
+        return False
+    return finding.code == "LOG101" or (finding.code in ENDINGS and finding.found is None)
 
 
 def _without_invalid(

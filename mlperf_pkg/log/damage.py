@@ -80,7 +80,7 @@ class Damage(Struct, frozen=True):
 
 
 class _BrokenLine(Struct, frozen=True):
-    """A line with a record that is not JSON, and what follows it.
+    """A line of a ``block`` with a record that is not JSON; ``end`` is where the line ends.
 
     ``place`` is where the record, which is what follows the marker, is not JSON.
     """
@@ -89,7 +89,13 @@ class _BrokenLine(Struct, frozen=True):
     record: str
     place: int
     reason: str
-    rest: bytes
+    block: bytes
+    end: int
+
+    @property
+    def rest(self) -> bytes:
+        """What follows the line, as far as it may be a part of the record."""
+        return self.block[self.end + 1 : self.end + _REST]
 
     @property
     def is_torn(self) -> bool:
@@ -131,7 +137,7 @@ def damages(
         line = text[start:end].decode("latin-1")
         record = line.rpartition(_MARKER)[2].rstrip()
         place = (misfit.column or 1) - 1
-        broken = _BrokenLine(line, record, place, misfit.text, text[end + 1 : end + _REST])
+        broken = _BrokenLine(line, record, place, misfit.text, text, end)
         kinds.setdefault(_kind(broken), {})[index] = broken
     torn = list(kinds.get("torn", {}).values())
     if _are_wrapped(text, torn):
@@ -258,7 +264,8 @@ TIME_NAME = b'"time_ms"'
 
 _NAMES = (b'"key"', b'"value"', b'"metadata"', TIME_NAME)
 _CANDIDATE = rb'(?i)mllog|:::ml|"time_ms"'
-_DAMAGED = rb"(?i)(?<![:\w])[:\w]{0,40}?mllog[:=]{0,3}(?=[ \t]*\{)"
+_DAMAGED = rb"(?i)mllog[:=]{0,3}(?=[ \t]*\{)"
+_GLUED = rb"[:\w]{0,40}\Z"  # to the front of a damaged marker
 _OLD = rb":::ML(?:L(?!OG )|Pv)[\w.]*"
 
 
@@ -330,9 +337,11 @@ def _near_miss(offset: int, line: bytes) -> NearMiss | None:
         return None
     damaged = re.search(_DAMAGED, line)
     if damaged:
-        marker = damaged[0].decode("latin-1")
-        start = line.find(b"{", damaged.end())
-        return NearMiss(offset, line, marker, damaged.start(), start)
+        before = re.search(_GLUED, line[max(0, damaged.start() - 40) : damaged.start()])
+        glued = before[0] if before else b""
+        place = damaged.start() - len(glued)
+        marker = line[place : damaged.end()].decode("latin-1")
+        return NearMiss(offset, line, marker, place, line.find(b"{", damaged.end()))
     old = re.search(_OLD, line)
     if old:
         return NearMiss(offset, line, old[0].decode("latin-1"), old.start())

@@ -80,13 +80,16 @@ class Clock(msgspec.Struct, eq=False):
     """The clock of a run: by the rules, and ``official`` as the result summarizer reads it.
 
     Times are in milliseconds since the epoch. ``status`` is that of ``run_stop``, whose number in
-    the log is ``stop_number``. Source: training_rules, Benchmark run: timing.
+    the log is ``stop_number``; ``early`` is the first ``run_stop`` before a ``run_start``, which
+    counts if its time is later: times decide, not lines. Source: training_rules, Benchmark run:
+    timing.
     """
 
     start_ms: float | None = None
     stop_ms: float | None = None
     status: str | None = None
     stop_number: int | None = None
+    early: tuple[Record, int] | None = None
     official: dict[str, float] = {}
 
     def take(self, record: Record, number: int) -> None:
@@ -97,12 +100,19 @@ class Clock(msgspec.Struct, eq=False):
         if record.key == "run_start":
             if self.start_ms is None:
                 self.start_ms = time_ms
-        elif self.start_ms is not None and self.stop_ms is None:
-            self.stop_ms = time_ms
-            self.stop_number = number
-            status = record.metadata.get("status") if isinstance(record.metadata, dict) else None
-            # Equal strings of several runs are sent to another process once if they are one object.
-            self.status = intern(status) if type(status) is str else None
+                if self.early and self.early[0].time_ms >= time_ms:
+                    self._stop(*self.early)
+        elif self.start_ms is None:
+            self.early = self.early or (record, number)
+        elif self.stop_ms is None:
+            self._stop(record, number)
+
+    def _stop(self, record: Record, number: int) -> None:
+        self.stop_ms = float(record.time_ms)
+        self.stop_number = number
+        status = record.metadata.get("status") if isinstance(record.metadata, dict) else None
+        # Equal strings of several runs are sent to another process once if they are one object.
+        self.status = intern(status) if type(status) is str else None
 
     @property
     def stopped(self) -> bool:

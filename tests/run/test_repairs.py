@@ -136,3 +136,20 @@ def test_an_evaluation_that_is_not_finite(value: bytes, name: str) -> None:
 def test_a_log_that_ends_inside_an_open_run(log: bytes, expected: bool) -> None:
     texts = [f.text for f in run_of(log, "1.0").findings if f.severity is Severity.WARNING]
     assert any(text.startswith("the log ends inside an open run") for text in texts) is expected
+
+
+@pytest.mark.parametrize(
+    ("key", "target"),
+    [("run_stop", "run_start"), ("run_start", "run_stop")],
+    ids=["stop before the start", "start after the stop"],
+)
+def test_times_decide_not_lines(key: str, target: str) -> None:
+    """A ``run_stop`` that is logged before ``run_start``, at a later time, ends the run."""
+    lines = list(LINES)
+    record = lines.pop(line_of(GOOD, key) - 1)
+    at = next(i for i, line in enumerate(lines) if f'"key": "{target}"'.encode() in line)
+    lines.insert(at + (key == "run_start"), record)
+    run = run_of(b"".join(lines), "1.0")
+    good = run_of(GOOD, "1.0")
+    assert (run.minutes, run.status) == (good.minutes, "success")
+    assert {"RUN130", "RUN140"}.isdisjoint(finding.code for finding in run.findings)
