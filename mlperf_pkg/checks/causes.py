@@ -93,6 +93,7 @@ class _Causes:
         self._causes: dict[str, Finding] = {}
         self._tests: Mapping[Evidence, _Test] = {
             Evidence.LOST: self._lost,
+            Evidence.REPAIRED: self._repaired,
             Evidence.BENCHMARK: self._kept_otherwise,
             Evidence.DIVISION: self._kept_otherwise,
             Evidence.ROUND: self._kept_otherwise,
@@ -188,6 +189,14 @@ class _Causes:
     def _lost(self, effect: Finding, row: _Row) -> Finding | None:
         """Return the damaged text that holds what the effect lacks, in each log."""
         return self._on_lines(effect, row, lambda run: run.lost.get(effect.code, ()))
+
+    def _repaired(self, effect: Finding, row: _Row) -> Finding | None:
+        """Return the damage without which no run of an effect has it."""
+        for place in effect.occurrences:
+            run = self._runs.get(place.path)
+            if run is None or effect.code not in run.by_damage:
+                return None
+        return self._in_runs(effect, row)
 
     def _on_lines(
         self, effect: Finding, row: _Row, lines_of: Callable[[Run], tuple[int, ...]]

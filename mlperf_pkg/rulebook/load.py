@@ -435,16 +435,17 @@ class Evidence(StrEnum):
     """What must be seen, besides the codes, for one finding to follow from another.
 
     LOST: the effect is that records are missing, and they are part of text of the cause that cannot
-    be read. BENCHMARK, DIVISION, ROUND: the cause is that the run has another one than it is judged
-    by, and by the rules of that one there is no such finding. BUT_FOR: without the runs of the
-    cause, the set would stay within the limit of the effect. LINE: the effect names a line of the
-    cause. RUNS: all runs of the effect have the cause, which follows from nothing else. SET: both
-    are about one result set. UNIT: the cause is that all runs of the set count their training in
-    steps of another size, in which the effect would pass. ABSENT: the causes keep as many logs out
-    of sets as runs are missing.
+    be read. REPAIRED: the log has no such finding without the damage. BENCHMARK, DIVISION, ROUND:
+    the cause is that the run has another one than it is judged by, and by the rules of that one
+    there is no such finding. BUT_FOR: without the runs of the cause, the set would stay within the
+    limit of the effect. LINE: the effect names a line of the cause. RUNS: all runs of the effect
+    have the cause, which follows from nothing else. SET: both are about one result set. UNIT: the
+    cause is that all runs of the set count their training in steps of another size, in which the
+    effect would pass. ABSENT: the causes keep as many logs out of sets as runs are missing.
     """
 
     LOST = "lost"
+    REPAIRED = "repaired"
     BENCHMARK = "benchmark"
     DIVISION = "division"
     ROUND = "round"

@@ -115,8 +115,16 @@ def combined(run: Run, whole: Run, log: WholeLog) -> Run:
         seeds=run.seeds,
         seeds_unreadable=run.seeds_unreadable,
         crash=run.crash,
-        by_damage=tuple(finding.code for finding in official),
+        lost={**whole.lost, **run.lost},
+        by_damage=_by_damage(run, whole),
     )
+
+
+def _by_damage(run: Run, whole: Run) -> tuple[str, ...]:
+    """Return the codes that the official checker reports of the log as it is alone."""
+    of_whole = {finding.code for finding in whole.findings if finding.fails(Basis.OFFICIAL)}
+    codes = dict.fromkeys(finding.code for finding in _official(run, whole))
+    return tuple(code for code in codes if code not in of_whole)
 
 
 def _of_processes(path: str, log: WholeLog) -> Finding:

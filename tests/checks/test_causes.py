@@ -297,3 +297,10 @@ def test_every_evidence_is_used(evidence: Evidence) -> None:
 
 def test_no_code_of_a_rule_stands_for_all_rules() -> None:
     assert ANY_RULE not in codes().keys() | rulebook_codes()
+
+
+def test_what_repeated_records_break_follows_from_processes(tmp_path: Path) -> None:
+    """Official checkers alone refuse a seed, and a tensor, that each of two processes logs."""
+    twice = every(lambda log: b"".join(line * 2 for line in log.splitlines(keepends=True)))
+    follows = {(code, "LOG114") for code in ("RN104", "SEED102", "SET103")}
+    assert pairs(reported(tmp_path, twice)) == {("LOG114", None), *follows}
