@@ -593,12 +593,19 @@ class Loose(Struct):
             self._leave(file, "compressed twice")
         elif TOKEN in content.text or is_result_log(inner):
             self.logs.append(file)
-        elif reason := old_format(content.text):
+        else:
+            self._leave_text(file, content, PurePath(inner).suffix.lower())
+
+    def _leave_text(self, file: Place, content: Content, suffix: str) -> None:
+        """Leave a file without a record in its head; name it if it may be meant as a log."""
+        reason = old_format(content.text)
+        near_miss = next(near_misses(content.text), None)
+        if reason:
             self._leave(file, reason)
-        elif near_miss := next(near_misses(content.text), None):
+        elif near_miss:
             hint = near_miss.remedy(file.label)
             self.unread.append(Unread(file, near_miss.reason, Why.DAMAGED, hint))
-        elif content.head and PurePath(inner).suffix.lower() in _TEXT_SUFFIXES:
+        elif content.head and suffix in _TEXT_SUFFIXES:
             self._leave(file, f"no line holds '{TOKEN.decode()}'", Why.NOT_A_LOG)
 
     def _leave(self, file: Place, reason: str, why: Why = Why.PROBLEM) -> None:

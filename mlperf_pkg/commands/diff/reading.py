@@ -3,6 +3,7 @@
 import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -145,7 +146,8 @@ def _setting_keys(runs: Iterable[Run]) -> frozenset[str]:
 def _digest(file: Place) -> str:
     try:
         with file.source.open() if file.part else open_file(file.path) as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
+            readable: Any = stream  # which has the methods of BinaryIO and more
+            return hashlib.file_digest(readable, "sha256").hexdigest()
     except OSError:
         return _UNREADABLE
 
