@@ -107,6 +107,9 @@ def _counterpart(before: _Version, after: Checked, options: Options) -> _Version
     return before
 
 
+_CHUNK = 1 << 20
+
+
 class _Logs:
     """Reads logs; of those with equal bytes only one is parsed."""
 
@@ -143,7 +146,10 @@ def _setting_keys(runs: Iterable[Run]) -> frozenset[str]:
 def _digest(file: Place) -> str:
     try:
         with file.source.open() if file.part else open_file(file.path) as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
+            digest = hashlib.sha256()
+            while data := stream.read(_CHUNK):
+                digest.update(data)
+            return digest.hexdigest()
     except OSError:
         return _UNREADABLE
 
