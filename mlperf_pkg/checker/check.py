@@ -80,9 +80,8 @@ def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
                 ids=set_ids,
                 partial=options.partial,
             )
-            judged = judge(plan, contents)
-            judged_plans.append(judged)
-            runs += [run for run in plan_runs if run.path not in judged.uncounted]
+            judged_plans.append(judge(plan, contents))
+            runs += judged_plans[-1].counted(plan_runs)
     from mlperf_pkg.checker.fold import fold  # noqa: PLC0415 - as above
 
     return fold(inputs, judged_plans, runs, waivers)

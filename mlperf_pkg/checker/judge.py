@@ -83,6 +83,10 @@ class JudgedPlan(Struct, frozen=True):
     configuration: str = ""
     uncounted: frozenset[str] = frozenset()
 
+    def counted(self, runs: Iterable[Run]) -> list[Run]:
+        """Return the runs that count of all that were read."""
+        return [run for run in runs if run.path not in self.uncounted]
+
 
 def judge(plan: CheckPlan, contents: Contents) -> JudgedPlan:
     """Judge one submission, or the raw logs of one argument.

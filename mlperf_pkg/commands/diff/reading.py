@@ -3,7 +3,6 @@
 import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -110,6 +109,9 @@ def _counterpart(before: _Version, after: Checked, options: Options) -> _Version
     return before
 
 
+_CHUNK = 1 << 20
+
+
 class _Logs:
     """Reads logs; of those with equal bytes only one is parsed."""
 
@@ -146,8 +148,10 @@ def _setting_keys(runs: Iterable[Run]) -> frozenset[str]:
 def _digest(file: Place) -> str:
     try:
         with file.source.open() if file.part else open_file(file.path) as stream:
-            readable: Any = stream  # which has the methods of BinaryIO and more
-            return hashlib.file_digest(readable, "sha256").hexdigest()
+            digest = hashlib.sha256()
+            while data := stream.read(_CHUNK):
+                digest.update(data)
+            return digest.hexdigest()
     except OSError:
         return _UNREADABLE
 
