@@ -1,6 +1,6 @@
 """The ``mlperf-pkg.yaml`` that raw logs of an unknown system need: which logs are of which one."""
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.descriptions import SystemFile
@@ -56,12 +56,18 @@ def systems_to_assign(config: Config, contexts: Iterable[SetContext]) -> tuple[S
             comments.append(_comment(context, choices, similar))
     systems: Systems = fields_of(config)["systems"]
     for key, logs_of_key in unassigned.items():
-        others: list[membership.Stated] = []
-        for of_others in (assigned, unassigned):
-            for other in of_others.keys() - {key}:
-                others += of_others[other]
+        others = [*_of_others(key, assigned), *_of_others(key, unassigned)]
         _add(logs_of_key, others, systems.setdefault(key, {}))
     return systems, list(dict.fromkeys(comments))
+
+
+def _of_others(
+    key: str, logs: Mapping[str, Sequence[membership.Stated]]
+) -> Iterator[membership.Stated]:
+    """Yield the logs under other keys."""
+    for other, logs_of_other in logs.items():
+        if other != key:
+            yield from logs_of_other
 
 
 def _parts(
