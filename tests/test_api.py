@@ -165,6 +165,8 @@ FINDING = [
     "runs",
     "of_runs",
     "set",
+    "id",
+    "cause",
 ]
 RUN = [
     "path",

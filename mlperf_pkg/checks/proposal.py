@@ -79,7 +79,8 @@ def _parts(
     """
     key = _choice(context, choices)
     logs = context.group.logs if context.group else ()
-    if len(logs) <= (context.required_runs or len(logs)):
+    has_repeats = len(logs) > len(context.runs)
+    if has_repeats or len(logs) <= (context.required_runs or len(logs)):
         return {key: list(logs)}
     parts: dict[tuple[object, ...], list[membership.Stated]] = {}
     sizes: dict[tuple[object, ...], str] = {}

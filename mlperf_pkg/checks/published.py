@@ -41,7 +41,7 @@ from mlperf_pkg.rulebook.rounds import TRAINING
 from mlperf_pkg.run.model import Run
 
 
-class Evidence(StrEnum):
+class PublishedEvidence(StrEnum):
     """What shows that a run was published: its bytes, its clock, or no more than its values.
 
     BYTES: the log has the same bytes. CLOCK: the evaluations have the same times, or the set has
@@ -53,7 +53,7 @@ class Evidence(StrEnum):
     VALUES = "values"
 
 
-PublishedRuns: TypeAlias = Mapping[str, Mapping[PublishedName, Evidence]]
+PublishedRuns: TypeAlias = Mapping[str, Mapping[PublishedName, PublishedEvidence]]
 """By the path of a run: the published sets that have it, the earliest first, and the evidence.
 
 Runs that were not published are left out.
@@ -99,15 +99,15 @@ def published_runs(
     started = [run for run in context.runs if run.start_ms is not None]
     digests = _digests_of_old(context, started, results.provenance.end_ms)
     scored = results.names_scored(context.round.usage, len(context.runs), minutes)
-    origins: dict[str, Mapping[PublishedName, Evidence]] = {}
+    origins: dict[str, Mapping[PublishedName, PublishedEvidence]] = {}
     for run in started:
         by_values = results.names_of_run(None, run.evaluated, run.losses)
-        evidence = dict.fromkeys(by_values, Evidence.VALUES)
+        evidence = dict.fromkeys(by_values, PublishedEvidence.VALUES)
         by_times = results.names_of_run(run_hash(run.fingerprint)) if run.fingerprint else ()
-        evidence.update(dict.fromkeys((*scored, *by_times), Evidence.CLOCK))
+        evidence.update(dict.fromkeys((*scored, *by_times), PublishedEvidence.CLOCK))
         if digests.get(run.path):
             same = results.names_with(log_hash(digests[run.path]))
-            evidence.update(dict.fromkeys(same, Evidence.BYTES))
+            evidence.update(dict.fromkeys(same, PublishedEvidence.BYTES))
         if evidence:
             origins[run.path] = dict(sorted(evidence.items(), key=lambda item: item[0].index))
     return origins
@@ -140,7 +140,7 @@ def check_published(context: SetContext, published: PublishedRuns) -> Iterator[F
 
     A set that is checked together with the one that had its runs is compared with that itself.
     """
-    by_name: dict[PublishedName, dict[str, Evidence]] = {}
+    by_name: dict[PublishedName, dict[str, PublishedEvidence]] = {}
     for path, evidence in published.items():
         name = _published_as(context, tuple(evidence))
         if name and (name.usage, name.round, name.name) not in context.together:
@@ -152,8 +152,8 @@ def check_published(context: SetContext, published: PublishedRuns) -> Iterator[F
             published_set(published_results().sets[name.index]),
             submitted_set(context),
             runs=len(runs),
-            rewritten=counts[Evidence.CLOCK],
-            unsure=counts[Evidence.VALUES],
+            rewritten=counts[PublishedEvidence.CLOCK],
+            unsure=counts[PublishedEvidence.VALUES],
         )
         message = f"published in {{found:s}}; {judgement.text}"
         code = "SET161" if judgement.is_open else "SET160"

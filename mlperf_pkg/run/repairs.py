@@ -121,10 +121,19 @@ def combined(run: Run, whole: Run, log: WholeLog) -> Run:
 
 
 def _by_damage(run: Run, whole: Run) -> tuple[str, ...]:
-    """Return the codes that the official checker reports of the log as it is alone."""
-    of_whole = {finding.code for finding in whole.findings if finding.fails(Basis.OFFICIAL)}
-    codes = dict.fromkeys(finding.code for finding in _official(run, whole))
-    return tuple(code for code in codes if code not in of_whole)
+    """Return the codes that the official checker reports of the log as it is alone.
+
+    What is logged too often is not what the whole log lacks, although both have one code.
+    """
+    of_whole = set()
+    for finding in whole.findings:
+        if finding.fails(Basis.OFFICIAL):
+            of_whole.add((finding.code, type(finding)))
+    codes: dict[str, None] = {}
+    for finding in _official(run, whole):
+        if (finding.code, type(finding)) not in of_whole:
+            codes[finding.code] = None
+    return tuple(codes)
 
 
 def _of_processes(path: str, log: WholeLog) -> Finding:

@@ -23,8 +23,8 @@ def damaged(count: int) -> dict[str, bytes]:
     ("count", "hint"),
     [
         (0, None),
-        (1, "not counted, as the records in it are damaged (TREE115): logs/0.log"),
-        (2, "not counted, as the records in it are damaged (TREE115): logs/0.log and 1 more"),
+        (1, "this follows from TREE115 in logs/0.log: fix that first"),
+        (2, "this follows from TREE115 in logs/0.log: fix that first"),
     ],
     ids=["none", "one", "two"],
 )

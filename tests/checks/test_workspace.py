@@ -12,6 +12,7 @@ from mlperf_pkg.results.report import Report
 from tests.helpers.logs import edited
 from tests.helpers.raw_logs import LOGS, OTHER, OWN, RAW, a_system, saying
 from tests.helpers.stored import compared
+from tests.helpers.trees import simulated
 from tests.helpers.workspaces import lay, numbered
 
 
@@ -139,7 +140,9 @@ def test_what_was_built_and_code_are_not_raw_logs(tmp_path: Path) -> None:
 
 
 TYPO = saying("submission_platform", "bow-pdo16")
-LARGER = numbered([edited(log, "global_batch_size", value=4096) for log in LOGS], "logs/y{}.log")
+LARGER = numbered(
+    [edited(log, "global_batch_size", value=4096) for log in simulated(seed=8)], "logs/y{}.log"
+)
 PLACEHOLDER = saying("submission_platform", "PLACEHOLDER")
 
 

@@ -99,4 +99,4 @@ def test_mistakes(
     assert f"in {len(errors)} of {len(ids)} result sets" in " ".join(text.stdout.split())
     assert call("export", root / "logs", "-o", tmp_path / "x.csv").exit_code == 0
     with (tmp_path / "x.csv/runs.csv").open() as stream:
-        assert Counter(row["set_id"] for row in csv.DictReader(stream)) == runs
+        assert Counter(row["set"] for row in csv.DictReader(stream)) == runs

@@ -279,7 +279,7 @@ def of_system(submitter: str, *names: str) -> list[Finding]:
 
 A_ROUND = report(
     verdict=Verdicts.worst([PASS, *(row.verdict for row in ROWS)]),
-    systems=[system(path=f"{name}/systems/dgx.json") for name in ("ACME", "beta")],
+    systems=[system(path=f"{name}/systems/dgx.json", submitter=name) for name in ("ACME", "beta")],
     result_sets=ROWS,
     findings=[
         *of_set("ACME/bert", "RCP101", "too fast", basis=Basis.OFFICIAL, hint="a review"),
