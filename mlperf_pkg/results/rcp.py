@@ -19,6 +19,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mlperf_pkg.findings import word
 from mlperf_pkg.infra.json_values import to_float
 from mlperf_pkg.infra.resources import official_folder
 from mlperf_pkg.rulebook.load import newest_convergence
@@ -509,6 +510,8 @@ def _spread(point: ReferencePoint) -> float:
 
 
 def _number(value: float) -> str:
+    if isinstance(value, int):
+        return word(value, ",")
     return f"{value:,.4f}".rstrip("0").rstrip(".")
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence, Set
 from contextlib import suppress
 from functools import lru_cache
 from itertools import chain
+from math import nan
 from sys import intern
 from typing import TYPE_CHECKING, Any
 
@@ -417,7 +418,8 @@ class Fingerprint:
                 numbers = _numbers(value)
                 if numbers and len(self.evaluated) < _KEPT_VALUES:
                     self.evaluated += numbers
-                    self.evaluated_ms.append(float(record.time_ms))
+                    time_ms = to_finite(record.time_ms)
+                    self.evaluated_ms.append(nan if time_ms is None else time_ms)
         while len(self._events) >= _MOST_UNHASHED:
             self._update_hash()
         for key in _LOSSES:

@@ -56,11 +56,16 @@ def _context(row: dict[str, str], logs: list[dict[str, str]]) -> SetContext:
     return SetContext(files, tuple(runs), round_, None, submitter=row["submitter"], system=system)
 
 
+_COMPANIES = {"smc-ac-power": "smc", "smc-dc-power": "smc"}
+"""The company that the descriptions in a folder name, where it is not the name of the folder."""
+
+
 def _system(row: dict[str, str]) -> SystemFile:
     names = ("system_name", "status", "nodes", "host_processor", "framework")
     contents = {name: row[name] for name in names}
     contents["accelerator_model_name"] = row["accelerator_model"]
-    texts = (row["submitter"], row["division"], row["status"], row["system_name"])
+    company = _COMPANIES.get(row["submitter"], row["submitter"])
+    texts = (company, row["division"], row["status"], row["system_name"])
     nodes = int(row["nodes"]) if row["nodes"].isdigit() else None
     return SystemFile("", row["system"], contents, *texts, int(row["accelerators"] or 0), (), nodes)
 
