@@ -80,7 +80,8 @@ class Clock(msgspec.Struct, eq=False):
     """The clock of a run: by the rules, and ``official`` as the result summarizer reads it.
 
     Times are in milliseconds since the epoch. ``status`` is that of ``run_stop``, whose number in
-    the log is ``stop_number``. Source: training_rules, Benchmark run: timing.
+    the log is ``stop_number``: the first after ``run_start``; if there is none, one before it with
+    a later time, as the times decide. Source: training_rules, Benchmark run: timing.
     """
 
     start_ms: float | None = None
@@ -88,6 +89,7 @@ class Clock(msgspec.Struct, eq=False):
     status: str | None = None
     stop_number: int | None = None
     official: dict[str, float] = {}
+    early: tuple[Record, int] | None = None
 
     def take(self, record: Record, number: int) -> None:
         """Take the next ``run_start`` or ``run_stop``, by its ``number`` in the log."""
@@ -97,12 +99,25 @@ class Clock(msgspec.Struct, eq=False):
         if record.key == "run_start":
             if self.start_ms is None:
                 self.start_ms = time_ms
-        elif self.start_ms is not None and self.stop_ms is None:
-            self.stop_ms = time_ms
-            self.stop_number = number
-            status = record.metadata.get("status") if isinstance(record.metadata, dict) else None
-            # Equal strings of several runs are sent to another process once if they are one object.
-            self.status = intern(status) if type(status) is str else None
+        elif self.start_ms is None:
+            self.early = (record, number)
+        elif self.stop_ms is None:
+            self._stop(record, number)
+
+    def conclude(self) -> None:
+        """Read a stop before the start at the end of a log that has no other."""
+        if self.early is None or self.start_ms is None or self.stop_ms is not None:
+            return
+        record, number = self.early
+        if float(record.time_ms) > self.start_ms:
+            self._stop(record, number)
+
+    def _stop(self, record: Record, number: int) -> None:
+        self.stop_ms = float(record.time_ms)
+        self.stop_number = number
+        status = record.metadata.get("status") if isinstance(record.metadata, dict) else None
+        # Equal strings of several runs are sent to another process once if they are one object.
+        self.status = intern(status) if type(status) is str else None
 
     @property
     def stopped(self) -> bool:
@@ -111,11 +126,11 @@ class Clock(msgspec.Struct, eq=False):
 
     @property
     def minutes(self) -> float | None:
-        """Minutes from the first start to the first stop after it; None if one is not a time."""
+        """Minutes from the first start to the first stop after it; None if there are none."""
         if self.start_ms is None or self.stop_ms is None:
             return None
         elapsed_ms = self.stop_ms - self.start_ms
-        if not 0 <= elapsed_ms < math.inf:
+        if not 0 < elapsed_ms < math.inf:
             return None
         return elapsed_ms / 60 / 1000
 
