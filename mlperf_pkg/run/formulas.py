@@ -1,6 +1,8 @@
 """The formulas of rules: evaluated at each record, in the order of training, or at the end."""
 
 import math
+from collections.abc import Sequence
+from itertools import pairwise
 from operator import attrgetter
 from typing import Any
 
@@ -132,7 +134,7 @@ class PassingFormulas:
             if len(self._refusals) > held:
                 places.append(place)
             seen_by_position[record.key] = first_logged(record, number)
-        if len(waiting) >= _SERIES and _is_one_stamp(places):
+        if _is_one_stamp(places, waiting):
             self._noted.add(waiting[0].compiled.rule.code)
 
     def _kind(self, compiled: CompiledRule) -> type[Finding]:
@@ -143,11 +145,18 @@ class PassingFormulas:
         return Finding
 
 
-def _is_one_stamp(places: list[int]) -> bool:
-    """Return whether a formula fails before and after one evaluation, at these places, alone."""
+def _is_one_stamp(places: Sequence[int], evaluated: Sequence[_Evaluand]) -> bool:
+    """Return whether a formula fails at these places because one evaluation is early or late.
+
+    Of the intervals before and after it, one is then shorter than usual, and the other longer.
+    """
     match places:
-        case [before, after]:
-            return after == before + 1
+        case [before, after] if 0 < before == after - 1 and len(evaluated) >= _SERIES:
+            positions = [evaluand.position for evaluand in evaluated]
+            intervals = [later - earlier for earlier, later in pairwise(positions)]
+            usual = sorted(intervals)[len(intervals) // 2]
+            around = intervals[before - 1 : after]
+            return min(around) < usual < max(around)
     return False
 
 

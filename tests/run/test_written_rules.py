@@ -560,7 +560,7 @@ CASES = [
         for name, at, by, severity in (
             ("early", (600_000,), -40_000, "note"),
             ("late", (600_000,), 40_000, "note"),
-            ("early, and another late", (600_000, 1_200_000), 40_000, "warning"),
+            ("late, and another", (600_000, 1_200_000), 40_000, "warning"),
         )
     ),
     Case(
