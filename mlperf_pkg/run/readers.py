@@ -80,16 +80,17 @@ class Clock(msgspec.Struct, eq=False):
     """The clock of a run: by the rules, and ``official`` as the result summarizer reads it.
 
     Times are in milliseconds since the epoch. ``status`` is that of ``run_stop``, whose number in
-    the log is ``stop_number``: the first after ``run_start``; if there is none, one before it with
-    a later time, as the times decide. Source: training_rules, Benchmark run: timing.
+    the log is ``stop_number``; ``early`` is the first ``run_stop`` before a ``run_start``, which
+    counts if its time is later: times decide, not lines. Source: training_rules, Benchmark run:
+    timing.
     """
 
     start_ms: float | None = None
     stop_ms: float | None = None
     status: str | None = None
     stop_number: int | None = None
-    official: dict[str, float] = {}
     early: tuple[Record, int] | None = None
+    official: dict[str, float] = {}
 
     def take(self, record: Record, number: int) -> None:
         """Take the next ``run_start`` or ``run_stop``, by its ``number`` in the log."""
@@ -99,17 +100,11 @@ class Clock(msgspec.Struct, eq=False):
         if record.key == "run_start":
             if self.start_ms is None:
                 self.start_ms = time_ms
+                if self.early and self.early[0].time_ms >= time_ms:
+                    self._stop(*self.early)
         elif self.start_ms is None:
-            self.early = (record, number)
+            self.early = self.early or (record, number)
         elif self.stop_ms is None:
-            self._stop(record, number)
-
-    def conclude(self) -> None:
-        """Read a stop before the start at the end of a log that has no other."""
-        if self.early is None or self.start_ms is None or self.stop_ms is not None:
-            return
-        record, number = self.early
-        if float(record.time_ms) > self.start_ms:
             self._stop(record, number)
 
     def _stop(self, record: Record, number: int) -> None:

@@ -189,7 +189,6 @@ class _Reading:
         if problem or not has_records:  # there may be records that cannot be read
             self._report_unread(problem)
             return
-        self._clock.conclude()
         hidden = {record.key for record in reader.unofficial if isinstance(record.key, str)}
         self._killed = not self._clock.stopped and "run_stop" not in hidden
         unruled = self._keys - self._rules.table.followed
