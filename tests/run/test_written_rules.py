@@ -376,7 +376,14 @@ CASES = [
         for round_, benchmark, key, value, findings, official in (
             ("5.1", "dlrm_dcnv2", "global_batch_size", 0, ("RUN166 error rules",), "pass"),
             ("5.1", "retinanet", "global_batch_size", -8, ("RUN166 error rules",), "pass"),
-            ("4.1", "gpt3", "opt_base_learning_rate", 5e-5, ("GPT104 error both", "GPT124 warning rules"), "fail"),
+            (
+                "4.1",
+                "gpt3",
+                "opt_base_learning_rate",
+                5e-5,
+                ("GPT104 error both", "GPT124 warning rules"),
+                "fail",
+            ),
             (
                 "5.0",
                 "llama31_405b",
