@@ -144,7 +144,14 @@ def check_configuration(context: SetContext) -> Iterator[Finding]:
     differences = different_hyperparameters(runs)
     if differences:
         message = "the runs have different hyperparameters: {found:s}; expected {expected}"
-        yield context.finding("SET122", message, found=differences, expected="one value of each")
+        weight = NOTE if all(map(_is_warmup, differences)) else {}
+        fields = {"found": differences, "expected": "one value of each"}
+        yield context.finding("SET122", message, **fields, **weight)
+
+
+def _is_warmup(difference: str) -> bool:
+    """Return whether a difference is in the steps of the warm-up, of which runs may have others."""
+    return difference.partition(" ")[0].endswith("warmup_steps")
 
 
 def _with_their_runs(by_value: Mapping[str, Sequence[str]]) -> list[str]:

@@ -356,6 +356,7 @@ RULES = (
     check_power,
     _check_scale,
     _check_alone,
+    runs.check_seeds_of_instances,
     runs.check_checkpoints,
     consistency.check_twins,
     consistency.check_overlap,

@@ -354,6 +354,20 @@ def seed_findings(context: SetContext) -> Iterator[Finding]:
             logged.setdefault(key, run.path)
 
 
+def check_seeds_of_instances(context: SetContext) -> Iterator[Finding]:
+    """Check that no two instances of weak scaling have one seed, whatever line logs it."""
+    if not context.weak:
+        return
+    first: dict[int, str] = {}
+    for run in context.runs:
+        for seed in run.seeds:
+            path = first.setdefault(seed.value, run.path)
+            if path != run.path:
+                message = f"seed {{found:d}} is also that of {path}; expected another seed"
+                place = {"path": run.path, "line": seed.line}
+                yield context.finding("SEED109", message, found=seed.value, **place)
+
+
 # ---- checkpoints of Stable Diffusion ------------------------------------------------------
 
 _BENCHMARK = "stable_diffusion"

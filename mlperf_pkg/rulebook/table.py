@@ -31,6 +31,16 @@ class Check(msgspec.Struct, frozen=True):
     constraint: Constraint
     argument: Any
 
+    @property
+    def is_after(self) -> bool:
+        """Whether this asks for records of other keys before a record."""
+        return self.constraint is CONSTRAINTS["after"]
+
+    @property
+    def is_order(self) -> bool:
+        """Whether this is about the place of a record in the file."""
+        return self.is_after or self.constraint is CONSTRAINTS["before"]
+
 
 class CompiledRule(msgspec.Struct, frozen=True):
     """A rule with its tests.

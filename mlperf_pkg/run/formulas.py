@@ -1,13 +1,15 @@
 """The formulas of rules: evaluated at each record, in the order of training, or at the end."""
 
 import math
+from collections.abc import Sequence
+from itertools import pairwise
 from operator import attrgetter
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.findings import Basis, Finding, Pending, Unordered
+from mlperf_pkg.findings import Basis, Finding, Pending, Severity, Unordered
 from mlperf_pkg.infra.json_values import to_float
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.formula import Formula, Operands, Seen, first_logged, read_number
@@ -15,6 +17,7 @@ from mlperf_pkg.rulebook.model import Rule
 from mlperf_pkg.rulebook.table import CompiledRule, RuleTable
 from mlperf_pkg.run.rule_findings import RuleFindings
 
+_SERIES = 6  # evaluations, at least, of which one may be early or late
 _MOST_REFUSALS = 1000  # of one log; more do not change the verdict
 
 
@@ -52,6 +55,7 @@ class PassingFormulas:
         self._findings = findings
         self._refusals: list[_Refusal] = []
         self._waiting: dict[str, list[_Evaluand]] = {}  # by the codes of their rules
+        self._noted: set[str] = set()  # codes of rules that one evaluation alone breaks
         # By the codes of rules: how often ``nth_since`` was logged, and their key since then.
         self._series: dict[str, tuple[int, int]] = {}
 
@@ -104,8 +108,11 @@ class PassingFormulas:
         for waiting in self._waiting.values():
             self._evaluate_by_position(waiting, seen)
         for refusal in self._refusals:
+            rule = _softened(refusal, seen)
+            if rule.code in self._noted and rule.severity is Severity.WARNING:
+                rule = replace(rule, severity=Severity.NOTE)
             self._findings.add_formula(
-                _softened(refusal, seen),
+                rule,
                 refusal.number,
                 refusal.operands,
                 refusal.value,
@@ -117,12 +124,18 @@ class PassingFormulas:
         waiting.sort(key=attrgetter("position"))
         seen_by_position = dict(seen)
         del seen_by_position[waiting[0].record.key]
-        for evaluand in waiting:
+        places: list[int] = []
+        for place, evaluand in enumerate(waiting):
             record = evaluand.record
             number = evaluand.number
             compiled = evaluand.compiled
+            held = len(self._refusals)
             self._evaluate(compiled, evaluand.formula, record, number, seen_by_position)
+            if len(self._refusals) > held:
+                places.append(place)
             seen_by_position[record.key] = first_logged(record, number)
+        if _is_one_stamp(places, waiting):
+            self._noted.add(waiting[0].compiled.rule.code)
 
     def _kind(self, compiled: CompiledRule) -> type[Finding]:
         if compiled.rule.key == self._joint_key:
@@ -130,6 +143,21 @@ class PassingFormulas:
         if compiled.by_position:
             return Unordered
         return Finding
+
+
+def _is_one_stamp(places: Sequence[int], evaluated: Sequence[_Evaluand]) -> bool:
+    """Return whether a formula fails at these places because one evaluation is early or late.
+
+    Of the intervals before and after it, one is then shorter than usual, and the other longer.
+    """
+    match places:
+        case [before, after] if 0 < before == after - 1 and len(evaluated) >= _SERIES:
+            positions = [evaluand.position for evaluand in evaluated]
+            intervals = [later - earlier for earlier, later in pairwise(positions)]
+            usual = sorted(intervals)[len(intervals) // 2]
+            around = intervals[before - 1 : after]
+            return min(around) < usual < max(around)
+    return False
 
 
 def _softened(refusal: _Refusal, seen: Seen) -> Rule:

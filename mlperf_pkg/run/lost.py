@@ -153,7 +153,7 @@ class _Scan:
             is_open = self._begin(b"".join(shadowed), number)
         if not isinstance(content, Record):
             is_open = self._begin(raw, number)
-        elif content.key in self._followed:
+        elif isinstance(content.key, str) and content.key in self._followed:
             self.lines.setdefault(content.key, []).append(number)
         return is_open
 

@@ -122,11 +122,11 @@ class Clock(msgspec.Struct, eq=False):
 
     @property
     def minutes(self) -> float | None:
-        """Minutes from the first start to the first stop after it; None if one is not a time."""
+        """Minutes from the first start to the first stop after it; None if there are none."""
         if self.start_ms is None or self.stop_ms is None:
             return None
         elapsed_ms = self.stop_ms - self.start_ms
-        if not 0 <= elapsed_ms < math.inf:
+        if not 0 < elapsed_ms < math.inf:
             return None
         return elapsed_ms / 60 / 1000
 

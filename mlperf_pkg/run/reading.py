@@ -192,7 +192,12 @@ class _Reading:
         hidden = {record.key for record in reader.unofficial if isinstance(record.key, str)}
         self._killed = not self._clock.stopped and "run_stop" not in hidden
         unruled = self._keys - self._rules.table.followed
-        self._rules.conclude(success=self._is_success, hidden=hidden, unruled=unruled)
+        self._rules.conclude(
+            success=self._is_success,
+            hidden=hidden,
+            unruled=unruled,
+            broken=self._check_batch_size(),
+        )
         if reader.crash or reader.parse_errors:
             self._seeds.unreadable = self._seeds.unreadable or readers.OTHER_RECORDS
         self._check_records()
@@ -330,8 +335,6 @@ class _Reading:
 
     def _check_end(self) -> None:
         self._check_stop()
-        if not self._is_open:
-            self._check_batch_size()
         if self._evaluations.backwards:
             number, early_ms = self._evaluations.backwards
             self._add(
@@ -351,17 +354,28 @@ class _Reading:
         clock = self._clock
         if clock.stop_ms is None or clock.minutes is not None:
             return
-        is_backwards = clock.stop_ms < (clock.start_ms or 0.0)
-        problem = "earlier than" if is_backwards else "no finite time after"
+        problem = "no finite time after"
+        if clock.stop_ms == clock.start_ms:
+            problem = "at the time of"
+        elif clock.stop_ms < (clock.start_ms or 0.0):
+            problem = "earlier than"
         message = f"run_stop is {problem} run_start; expected later"
         self._add("RUN155", message, line=self._stop_line(), basis=Basis.RULES)
 
-    def _check_batch_size(self) -> None:
-        """Report a batch size that cannot be compared with those of the reference points."""
+    def _check_batch_size(self) -> set[str]:
+        """Report a batch size that cannot be compared with those of the reference points.
+
+        Return its key if there is one; in Open, no batch size is compared.
+        """
+        broken: set[str] = set()
+        if self._is_open:
+            return broken
         for size, line in self._distinct.lines("global_batch_size").items():
             if not size.isdecimal() or int(size) == 0:
                 message = "global_batch_size is {found:s}; expected a positive whole number"
                 self._add("RUN166", message, line=line, basis=Basis.RULES, found=size)
+                broken.add("global_batch_size")
+        return broken
 
     def _check_ending(self) -> None:
         """Report a run that does not say success; in Open, any stopping criterion may be used."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from mlperf_pkg.findings import Basis, Finding, Pending
+from mlperf_pkg.findings import Basis, Finding, Pending, Severity
 from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.record import Record, shown
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS, Breach, RecordPart
@@ -18,10 +18,12 @@ from mlperf_pkg.run.counts import RecordCounts
 from mlperf_pkg.run.formulas import PassingFormulas, broken_at_the_end
 from mlperf_pkg.run.readers import Joiner, TensorList
 from mlperf_pkg.run.rule_findings import RuleFindings
-from mlperf_pkg.run.shifts import Shift, early_stop, late_start
+from mlperf_pkg.run.shifts import Misplaced, Shift, early_stop, is_in_time, late_start
 from mlperf_pkg.run.targets import Targets
 
 _FEW = 4  # records of a key in a block; fewer are not slower one by one
+_MOST_MISPLACED = 1000  # records of one log
+_IN_TIME = "its time is right, and decides by the rules; the official checker reads in order"
 
 
 class RuleChecker:
@@ -46,6 +48,7 @@ class RuleChecker:
         self._formulas = PassingFormulas(table, self._findings)
         self._joiner = Joiner(table.joined) if table.joined else None
         self._tensors = TensorList()
+        self._misplaced: list[Misplaced] = []
 
     @property
     def crash(self) -> str | None:
@@ -175,6 +178,11 @@ class RuleChecker:
             return
         if breach.is_limit or self._keeps_as_number(compiled, record):
             rule = replace(rule, basis=Basis.OFFICIAL)
+        if self._is_out_of_order(compiled, record):
+            self._misplaced.append(Misplaced(compiled, record, number, breach))
+            return
+        if rule.severity is Severity.ERROR:
+            self._findings.mark(rule.key, rule.basis)
         self._findings.add(
             rule,
             number,
@@ -184,6 +192,28 @@ class RuleChecker:
         )
         if rule.fatal:
             self._findings.crash_at(number, f"no rules for {shown(record.value)}")
+
+    def _is_out_of_order(self, compiled: CompiledRule, record: Record) -> bool:
+        """Return whether a record breaks a rule of both only by its place in the file."""
+        if compiled.rule.basis is not Basis.BOTH or len(self._misplaced) >= _MOST_MISPLACED:
+            return False
+        others = [check for check in compiled.checks if not check.is_order]
+        return _first_failed(others, record, self.seen) is None
+
+    def _report_misplaced(self, misplaced: Misplaced) -> None:
+        """Report a record out of its place; its time decides whether the rules allow that."""
+        rule = misplaced.compiled.rule
+        if is_in_time(misplaced, self.seen):
+            rule = replace(rule, basis=Basis.OFFICIAL, hint=rule.hint or _IN_TIME)
+        breach = misplaced.breach
+        self._findings.add(
+            rule,
+            misplaced.number,
+            value=breach.found,
+            expected=rule.needed or breach.expected,
+            message=rule.message or breach.message,
+            kind=Finding,
+        )
 
     def _keeps_as_number(self, compiled: CompiledRule, record: Record) -> bool:
         """Return whether a value is text, and the number that it holds keeps a rule of both."""
@@ -225,16 +255,22 @@ class RuleChecker:
 
     # ---- the whole log, at its end ---------------------------------------------------------
 
-    def conclude(self, *, success: bool, hidden: Set[str], unruled: Set[str]) -> None:
+    def conclude(
+        self, *, success: bool, hidden: Set[str], unruled: Set[str], broken: Set[str]
+    ) -> None:
         """Check the rules that depend on the whole log.
 
         ``success`` is the status in ``run_stop``; ``hidden`` and ``unruled`` are as in
-        ``RecordCounts``. Findings are now ``Pending``, unless no later record could have prevented
-        them.
+        ``RecordCounts``. ``broken`` are keys with an error that is reported elsewhere. Findings
+        are now ``Pending``, unless no later record could have prevented them.
         """
         self._findings.end()
         if self._joiner:
             self._check_all(self._joiner.records())
+        for misplaced in self._misplaced:
+            self._report_misplaced(misplaced)
+        for key in broken:
+            self._findings.mark(key, Basis.RULES)
         self._formulas.conclude(self.seen)
         counts = RecordCounts(self.seen, hidden, unruled, self._findings)
         for rule in self.table.counted:
@@ -275,10 +311,16 @@ class RuleChecker:
                 kind=Finding if self._tensors.has_too_many(expected) else Pending,
             )
 
+    def _has_error(self, rule: Rule) -> bool:
+        """Return whether an error about the key of a rule was reported."""
+        return bool(self._findings.failed_by(rule.key))
+
     def _report_shift(self, rule: Rule, logged: LoggedKey, shift: Shift | None) -> None:
         """Report that the first record of a key is logged on the wrong side of an event."""
-        if shift is None:
+        if shift is None or (rule.severity is not Severity.ERROR and self._has_error(rule)):
             return
+        if rule.severity is Severity.ERROR:
+            self._findings.mark(rule.key, rule.basis)
         limit = "no later" if shift.side == "after" else "no earlier"
         if shift.milliseconds is None:
             subject = f"{rule.key} is logged {shift.side} {shift.event}, at an impossible time"

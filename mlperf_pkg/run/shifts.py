@@ -2,8 +2,11 @@
 
 from msgspec import Struct
 
+from mlperf_pkg.log.record import Record
+from mlperf_pkg.rulebook.constraints import Breach
 from mlperf_pkg.rulebook.formula import LoggedKey, Seen
 from mlperf_pkg.rulebook.model import Rule
+from mlperf_pkg.rulebook.table import CompiledRule
 from mlperf_pkg.run.targets import Targets
 
 _CLOCKS_MS = 1000.0  # by which the clocks of the processes of a run may differ
@@ -54,3 +57,26 @@ def early_stop(logged: LoggedKey, targets: Targets, seen: Seen) -> Shift | None:
     if early_ms > allowed_ms and not is_backwards:
         return Shift("before", "the evaluation that reached the target", early_ms)
     return None
+
+
+class Misplaced(Struct, frozen=True):
+    """A record that is in the wrong place of its file, by its ``number`` in the log."""
+
+    compiled: CompiledRule
+    record: Record
+    number: int
+    breach: Breach
+
+
+def is_in_time(misplaced: Misplaced, seen: Seen) -> bool:
+    """Return whether the times of a record and of the keys around it are in the right order."""
+    time_ms = misplaced.record.time_ms
+    for check in misplaced.compiled.checks:
+        if not check.is_order:
+            continue
+        for key in check.argument:
+            if check.is_after and (key not in seen or seen[key].earliest_ms > time_ms):
+                return False
+            if not check.is_after and key in seen and seen[key].earliest_ms < time_ms:
+                return False
+    return True

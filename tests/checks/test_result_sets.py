@@ -222,7 +222,12 @@ def one_seed(log: bytes) -> bytes:
         (("strong", "weak"), 0, ("pass", "pass"), []),
         (("weak",), 0, ("pass", "fail"), ["SET131 rules"]),
         (("strong",), 0, ("pass", "pass"), []),
-        (("strong", "weak"), 2, ("fail", "pass"), ["SEED102 official", "SEED102 official"]),
+        (
+            ("strong", "weak"),
+            2,
+            ("fail", "fail"),
+            ["SEED102 official", "SEED102 official", "SEED109 rules"],
+        ),
         (("strong",), 2, ("fail", "pass"), ["SEED102 official"]),
     ],
 )
@@ -242,6 +247,25 @@ def test_throughput_needs_time_to_solution_and_its_models_other_seeds(
     assert codes == errors
     official, _ = official_verdict(root, tmp_path, caplog, usage="hpc", ruleset="2.0.0")
     assert official == verdicts[0]
+
+
+@pytest.mark.parametrize(
+    ("round_", "scaling", "same", "lines"),
+    [
+        ("1.0", "weak", 2, 0),
+        ("2.0", "weak", 0, 0),
+        ("2.0", "weak", 3, 2),
+        ("3.0", "weak", 2, 1),
+        ("3.0", "strong", 2, 0),
+    ],
+)
+def test_instances_of_one_seed(
+    round_: str, scaling: str, same: int, lines: int, tmp_path: Path
+) -> None:
+    logs = (*map(one_seed, models()[:same]), *models()[same:])
+    root = of_models(tmp_path, {"strong": models(), scaling: logs})
+    report = check([str(root)], Options("hpc", round_, jobs=1)).report
+    assert sum(f.count for f in report.findings if f.code == "SEED109") == lines
 
 
 @pytest.mark.parametrize(

@@ -1544,6 +1544,14 @@ OF_SETS = [
         "fail",
         (f"SET122 error rules {SET}",),
     ),
+    Trap(
+        "another warm-up",
+        change(RNNT.replace("rnnt", "maskrcnn"), value("opt_learning_rate_warmup_steps", 127), 0),
+        "pass",
+        "pass",
+        (f"SET122 note advice {RNNT.replace('rnnt', 'maskrcnn')}",),
+        benchmark="maskrcnn",
+    ),
     Trap("all checkpoints", nothing, "pass", "pass", (), round="5.0", benchmark="stable_diffusion"),
     Trap(
         "the last two checkpoints",

@@ -182,7 +182,8 @@ class _Builder:
 def _hinted(rules: tuple[CompiledRule, ...]) -> Iterator[Any]:
     """Values that the constraints themselves name."""
     for compiled in rules:
-        for part in (compiled.rule.constraints, compiled.rule.reaches or {}):
+        constraints = compiled.rule.constraints
+        for part in (constraints, compiled.rule.reaches or {}, constraints.get("counts", {})):
             yield from (part[n] for n in ("equals", "close_to", "at_least", "at_most") if n in part)
             yield from part.get("one_of", ())
 

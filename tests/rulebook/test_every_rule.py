@@ -155,8 +155,9 @@ def _broken(log: Log, case: Case) -> Iterator[Broken]:
         yield ([r for n, r in enumerate(log) if n != numbers[0]], _line(numbers[-1] - 1))
     elif case.word in ("covers_target", "no_later_than"):
         keys = EVALUATION if case.word == "covers_target" else (rule.key,)
-        late = [{**r, "time_ms": r["time_ms"] + _DAY_MS * (r["key"] in keys)} for r in log]
-        yield (late, _line(numbers[0]))
+        for late_keys in (keys, (*keys, "block_start", "epoch_start")):
+            late = [{**r, "time_ms": r["time_ms"] + _DAY_MS * (r["key"] in late_keys)} for r in log]
+            yield (late, _line(numbers[0]))
     elif case.word == "reached":
         yield from _missed(log, numbers[0])
     elif not numbers:

@@ -2,7 +2,10 @@
 
 import pytest
 
+from mlperf_pkg.infra.source import Source
 from mlperf_pkg.run.lost import Gap
+from mlperf_pkg.run.model import LogFile
+from mlperf_pkg.run.reading import read_run
 
 KEYS = ["opt_name", "opt_epsilon", "opt_gradient_clip_norm", "seed", "eval_accuracy"]
 HEAD = b'{"namespace": "", "time_ms": 1, "event_type": "POINT_IN_TIME", "key": "'
@@ -42,3 +45,10 @@ def test_keys(text: bytes, expected: set[str]) -> None:
 )
 def test_text_without_a_name(text: bytes, expected: bool) -> None:
     assert Gap(1, text).is_nameless is expected
+
+
+def test_a_key_that_is_not_text() -> None:
+    odd = b':::MLLOG {"time_ms": 1, "key": [], "value": 1, "metadata": {}}\n'
+    torn = b":::MLLOG " + HEAD + b"se\n"
+    run = read_run(LogFile(Source("log.txt", odd + torn), "training", "5.1"))
+    assert {"LOG101", "RUN130"} <= {finding.code for finding in run.findings}

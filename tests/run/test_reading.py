@@ -49,7 +49,7 @@ BROKEN = [
     (
         "init after start",
         moved(RESNET, "init_start", "run_start"),
-        [("RUN106", "both", "init_start", 0), ("RUN107", "both", "init_stop", 0)],
+        [("RUN106", "official", "init_start", 0), ("RUN107", "official", "init_stop", 0)],
     ),
     ("no run_stop", without(RESNET, "run_stop"), [("RUN109", "official", None, 0)]),
     (

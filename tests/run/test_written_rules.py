@@ -298,6 +298,102 @@ CASES = [
         lambda log: scaled(1e-3, "epoch_start")(later("cache_clear", 36_000)(log)),
         ("RUN160 error rules",),
     ),
+    Case(
+        "cache flushed after the clock started",
+        "5.1",
+        "rgat",
+        changed(later("cache_clear", 30), later("block_start", 60)),
+        ("RUN169 warning rules",),
+    ),
+    Case(
+        "cache flushed just after the clock started",
+        "5.1",
+        "rgat",
+        changed(later("cache_clear", 28.4), later("block_start", 60)),
+    ),
+    # the place of a record in the file, where its time is right
+    *(
+        Case(
+            f"{key} behind the first {after}",
+            round_,
+            benchmark,
+            partial(moved, key=key, after=after),
+            tuple(f"{code} error official" for code in codes),
+            "fail",
+        )
+        for round_, benchmark, key, after, codes in (
+            ("5.1", "rgat", "run_stop", "submission_benchmark", ("RUN109",)),
+            ("5.1", "rgat", "run_start", "run_stop", ("RUN109", "RUN110")),
+            ("0.7", "gnmt", "run_start", "block_start", ("RUN110",)),
+            ("2.0", "bert", "init_stop", "run_stop", ("RUN107", "RUN108")),
+            ("5.1", "rgat", "init_start", "run_stop", ("RUN106", "RUN107")),
+            ("hpc_3.0", "deepcam", "run_stop", "init_start", ("RUN109",)),
+        )
+    ),
+    Case(
+        "run_stop first, and earlier",
+        "5.1",
+        "rgat",
+        changed(later("run_stop", -36_000), partial(moved, key="run_stop", after="init_start")),
+        ("RUN109 error both", "RUN140 warning rules"),
+        "fail",
+    ),
+    Case(
+        "init_stop behind run_start, and later",
+        "5.1",
+        "rgat",
+        changed(later("init_stop", 1), partial(moved, key="init_stop", after="run_start")),
+        ("RUN107 error both", "RUN108 error both"),
+        "fail",
+    ),
+    # a result without a time
+    *(
+        Case(
+            f"no time, {round_}, {division}",
+            round_,
+            benchmark,
+            each(lambda r: {"time_ms": 1_590_000_000_000}),
+            findings,
+            division=division,
+        )
+        for round_, benchmark, division, findings in (
+            ("0.7", "bert", "closed", ("RUN155 error rules",)),
+            ("5.1", "rgat", "closed", ("RUN155 error rules",)),
+            ("5.1", "rgat", "open", ("RUN155 error rules",)),
+        )
+    ),
+    Case(
+        "one millisecond",
+        "5.1",
+        "rgat",
+        each(lambda r: {"time_ms": 1_590_000_000_000 + (r["key"] == "run_stop")}),
+    ),
+    # a formula whose operand is wrong itself is silent, unless it fails more than that
+    *(
+        Case(
+            f"{key} {value}, {benchmark}", round_, benchmark, field(key, value), findings, official
+        )
+        for round_, benchmark, key, value, findings, official in (
+            ("5.1", "dlrm_dcnv2", "global_batch_size", 0, ("RUN166 error rules",), "pass"),
+            ("5.1", "retinanet", "global_batch_size", -8, ("RUN166 error rules",), "pass"),
+            (
+                "4.1",
+                "gpt3",
+                "opt_base_learning_rate",
+                5e-5,
+                ("GPT104 error both", "GPT124 warning rules"),
+                "fail",
+            ),
+            (
+                "5.0",
+                "llama31_405b",
+                "global_batch_size",
+                0,
+                ("LLAMAL122 warning rules", "LLAMAL134 error official", "RUN166 error rules"),
+                "fail",
+            ),
+        )
+    ),
     # initialisation
     *(
         Case(
@@ -460,6 +556,20 @@ CASES = [
             ),
         )
     ),
+    *(
+        Case(
+            f"one evaluation {name}, bert",
+            "5.0",
+            "bert",
+            positions(lambda n, at=at, by=by: n + by * (n in at), "epoch_num"),  # type: ignore[misc]
+            (f"BERT121 {severity} rules",),
+        )
+        for name, at, by, severity in (
+            ("early", (600_000,), -40_000, "note"),
+            ("late", (600_000,), 40_000, "note"),
+            ("late, and another", (600_000, 1_200_000), 40_000, "warning"),
+        )
+    ),
     Case(
         "each point rounded up, llama31_8b",
         "5.1",
@@ -526,6 +636,44 @@ CASES = [
         "minigo",
         partial(skipped, index=2),
         ("MINIGO107 error rules",),
+    ),
+    *(
+        Case(
+            f"{games} games, minigo {round_}",
+            round_,
+            "minigo",
+            logged("eval_games", games),
+            findings,
+        )
+        for round_, games, findings in (
+            ("0.7", 100, ()),
+            ("1.0", 256, ()),
+            ("1.0", 255, ("MINIGO112 error rules",)),
+            ("2.1", "100", ("MINIGO112 error rules",)),
+        )
+    ),
+    *(
+        Case(
+            f"evaluated on {count}, {benchmark} {round_}",
+            round_,
+            benchmark,
+            field("eval_samples", count),
+            findings,
+        )
+        for round_, benchmark, count, findings in (
+            ("2.0", "ssd", 5_000, ("SSD130 warning rules",)),
+            ("5.1", "retinanet", 5_000, ("SSD130 warning rules",)),
+            ("5.1", "retinanet", 0, ("SSD130 warning rules",)),
+            ("5.1", "retinanet", 100_000, ("SSD130 warning rules",)),
+            ("5.1", "retinanet", 24_781, ()),
+            ("5.1", "retinanet", 24_832, ()),
+            ("5.1", "retinanet", "388", ()),
+            ("0.7", "maskrcnn", 2_500, ("MRCNN127 note advice", "MRCNN129 warning rules")),
+            ("3.1", "maskrcnn", 10_000, ("MRCNN129 warning rules",)),
+            ("3.1", "maskrcnn", 4_952, ("MRCNN127 note advice",)),
+            ("3.1", "maskrcnn", 1, ("MRCNN127 note advice",)),
+            ("3.1", "maskrcnn", [5_000], ()),
+        )
     ),
     # In 0.7 at least as often as the reference, then as often.
     Case("more often, resnet 0.7", "0.7", "resnet", positions(lambda n: n / 2, "epoch_num")),
@@ -751,11 +899,11 @@ CASES = [
     # seeds
     *(
         Case(f"seed {seed!r}", "5.1", "rgat", field("seed", seed))
-        for seed in (1, "1", " 12 ", -5, 12.0, 10**400)
+        for seed in (1, "1", " 12 ", -5, 12.0, 1.5, 3.7, 10**400)
     ),
     *(
         Case(f"seed {seed!r}", "5.1", "rgat", field("seed", seed), ("RUN153 error rules",))
-        for seed in ("x", 1.5, None, [1], "1.5", "12.0")
+        for seed in ("x", None, [1], "1.5", "12.0")
     ),
     # the end of a run, which is free in Open
     *(
@@ -781,6 +929,9 @@ CASES = [
             ),
             ("5.1", "rgat", "open", "aborted", True, ("RUN130 note advice",), "pass"),
             ("5.1", "rgat", "open", "success", False, (), "pass"),
+            ("0.7", "resnet", "open", "success", False, ("RN202 error both",), "fail"),
+            ("0.7", "ssd", "open", "success", True, (), "pass"),
+            ("1.0", "resnet", "open", "success", False, (), "pass"),
             (
                 "5.1",
                 "llama31_405b",
@@ -906,6 +1057,25 @@ CASES = [
     ),
     *(
         Case(
+            f"405b, batch size {size} in 5.0",
+            "5.0",
+            "llama31_405b",
+            fields(global_batch_size=size, opt_base_learning_rate=rate),
+            (
+                f"{code} rules",
+                "LLAMAL126 warning rules",
+                "LLAMAL127 warning rules",
+                "LLAMAL134 error official",
+            ),
+            "fail",
+        )
+        for size, rate, code in (
+            (1120, 7.778e-5, "LLAMAL135 note"),  # there are reference points of 1008 and 1152
+            (896, 6.222e-5, "LLAMAL122 warning"),
+        )
+    ),
+    *(
+        Case(
             f"gpt3, {size} at {rate}",
             "4.1",
             "gpt3",
@@ -917,6 +1087,9 @@ CASES = [
         )
         for size, rate, codes in (
             (1024, 2e-5, ("GPT124", "GPT126", "GPT127", "GPT136")),
+            (2048, 3e-5, ("GPT124",)),
+            (3072, 3e-5, ("GPT124", "GPT126", "GPT127", "GPT136")),
+            (4096, 2e-5, ("GPT124", "GPT126", "GPT127", "GPT136")),
             (8192, 3e-5, ("GPT126", "GPT127", "GPT136")),
             (12_288, 3e-5, ("GPT124", "GPT126", "GPT127", "GPT136")),
         )
@@ -947,6 +1120,9 @@ CASES = [
     # hyperparameters that only the table has
     *untested("2.0", "resnet", "lars_opt_momentum", {0.9: True, 0.8: False}, "RN118", add=False),
     *untested("0.7", "bert", "max_sequence_length", {512: True, 128: False}, "BERT125", add=False),
+    *untested("0.7", "bert", "max_predictions_per_seq", {76: True, 20: False}, "BERT127"),
+    *untested("5.0", "bert", "max_predictions_per_seq", {76: True, 80: False}, "BERT127"),
+    *untested("hpc_1.0", "cosmoflow", "sgd_opt_momentum", {0.9: True, 0.99: False}, "COSMO113"),
     *untested(
         "hpc_1.0",
         "cosmoflow",
@@ -964,6 +1140,23 @@ CASES = [
                 "opt_learning_rate_decay_factor",
                 [0.5, 1.5],
                 ("COSMO112 warning rules",),
+            ),
+            *(
+                (
+                    "hpc_3.0",
+                    "cosmoflow",
+                    "opt_learning_rate_decay_boundary_epochs",
+                    epochs,
+                    () if is_right else ("COSMO114 warning rules",),
+                )
+                for is_right, epochs in (
+                    (True, [32, 64]),
+                    (True, [20, 22, 23, 24]),
+                    (False, [32, 0]),
+                    (False, [1.5, 3]),
+                    (False, []),
+                    (False, "32"),
+                )
             ),
             ("hpc_1.0", "oc20", "opt_learning_rate_decay_boundary_steps", [100, 200], ()),
             (
