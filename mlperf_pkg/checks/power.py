@@ -179,7 +179,7 @@ def _all_nodes(context: SetContext, run: Run, logs: Sequence[PowerLog]) -> Itera
 
 
 def _sampling(nodes: Sequence[PowerLog]) -> Iterator[Finding]:
-    """Check for a sample per second, and for 60 of them; one finding for all nodes of a run."""
+    """Check for a start, a sample per second, and 60 of them; one finding for all nodes of a run."""
     slowest = max(nodes, key=lambda log: (log.missing, log.longest_gap_ms), default=None)
     if slowest and slowest.longest_gap_ms > power.MAX_GAP_MS:
         message = "{found:.1f} s without a sample"
@@ -195,8 +195,13 @@ def _sampling(nodes: Sequence[PowerLog]) -> Iterator[Finding]:
     shortest = min(nodes, key=lambda log: log.readings, default=None)
     if shortest and shortest.readings < _MIN_READINGS:
         message = "{found} samples; expected at least {expected}"
+        weight = NOTE if shortest.readings else {}
         counts = {"found": shortest.readings, "expected": _MIN_READINGS}
-        yield finding_of("POW202", message, shortest.path, **counts)
+        yield finding_of("POW202", message, shortest.path, **counts, **weight)
+    without_start = next((log for log in nodes if log.readings and log.start_ms is None), None)
+    if without_start:
+        message = "no power_measurement_start; expected one before the first sample"
+        yield finding_of("POW208", message, without_start.path)
 
 
 class _Gap(Struct, frozen=True):
