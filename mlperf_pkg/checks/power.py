@@ -148,6 +148,7 @@ def check_power(context: SetContext) -> Iterator[Finding]:
             yield from _all_nodes(context, run, logs)
         nodes = [log for log in logs if not log.switch and not log.unchecked]
         yield from _sampling(nodes)
+        yield from _start(nodes)
         yield from _coverage(run, nodes)
         without = next((log for log in logs if log.switch and not log.estimated), None)
         if without:
@@ -179,7 +180,7 @@ def _all_nodes(context: SetContext, run: Run, logs: Sequence[PowerLog]) -> Itera
 
 
 def _sampling(nodes: Sequence[PowerLog]) -> Iterator[Finding]:
-    """Check for a start, a sample per second, and 60 of them; one finding for all nodes of a run."""
+    """Check for a sample per second, and for 60 of them; one finding for all nodes of a run."""
     slowest = max(nodes, key=lambda log: (log.missing, log.longest_gap_ms), default=None)
     if slowest and slowest.longest_gap_ms > power.MAX_GAP_MS:
         message = "{found:.1f} s without a sample"
@@ -198,10 +199,15 @@ def _sampling(nodes: Sequence[PowerLog]) -> Iterator[Finding]:
         weight = NOTE if shortest.readings else {}
         counts = {"found": shortest.readings, "expected": _MIN_READINGS}
         yield finding_of("POW202", message, shortest.path, **counts, **weight)
-    without_start = next((log for log in nodes if log.readings and log.start_ms is None), None)
-    if without_start:
-        message = "no power_measurement_start; expected one before the first sample"
-        yield finding_of("POW208", message, without_start.path)
+
+
+def _start(nodes: Sequence[PowerLog]) -> Iterator[Finding]:
+    """Check that the measurement has a start; one finding for all nodes of a run."""
+    for log in nodes:
+        if log.readings and log.start_ms is None:
+            message = "no power_measurement_start; expected one before the first sample"
+            yield finding_of("POW208", message, log.path)
+            return
 
 
 class _Gap(Struct, frozen=True):
