@@ -107,12 +107,16 @@ def accelerators_in(text: str) -> set[str]:
 
 
 def numbered_accelerators(stem: str) -> list[NumberedAccelerators]:
-    """Return the numbers of known accelerators in the name of a file: ``8xH100``, ``A100x8``."""
-    before = rf"(?<!\d)(\d+)x[-_ ]?(?:{_models()})(?!\d)"
-    after = rf"(?:{_models()})x(\d+)(?![\da-z])"
+    """Return the numbers of known accelerators in the name of a file.
+
+    They are as in ``8xH100``, ``XE9680x8H100`` and ``A100x8``.
+    """
+    model = f"(?:{_models()})"
+    before = rf"(?<!\d)(\d+)x[-_ ]?{model}(?!\d)|x(\d+){model}(?!\d)"
+    after = rf"{model}x(\d+)(?![\da-z])"
     numbered: list[NumberedAccelerators] = []
     for match in re.finditer(f"{before}|{after}", stem, re.IGNORECASE):
-        number = match[1] or match[2]
+        number = match[1] or match[2] or match[3]
         numbered.append(NumberedAccelerators(match[0], int(number)))
     return numbered
 
