@@ -155,10 +155,16 @@ def check_contents(submission: Submission) -> Iterator[Finding]:
         if name not in systems_with_results:
             message = "results/ has no folder of {found:s}"
             yield finding_of("TREE120", message, system.label, found=name)
-    if submission.code is None:  # noted in a copy of the results of a round
-        severity = Severity.NOTE if submission.of_results else Severity.WARNING
+    if submission.code is None:
         message = "no benchmarks/ folder: the code was not checked"
-        yield finding_of("CODE100", message, path, severity=severity)
+        yield finding_of("CODE100", message, path, severity=_severity_without_code(submission))
+
+
+def _severity_without_code(submission: Submission) -> Severity:
+    """Return how grave it is that there is no code: a note in a copy of the results of a round."""
+    if submission.needs_code:
+        return Severity.ERROR
+    return Severity.NOTE if submission.of_results else Severity.WARNING
 
 
 def packed_logs(files: ResultSet) -> list[str]:

@@ -263,9 +263,11 @@ class _InputFinder(Struct):
             if submission:
                 submissions.append(submission)
         has_code = any(submission.code is not None for submission in submissions)
-        if len(folders) > 1 and not has_code:
-            submissions = [replace(submission, of_results=True) for submission in submissions]
-        return tuple(submissions)
+        is_copy = len(folders) > 1 and not has_code
+        marked = []
+        for submission in submissions:
+            marked.append(replace(submission, of_results=is_copy, needs_code=has_code))
+        return tuple(marked)
 
     def _archives_beside(self, submissions: Sequence[Submission]) -> tuple[Unread, ...]:
         """Return the archives in a folder of submissions, without those of the submissions."""

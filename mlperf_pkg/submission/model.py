@@ -177,7 +177,8 @@ class Submission(Struct, frozen=True):
     ``flags`` are those at its top; ``params`` are all its files ``package_checker_params`` by
     path; ``entries`` is everything below it; ``tested`` are the folders of ``results/``,
     including those without a result set. ``of_results`` marks those
-    in a folder of several, of which none has code: a copy of the results of a round.
+    in a folder of several, of which none has code: a copy of the results of a round. ``needs_code``
+    marks those of which the code must be there: others beside them have code, or it is submitted.
     """
 
     place: Place
@@ -189,6 +190,7 @@ class Submission(Struct, frozen=True):
     entries: tuple[FolderEntry, ...] = ()
     tested: tuple[SystemFolder, ...] = ()
     of_results: bool = False
+    needs_code: bool = False
 
     @property
     def code(self) -> Mapping[str, tuple[str, ...]] | None:

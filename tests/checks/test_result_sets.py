@@ -21,11 +21,12 @@ from tests.helpers.models import models, of_models
 from tests.helpers.official import official_verdict
 from tests.helpers.places import unfolded
 from tests.helpers.stored import compared
-from tests.helpers.traps import change, code, diverged, field, killed, log, rewrite
+from tests.helpers.traps import change, diverged, field, killed, log, rewrite
 from tests.helpers.trees import (
     SYSTEM,
     remove,
     simulated_models,
+    write_code,
     write_set,
     write_submission,
     write_system,
@@ -145,14 +146,14 @@ def test_an_empty_submission_is_not_passed(tmp_path: Path) -> None:
     assert report.verdict.official.value == "fail"
 
 
-@pytest.mark.parametrize(("with_code", "severity"), [(False, "note"), (True, "warning")])
+@pytest.mark.parametrize(("with_code", "severity"), [(False, "note"), (True, "error")])
 def test_a_copy_of_the_results_of_a_round_has_no_code(
     tmp_path: Path, severity: str, *, with_code: bool
 ) -> None:
     for name in ("Graphcore", "Habana", "NVIDIA"):
         write_submission(tmp_path / "round" / name)
     if with_code:
-        code(tmp_path / "round" / "NVIDIA", "resnet")
+        write_code(tmp_path / "round" / "NVIDIA", "resnet")
     findings = checked(tmp_path / "round").findings
     of_code = {f.severity.value for f in findings if f.code == "CODE100"}
     assert of_code == {severity}
