@@ -200,8 +200,15 @@ def _judge_submission(
         findings += result.observations
         verdicts.append(result.row.verdict)
     verdict = Verdicts.worst(verdicts)
-    uncounted = _pruned_paths(contexts)
-    return JudgedPlan(plan, verdict, systems, sets, tuple(findings), contexts, uncounted=uncounted)
+    return JudgedPlan(
+        plan=plan,
+        verdict=verdict,
+        systems=systems,
+        sets=sets,
+        findings=tuple(findings),
+        contexts=contexts,
+        uncounted=_pruned_paths(contexts),
+    )
 
 
 # ---- result sets --------------------------------------------------------------------------

@@ -101,8 +101,8 @@ class NumberedAccelerators(Struct, frozen=True):
     number: int
 
 
-def accelerators_in(text: str) -> set[str]:
-    """Return the models of known accelerators in a text: ``h100``, ``mi300x``, ``gb200``."""
+def accelerators_in(name: str) -> set[str]:
+    """Return the models of known accelerators in a name: ``h100``, ``mi300x``, ``gb200``."""
     return set(re.findall(rf"(?:{_models()})(?!\d)", text.lower()))
 
 
