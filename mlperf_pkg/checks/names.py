@@ -103,7 +103,7 @@ class NumberedAccelerators(Struct, frozen=True):
 
 def accelerators_in(name: str) -> set[str]:
     """Return the models of known accelerators in a name: ``h100``, ``mi300x``, ``gb200``."""
-    return set(re.findall(rf"(?:{_models()})(?!\d)", text.lower()))
+    return set(re.findall(rf"(?:{_models()})(?!\d)", name.lower()))
 
 
 def numbered_accelerators(stem: str) -> list[NumberedAccelerators]:
