@@ -11,7 +11,7 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.checks import copies
 from mlperf_pkg.checks.descriptions import check_system
 from tests.helpers.descriptions import written
-from tests.helpers.logs import edited, good_log, joined, records
+from tests.helpers.logs import edited, good_log, shortened
 from tests.helpers.trees import SYSTEM, simulated, simulated_models, write_set, write_system
 
 _MUCH_TOO_EARLY = {"RCP101 official", "RCP107 rules"}
@@ -27,15 +27,6 @@ def rcp_findings_of(folder: Path, options: Options) -> set[str]:
 def codes_of(folder: Path, round_: str) -> set[str]:
     report = check([str(folder)], Options(round=round_)).report
     return {finding.code for finding in report.findings}
-
-
-def shortened(log: bytes, share: float) -> bytes:
-    """A run that claims to have converged in this share of the epochs."""
-    fields = records(log)
-    for record in fields:
-        if record["key"] in ("eval_accuracy", "eval_error"):
-            record["metadata"]["epoch_num"] *= share
-    return joined(fields)
 
 
 @pytest.mark.parametrize(
