@@ -59,6 +59,8 @@ def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
     waivers.refuse_unknown_codes()
     if options.flags:
         inputs = _with_flags(inputs, options.flags)
+    if options.complete:
+        inputs = tuple(map(_needing_code, inputs))
     plans = list(plans_of(inputs, options))
     if options.curves:
         plans = list(map(_with_curves, plans))
@@ -89,6 +91,12 @@ def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
 
 def _with_flags(inputs: Iterable[Input], flags: frozenset[str]) -> tuple[Input, ...]:
     return tuple(input_.with_flags(flags) for input_ in inputs)
+
+
+def _needing_code(contents: Input) -> Input:
+    """Return an input with submissions of which the code must be there."""
+    submissions = [replace(submission, needs_code=True) for submission in contents.submissions]
+    return replace(contents, submissions=tuple(submissions))
 
 
 def _by_path(contents: Iterable[_Content]) -> dict[str, _Content]:

@@ -143,6 +143,8 @@ def with_failures(verdicts: Verdicts, findings: Iterable[Finding]) -> Verdicts:
 def _judge_sets(plan: CheckPlan, unnamed: Iterable[SetContext], contents: Contents) -> JudgedPlan:
     """Judge result sets outside a submission, and the runs that are in none."""
     contexts, sets = _check_sets(plan, unnamed, contents)
+    uncounted = _pruned_paths(contexts)
+    contents = replace(contents, runs=_without(contents.runs, uncounted))
     notes = contents.waivers.waive(not_described(sets))
     sets = tuple(_with_note(result, notes) for result in sets)
     findings: list[Finding] = []
@@ -161,7 +163,13 @@ def _judge_sets(plan: CheckPlan, unnamed: Iterable[SetContext], contents: Conten
         if run.path not in in_judged_sets:
             verdicts.append(run.verdicts)
     findings += notes
-    return JudgedPlan(plan, Verdicts.worst(verdicts), (), sets, tuple(findings), contexts)
+    verdict = Verdicts.worst(verdicts)
+    return JudgedPlan(plan, verdict, (), sets, tuple(findings), contexts, uncounted=uncounted)
+
+
+def _pruned_paths(contexts: Iterable[SetContext]) -> frozenset[str]:
+    """Return the paths of the runs that sets of weak scaling leave out."""
+    return frozenset(run.path for context in contexts for run in context.pruned)
 
 
 def _with_note(result: SetResult, notes: Iterable[Finding]) -> SetResult:
@@ -196,7 +204,15 @@ def _judge_submission(
         findings += result.observations
         verdicts.append(result.row.verdict)
     verdict = Verdicts.worst(verdicts)
-    return JudgedPlan(plan, verdict, systems, sets, tuple(findings), contexts)
+    return JudgedPlan(
+        plan=plan,
+        verdict=verdict,
+        systems=systems,
+        sets=sets,
+        findings=tuple(findings),
+        contexts=contexts,
+        uncounted=_pruned_paths(contexts),
+    )
 
 
 # ---- result sets --------------------------------------------------------------------------
@@ -231,7 +247,7 @@ def _with_id(context: SetContext, ids: set[str]) -> SetContext:
 def _check_set(context: SetContext, plan: CheckPlan, contents: Contents) -> SetResult:
     """Judge a result set, unless a log or the system description of it could not be checked."""
     is_unknown = context.system is not None and context.system.unchecked
-    if is_unknown or not all(run.is_read for run in context.runs):
+    if is_unknown or not all(run.is_read for run in (*context.runs, *context.pruned)):
         return unchecked_set(context)
     with Guard(context.path, "judging this result set") as guard:
         result = check_set(context)
@@ -248,6 +264,7 @@ def _contexts(plan: CheckPlan, round_: Round | None, contents: Contents) -> Iter
         yield SetContext(
             files=files,
             runs=tuple(contents.runs[place.label] for place in files.logs),
+            pruned=tuple(contents.runs[place.label] for place in files.pruned),
             round=round_,
             rules=load_benchmark(round_.usage, round_.name, files.benchmark),
             origin=SetOrigin.FOLDER,

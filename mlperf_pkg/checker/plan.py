@@ -238,7 +238,7 @@ def _guarded_plan(
 def _plan_sets(
     sets: tuple[ResultSet, ...], choice: PlannedRound, submission: Submission | None = None
 ) -> CheckPlan:
-    places = list(chain.from_iterable(files.logs for files in sets))
+    places = list(chain.from_iterable((*files.logs, *files.pruned) for files in sets))
     choice = _choice_of_logs(places, [files.benchmark for files in sets], choice)
     train_samples = any(TRAIN_SAMPLES & files.flags for files in sets)
     logs = tuple(_log_file(place, choice, train_samples=train_samples) for place in places)

@@ -38,6 +38,7 @@ class Options(Struct, frozen=True):
     ``partial`` expects more runs: a set of raw logs with too few runs is not judged.
     ``whole_files`` reads every file as one log, as the official tools do.
     ``named`` says that the user named ``config``, which then replaces that of a workspace.
+    ``complete`` says that a tree is what is submitted, so that its code must be there.
     """
 
     usage: str | None = None
@@ -52,6 +53,7 @@ class Options(Struct, frozen=True):
     partial: bool = False
     named: bool = False
     whole_files: bool = False
+    complete: bool = False
 
 
 def with_config(

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.descriptions import SystemFile, logged_statuses
-from mlperf_pkg.checks.names import are_alike
+from mlperf_pkg.checks.names import are_alike, are_related, foreign_letter
 from mlperf_pkg.findings import NOTE, Basis, Finding, Severity
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.published.model import equal_values, known_division
@@ -242,33 +242,51 @@ def broken_keys(runs: Sequence[Run]) -> set[str]:
 
 def check_names(context: SetContext) -> Iterator[Finding]:
     """Check the organisation and the platform that the logs name."""
-    organisations = {run.text("org") for run in context.runs}
+    organisations = Counter(run.text("org") for run in context.runs)
     platforms = {run.text("platform") for run in context.runs}
-    has_placeholder = any(map(is_placeholder, organisations))
     placeholders: list[str] = []
-    if has_placeholder:
+    if any(map(is_placeholder, organisations)):
         placeholders.append("submission_org")
     if any(map(is_placeholder, platforms)):
         placeholders.append("submission_platform")
     if placeholders:
         keys = " and ".join(placeholders)
         yield context.finding("SET114", f"{keys}: found a placeholder; expected a name")
-    if not has_placeholder and not context.in_workspace:
-        yield from _check_organisations(context, organisations - {""})
+    for name in list(organisations):
+        if not name or is_placeholder(name):
+            del organisations[name]
+    if organisations and not context.in_workspace:
+        yield from _check_organisations(context, organisations)
+    yield from _check_letters(context, "submission_org", organisations)
+    yield from _check_letters(context, "submission_platform", platforms)
 
 
-def _check_organisations(context: SetContext, organisations: set[str]) -> Iterator[Finding]:
-    """Check that the logs name the submitter; names that are alike are of one company."""
-    submitter = context.submitter
-    if not submitter:
-        return
-    others = sorted(org for org in organisations if not are_alike(org, submitter))
+def _check_letters(context: SetContext, key: str, names: Iterable[str]) -> Iterator[Finding]:
+    """Check that each name is in one alphabet."""
+    for name in sorted(names):
+        letter = foreign_letter(name)
+        if letter:
+            message = f"{key} is {{found}}, with {letter}; expected letters of one alphabet"
+            yield context.finding("SET128", message, found=name)
+
+
+def _check_organisations(context: SetContext, organisations: Counter[str]) -> Iterator[Finding]:
+    """Check that the logs name the submitter, or else one organisation.
+
+    Names that are alike are of one company. If several are named, one that is only contained in
+    another is of another company.
+    """
+    same_company = are_alike
+    if len(organisations) > 1:
+        same_company = are_related
+    expected = context.submitter or organisations.most_common(1)[0][0]
+    others = sorted(org for org in organisations if not same_company(org, expected))
     if others:
-        is_one = all(are_alike(org, other) for org, other in combinations(organisations, 2))
+        is_one = all(same_company(org, other) for org, other in combinations(organisations, 2))
         weight = NOTE if is_one else {"severity": Severity.WARNING}
-        message = "submission_org is {found:s}; expected {expected}, the name of the submission"
-        message = f"{message} folder"
-        yield context.finding("SET115", message, found=others, expected=submitter, **weight)
+        where = "the name of the submission folder" if context.submitter else "as in most runs"
+        message = f"submission_org is {{found:s}}; expected {{expected}}, {where}"
+        yield context.finding("SET115", message, found=others, expected=expected, **weight)
 
 
 # ---- the system that its description describes --------------------------------------------

@@ -17,7 +17,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.checks.names import FIELDS as NAME_FIELDS
-from mlperf_pkg.checks.names import is_of_model, published_spelling
+from mlperf_pkg.checks.names import (
+    accelerators_in,
+    foreign_letter,
+    is_of_model,
+    numbered_accelerators,
+    published_spelling,
+    words_of,
+)
 from mlperf_pkg.findings import (
     MAX_LINES,
     NOTE,
@@ -32,10 +39,10 @@ from mlperf_pkg.findings import (
 )
 from mlperf_pkg.infra.json_values import JsonDocument, JsonLimitError, JsonSyntaxError, read_json
 from mlperf_pkg.infra.resources import data_folder
-from mlperf_pkg.infra.text import letters, nearest
+from mlperf_pkg.infra.text import nearest
 from mlperf_pkg.published.model import PublishedSet, known_division
 from mlperf_pkg.results.report import ResultSetRow
-from mlperf_pkg.rulebook.load import finding_of, unchecked_of
+from mlperf_pkg.rulebook.load import finding_of, load_round, unchecked_of
 from mlperf_pkg.rulebook.model import version_of
 from mlperf_pkg.rulebook.rounds import TRAINING
 from mlperf_pkg.run.model import Run
@@ -97,7 +104,8 @@ def check_system(path: str, data: bytes, usage: str, round_: str) -> SystemFile:
         message = f"the file holds {shown(contents)}; expected an object of fields"
         findings.append(system_finding("SYS004", path, document.line(()), message))
         return _system_file(path, None, findings)
-    description = _Description(path, contents, document, usage, round_)
+    text_of = load_round(usage, round_).text_of
+    description = _Description(path, contents, document, usage, round_, text_of)
     for rule in RULES:
         findings += filter(_is_shown, rule(description))
     system = _system_file(path, contents, findings)
@@ -206,26 +214,22 @@ def required_fields() -> Sequence[str]:
 
 
 @cache
-def needing_answer(round_: str | None = None, *, preview: bool = False) -> Sequence[Sequence[str]]:
+def needing_answer(text_of: str | None = None, *, preview: bool = False) -> Sequence[Sequence[str]]:
     """Return groups of fields; at least one field of each group must not be empty.
 
-    The rules of earlier rounds, and those for a ``preview``, ask for fewer; None is the newest.
+    ``text_of`` is the round of Training with this text; None is the newest. The rules of earlier
+    rounds, and those for a ``preview``, ask for fewer.
     """
-    groups: list[list[str]] = schema("system")["x-needs-answer"]
-    optional = optional_fields(round_, preview=preview)
-    return [group for group in groups if not optional.issuperset(group)]
-
-
-@cache
-def optional_fields(round_: str | None = None, *, preview: bool = False) -> frozenset[str]:
-    """Return the fields that the rules of a round do not require; None is the newest round."""
     optional: set[str] = set()
     if preview:
-        optional.update(schema("system")["x-optional-for-preview"])
+        for first, fields in schema("system")["x-optional-for-preview"].items():
+            if text_of is None or version_of(text_of) >= version_of(first):
+                optional.update(fields)
     for first, fields in schema("system")["x-asked-from"].items():
-        if round_ and version_of(round_) < version_of(first):
+        if text_of and version_of(text_of) < version_of(first):
             optional.update(fields)
-    return frozenset(optional)
+    groups: list[list[str]] = schema("system")["x-needs-answer"]
+    return [group for group in groups if not optional.issuperset(group)]
 
 
 def meaning(field: str) -> str:
@@ -325,29 +329,38 @@ _COUNTS = {  # field: what the results table counts with it
     "host_processors_per_node": "processors",
     "accelerators_per_node": "accelerators",
 }
-_ANSWERED_BY_MOST = frozenset({  # published sets; others are empty in more than one of 25
-    *("submitter", "division", "status", "system_name", "framework", "host_network_card_count"),
-    *("number_of_nodes", "host_processors_per_node", "accelerators_per_node"),
-    *("accelerator_model_name", "host_processor_model_name", "operating_system"),
-})  # fmt: skip
 _MOST_NAMED = 40  # fields to fill in
 _LONGEST_NAME = 80  # characters
-_PROCESSOR_COUNTS = ("host_processor_core_count", "host_processor_vcpu_count")
 
 
 class _Description(Struct, frozen=True):
-    """A system description that is a JSON object, and the round that it is checked for."""
+    """A system description that is a JSON object, and the round that it is checked for.
+
+    ``text_of`` is the round of Training whose written rules apply.
+    """
 
     path: str
     fields: dict[str, Any]
     document: JsonDocument
     usage: str
     round: str
+    text_of: str
 
     @property
-    def is_preview(self) -> bool:
-        """Whether it is of a Preview."""
-        return self.text("status").lower() == "preview"
+    def stem(self) -> str:
+        """The name of the file without ``.json``, to which folders of results refer."""
+        return PurePosixPath(self.path).stem
+
+    @property
+    def needing_answer(self) -> Sequence[Sequence[str]]:
+        """The groups of fields, of each of which one must have an answer by the written rules."""
+        is_preview = self.text("status").lower() == PREVIEW
+        return needing_answer(self.text_of, preview=is_preview)
+
+    @property
+    def accelerators_per_node(self) -> int | None:
+        """The number of accelerators in a node; None where it is unknown."""
+        return whole_number(self.fields.get("accelerators_per_node"))
 
     def text(self, field: str) -> str:
         """The text of a field without spaces around it, empty if it has none."""
@@ -370,7 +383,7 @@ class _Description(Struct, frozen=True):
 
 def _file_name(description: _Description) -> Iterator[Finding]:
     """Advise only, as the check of the tree judges names like the repository checker."""
-    name = PurePosixPath(description.path).stem
+    name = description.stem
     if " " in name or name.startswith("."):
         message = "the file name is {found}; expected no space and no dot at its start"
         yield system_finding("SYS302", description.path, None, message, found=name)
@@ -396,8 +409,8 @@ def _required_fields(description: _Description) -> Iterator[Finding]:
 def _missing(description: _Description, field: str) -> Finding:
     """Return a finding at the line of a field of a similar name, if there is one.
 
-    The rules require one of the two counts of processors, and neither in a Preview; those of
-    earlier rounds required fewer fields.
+    The rules require what needs an answer, and one of the two counts of processors is enough. The
+    official checker requires every field.
     """
     properties = schema("system")["properties"]
     unknown = [name for name in description.fields if name not in properties]
@@ -407,10 +420,10 @@ def _missing(description: _Description, field: str) -> Finding:
     if similar is not None:
         line = description.line(similar)
         hint = f"rename {shown(similar)}"
-    optional = optional_fields(description.round, preview=description.is_preview)
-    if any(name in description.fields for name in _PROCESSOR_COUNTS):
-        optional = optional.union(_PROCESSOR_COUNTS)
-    basis = Basis.OFFICIAL if field in optional else Basis.BOTH
+    basis = Basis.OFFICIAL
+    for group in description.needing_answer:
+        if field in group and not any(name in description.fields for name in group):
+            basis = Basis.BOTH
     message = "missing fields: {expected:s}"
     fields = {"expected": field, "hint": hint}
     return system_finding("SYS101", description.path, line, message, basis=basis, **fields)
@@ -461,50 +474,50 @@ def _fixed_status(description: _Description, basis: Basis) -> Iterator[Finding]:
 
 
 def _answers(description: _Description) -> Iterator[Finding]:
-    """Warn about placeholders and empty fields; note those that many published files leave empty.
+    """Warn about placeholders and empty fields, in one finding.
 
     One answer is enough for fields that replace one another, such as cores or virtual processors.
     """
-    by_most: list[Sequence[str]] = []
-    by_some: list[Sequence[str]] = []
-    for group in needing_answer(description.round, preview=description.is_preview):
+    unanswered: list[Sequence[str]] = []
+    for group in description.needing_answer:
         fields = [field for field in group if field in description.fields]
-        if not fields or any(is_answer(description.fields[field]) for field in fields):
-            continue
-        if _has_placeholder(description, fields) or _ANSWERED_BY_MOST.issuperset(fields):
-            by_most.append(fields)
-        else:
-            by_some.append(fields)
-    if by_most:
-        yield _unanswered(description, by_most)
-    if by_some:
-        yield _unanswered(description, by_some, **NOTE)
+        if fields and not any(_is_answered(description, field) for field in fields):
+            unanswered.append(fields)
+    if unanswered:
+        line = min(description.line(fields[0]) for fields in unanswered)
+        expected = [" or ".join(fields) for fields in unanswered]
+        message = "empty or a placeholder: {expected:s}"
+        yield system_finding("SYS202", description.path, line, message, expected=expected)
 
 
-def _has_placeholder(description: _Description, fields: Iterable[str]) -> bool:
-    """Return whether a field without an answer holds letters or digits."""
-    return any(letters(str(description.fields[field] or "")) for field in fields)
+def _is_answered(description: _Description, field: str) -> bool:
+    """Return whether a field has an answer.
+
+    Without accelerators, nothing about them needs one; with them, a name such as N/A is none.
+    """
+    value = description.fields[field]
+    number = description.accelerators_per_node
+    if number == 0 and field.startswith("accelerator_"):
+        return True
+    if number and field == "accelerator_model_name" and isinstance(value, str):
+        return is_answer(value) and bool(words_of(value))
+    return is_answer(value)
 
 
-def _unanswered(
-    description: _Description, groups: Sequence[Sequence[str]], **weight: Any
-) -> Finding:
-    """Return the finding that in each group no field has an answer."""
-    line = min(description.line(fields[0]) for fields in groups)
-    expected = [" or ".join(fields) for fields in groups]
-    message = "empty or a placeholder: {expected:s}"
-    path = description.path
-    return system_finding("SYS202", path, line, message, expected=expected, **weight)
+_NOT_TESTED = ("system_type", "host_network_card_count")
+"""Fields that the rules require, and whose presence the official checker does not test."""
 
 
-def _system_type(description: _Description) -> Iterator[Finding]:
-    """Check for a field of the rules that most published descriptions lack."""
-    field = "system_type"
+def _untested_fields(description: _Description) -> Iterator[Finding]:
+    """Check for fields of the rules that most published descriptions lack."""
     is_strict = description.usage == TRAINING and version_of(description.round) >= STRICT_FROM
-    if field not in description.fields and [field] in needing_answer(description.round):
-        message = "missing fields: {expected:s}"
-        fields = {} if is_strict else {"severity": Severity.NOTE}
-        yield system_finding("SYS305", description.path, None, message, expected=field, **fields)
+    for field in _NOT_TESTED:
+        if field not in description.fields and [field] in description.needing_answer:
+            message = "missing fields: {expected:s}"
+            fields = {} if is_strict else {"severity": Severity.NOTE}
+            yield system_finding(
+                "SYS305", description.path, None, message, expected=field, **fields
+            )
 
 
 def _software(description: _Description) -> Iterator[Finding]:
@@ -537,7 +550,7 @@ def _number_in_name(description: _Description) -> Iterator[Finding]:
     """
     number = _stated_number(description)
     nodes = whole_number(description.fields.get("number_of_nodes"))
-    per_node = whole_number(description.fields.get("accelerators_per_node"))
+    per_node = description.accelerators_per_node
     if number is None or not nodes or per_node is None:
         return
     accelerators = nodes * per_node
@@ -549,12 +562,53 @@ def _number_in_name(description: _Description) -> Iterator[Finding]:
 
 
 def _stated_number(description: _Description) -> int | None:
-    """Return the first number in the name of the file that is not in the name of a model."""
+    """Return the first number in the name of the file that is not in the name of a model.
+
+    A number of accelerators counts neither.
+    """
     names = [description.text(field) for field in NAME_FIELDS]
-    for match in _NUMBER_IN_NAME.finditer(PurePosixPath(description.path).stem.lower()):
+    stem = description.stem.lower()
+    for numbered in numbered_accelerators(stem):
+        stem = stem.replace(numbered.text, "")
+    for match in _NUMBER_IN_NAME.finditer(stem):
         if not is_of_model(match[0].strip("-_"), names):
             return int(next(filter(None, match.groups())))
     return None
+
+
+def _accelerators_in_name(description: _Description) -> Iterator[Finding]:
+    """Check that the accelerators in the name of the file are those of the fields."""
+    field = "accelerator_model_name"
+    models = accelerators_in(description.stem)
+    own_models = accelerators_in(description.text(field))
+    if models and own_models and models.isdisjoint(own_models):
+        message = f"{field} is {{found}}; expected {{expected:s}}, as the name of the file has it"
+        expected = sorted(model.upper() for model in models)
+        yield description.finding("SYS207", field, message, expected=expected)
+    per_node = description.accelerators_per_node
+    nodes = whole_number(description.fields.get("number_of_nodes"))
+    if not per_node or not nodes:
+        return
+    for numbered in numbered_accelerators(description.stem):
+        if numbered.number not in (per_node, per_node * nodes):
+            message = "accelerators_per_node is {found}; the name of the file has the number"
+            message = f"{message} {{expected}}, in {shown(numbered.text)}"
+            fields = {"expected": numbered.number}
+            yield description.finding("SYS207", "accelerators_per_node", message, **fields)
+            return
+
+
+def _letters(description: _Description) -> Iterator[Finding]:
+    """Check that the names of the system and of the submitter are in one alphabet."""
+    for field in ("submitter", "system_name"):
+        letter = foreign_letter(description.text(field))
+        if letter:
+            message = f"{field} is {{found}}, with {letter}; expected letters of one alphabet"
+            yield description.finding("SYS208", field, message)
+    letter = foreign_letter(description.stem)
+    if letter:
+        message = f"the file name is {{found}}, with {letter}; expected letters of one alphabet"
+        yield system_finding("SYS208", description.path, None, message, found=description.stem)
 
 
 def _names(description: _Description) -> Iterator[Finding]:
@@ -627,10 +681,12 @@ RULES: tuple[Callable[[_Description], Iterator[Finding]], ...] = (
     _required_fields,
     _status,
     _answers,
-    _system_type,
+    _untested_fields,
     _software,
     _nodes,
     _number_in_name,
+    _accelerators_in_name,
+    _letters,
     _to_fill_in,
     _counts,
     _names,

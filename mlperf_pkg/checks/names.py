@@ -2,10 +2,13 @@
 
 import json
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
 from itertools import chain, product, starmap
+
+from msgspec import Struct
 
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.infra.text import letters
@@ -15,6 +18,7 @@ from mlperf_pkg.submission.submitters import SubmitterNames, companies
 FIELDS = ("host_processor_model_name", "accelerator_model_name")
 """The fields of a description of which ``published_spelling`` knows names."""
 
+_CASED = {"Lu", "Ll", "Lt"}  # categories of letters, of alphabets with capitals
 _MODEL_WORD = re.compile(r"\b(?=[a-z]*\d)(?!\d{1,3}\b)[a-z0-9]+")
 _LEFT_OUT = r"(?:\((?:r|tm)\)|[^\w+]|_)+"  # trademarks, spaces and punctuation
 
@@ -61,6 +65,22 @@ def plain_name(name: str) -> str:
     return re.sub(_LEFT_OUT, "", name.lower())
 
 
+def foreign_letter(name: str) -> str | None:
+    """Return the first letter of another alphabet in a name with Latin letters: what it is called.
+
+    Such a letter looks like a Latin one, and makes another name. Writing without capitals, such as
+    Chinese, is never meant.
+    """
+    if name.isascii():
+        return None
+    cased = [letter for letter in name if unicodedata.category(letter) in _CASED]
+    foreign = [letter for letter in cased if "LATIN" not in unicodedata.name(letter, "")]
+    if not foreign or len(foreign) == len(cased):
+        return None
+    letter = foreign[0]
+    return f"{unicodedata.name(letter, 'a letter')} (U+{ord(letter):04X})"
+
+
 # ---- accelerators, which the descriptions of two rounds name in different ways ------------
 
 _REMARKS = re.compile(r"\((?:r|tm|c|[\d ]+w)\)|[®™]")
@@ -75,7 +95,44 @@ _FAMILIES = {"tesla", "geforce", "instinct", "radeon", "blackwell", "hopper", "a
 _GENERAL = {"gpu", "ai", "tensor", "core", "accelerator", "module", "cts", "dlc"}
 _MEMORIES = {"hbm2", "hbm2e", "hbm3", "hbm3e"}
 _NOT_A_MODEL = _MAKERS | _FAMILIES | _GENERAL | _MEMORIES
+_MODEL = re.compile(r"\b(?!sxm|hbm|ddr)[a-z]{1,5}\d{2,4}[a-z]?\b")
 _NO_ACCELERATOR = {"", "na", "none", "no", "cpu"}
+
+
+class NumberedAccelerators(Struct, frozen=True):
+    """A number of accelerators and their model in the name of a file, such as ``8xH100``."""
+
+    text: str
+    number: int
+
+
+def accelerators_in(name: str) -> set[str]:
+    """Return the models of known accelerators in a name: ``h100``, ``mi300x``, ``gb200``."""
+    return set(re.findall(rf"(?:{_models()})(?!\d)", name.lower()))
+
+
+def numbered_accelerators(stem: str) -> list[NumberedAccelerators]:
+    """Return the numbers of known accelerators in the name of a file.
+
+    They are as in ``8xH100``, ``XE9680x8H100`` and ``A100x8``.
+    """
+    model = f"(?:{_models()})"
+    before = rf"(?<!\d)(\d+)x[-_ ]?{model}(?!\d)|x(\d+){model}(?!\d)"
+    after = rf"{model}x(\d+)(?![\da-z])"
+    numbered: list[NumberedAccelerators] = []
+    for match in re.finditer(f"{before}|{after}", stem, re.IGNORECASE):
+        number = match[1] or match[2] or match[3]
+        numbered.append(NumberedAccelerators(match[0], int(number)))
+    return numbered
+
+
+@cache
+def _models() -> str:
+    """Return a pattern of the models of known accelerators, the longest first."""
+    models: set[str] = set()
+    for name in _names("accelerator_model_name"):
+        models.update(_MODEL.findall(name.lower()))
+    return "|".join(sorted(models, key=lambda model: (-len(model), model)))
 
 
 class Likeness(StrEnum):

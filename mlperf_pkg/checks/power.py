@@ -148,6 +148,7 @@ def check_power(context: SetContext) -> Iterator[Finding]:
             yield from _all_nodes(context, run, logs)
         nodes = [log for log in logs if not log.switch and not log.unchecked]
         yield from _sampling(nodes)
+        yield from _start(nodes)
         yield from _coverage(run, nodes)
         without = next((log for log in logs if log.switch and not log.estimated), None)
         if without:
@@ -195,8 +196,18 @@ def _sampling(nodes: Sequence[PowerLog]) -> Iterator[Finding]:
     shortest = min(nodes, key=lambda log: log.readings, default=None)
     if shortest and shortest.readings < _MIN_READINGS:
         message = "{found} samples; expected at least {expected}"
+        weight = NOTE if shortest.readings else {}
         counts = {"found": shortest.readings, "expected": _MIN_READINGS}
-        yield finding_of("POW202", message, shortest.path, **counts)
+        yield finding_of("POW202", message, shortest.path, **counts, **weight)
+
+
+def _start(nodes: Sequence[PowerLog]) -> Iterator[Finding]:
+    """Check that the measurement has a start; one finding for all nodes of a run."""
+    for log in nodes:
+        if log.readings and log.start_ms is None:
+            message = "no power_measurement_start; expected one before the first sample"
+            yield finding_of("POW208", message, log.path)
+            return
 
 
 class _Gap(Struct, frozen=True):

@@ -16,6 +16,7 @@ from mlperf_pkg.infra.json_values import is_number, to_float
 from mlperf_pkg.results import rcp
 from mlperf_pkg.results.report import RcpRow
 from mlperf_pkg.results.scoring import weak_score
+from mlperf_pkg.rulebook.rounds import TRAINING
 from mlperf_pkg.run.model import Run
 
 Points = tuple[rcp.ReferencePoint, ...]
@@ -163,7 +164,8 @@ def check_rcp(context: SetContext, result: rcp.RcpResult | None) -> Iterator[Fin
     outcome = "RCP missing" if rcp.is_missing(result.message) else "RCP test failed"
     if _is_bypassed(context, result):
         message = f"{outcome}, bypassed on request: {explanation}"
-        yield context.finding("RCP102", message, basis=Basis.RULES, **means)
+        basis = Basis.RULES if context.round.usage == TRAINING else Basis.ADVICE
+        yield context.finding("RCP102", message, basis=basis, **means)
         return
     message = f"{outcome}: {explanation}"
     hint = None
@@ -171,11 +173,24 @@ def check_rcp(context: SetContext, result: rcp.RcpResult | None) -> Iterator[Fin
         hint = "a review decides; to ask for one, write rcp-bypass in package_checker_params"
     basis = Basis.BOTH if context.rcp_required else Basis.RULES
     yield context.finding("RCP101", message, basis=basis, hint=hint, **means)
+    if not context.is_written("RCP101") and context.round.usage == TRAINING:
+        yield from _check_approval(context, result)
+
+
+def _check_approval(context: SetContext, result: rcp.RcpResult) -> Iterator[Finding]:
+    """Check a set that fails the test in a round of which reviews approved many such sets.
+
+    The rules of HPC have no reference convergence points. (Auditing, Training, 2021-05-20)
+    """
     below = -(rcp.margin_percent(result) or 0.0)
-    if below > _MOST_APPROVED and not context.is_written("RCP101"):
-        message = "the mean to converge is {found:.1f} % below the smallest acceptable mean"
+    message = "the mean to converge is {found:.1f} % below the smallest acceptable mean"
+    if below > _MOST_APPROVED:
         message = f"{message}; expected at most {{expected}} %: no review has approved more"
         yield context.finding("RCP107", message, found=below, expected=_MOST_APPROVED)
+    elif below > 0 and _may_be_reviewed(context, result):
+        message = f"{message}; expected {{expected}}"
+        approval = "the approval of the working group"
+        yield context.finding("RCP108", message, found=below, expected=approval)
 
 
 def _may_be_reviewed(context: SetContext, result: rcp.RcpResult) -> bool:

@@ -36,7 +36,7 @@ from mlperf_pkg.results.report import ResultSetRow, SeedsRow
 from mlperf_pkg.rulebook.load import as_written, finding_of
 from mlperf_pkg.rulebook.rounds import known_verdicts, where_instead
 from mlperf_pkg.run.model import Run
-from mlperf_pkg.submission.model import ResultSet
+from mlperf_pkg.submission.model import PRUNED, ResultSet
 
 _SKIPPED = "the package checker skips this folder"
 _GLOBBED = "the package checker reads other logs for this folder"
@@ -156,6 +156,7 @@ def _soften(context: SetContext, collected: Iterable[Finding]) -> _Shown:
     if context.officially_skipped:
         findings = _officially_unread(findings, _SKIPPED)
         run_findings = _officially_unread(run_findings, _SKIPPED)
+    run_findings += runs.findings_of_pruned(context)
     return _Shown(tuple(findings), tuple(run_findings))
 
 
@@ -337,6 +338,15 @@ def _check_alone(context: SetContext) -> Iterator[Finding]:
         yield context.finding("SET131", message, expected=expected)
 
 
+def _note_pruned(context: SetContext) -> Iterator[Finding]:
+    """Note how many models of a weak set do not count."""
+    if context.pruned:
+        message = f"{PRUNED} has {{found}} of {{expected}} models, which do not count"
+        number = len(context.pruned)
+        fields = {"found": number, "expected": number + len(context.runs)}
+        yield context.finding("SET132", message, **fields)
+
+
 def _scales(context: SetContext) -> list[int]:
     """Return how many accelerators train one model of a weak set: one number, or several."""
     if not context.weak:
@@ -357,6 +367,7 @@ RULES = (
     _check_scale,
     _check_alone,
     runs.check_seeds_of_instances,
+    _note_pruned,
     runs.check_checkpoints,
     consistency.check_twins,
     consistency.check_overlap,

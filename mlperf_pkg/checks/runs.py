@@ -153,6 +153,7 @@ _UNREADABLE = "LOG113"  # the package checker crashes on such a log
 _NO_POWER = "POW101"
 _FORGIVEN = ENDINGS - {"RUN140"}  # a note, where the set may have such a run
 _NOT_BY_KILLING = "LOG102"  # a run may fail, but its log must be one
+_PRUNED = "the package checker does not read pruned results"
 _OLYMPIC = "the package checker accepts this, as olympic scoring drops the run"
 _OF_CLOSED = frozenset({"RUN166"})  # in Open, no batch size is compared with another
 _CUT_OFF = "copy the log again if it is cut off; if the run was killed, the score drops it"
@@ -186,6 +187,16 @@ def findings_of_runs(context: SetContext) -> Iterator[Finding]:
         if is_forgiven or context.is_converged(run):
             findings = [_noted(run, finding) for finding in findings]
         yield from findings
+
+
+def findings_of_pruned(context: SetContext) -> Iterator[Finding]:
+    """Yield the findings of the runs that a set of weak scaling leaves out.
+
+    They need not converge, but are valid logs. (hpc_training_rules, Throughput)
+    """
+    for run in context.pruned:
+        for finding in _in_division(context, run):
+            yield _noted(run, without_official(finding, _PRUNED))
 
 
 def _officially_accepted(context: SetContext) -> list[Run]:

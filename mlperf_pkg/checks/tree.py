@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-from mlperf_pkg.checks.context import SetContext
+from mlperf_pkg.checks.context import BenchmarkCode, SetContext
 from mlperf_pkg.checks.descriptions import STRICT_FROM, SystemFile, system_finding
-from mlperf_pkg.checks.names import are_alike, are_same
+from mlperf_pkg.checks.names import are_alike, are_same, foreign_letter
 from mlperf_pkg.findings import NOTE, Finding, Severity, Unchecked, without_official
 from mlperf_pkg.infra.paths import FolderEntry
 from mlperf_pkg.infra.source import SUFFIXES
@@ -137,6 +137,10 @@ _UNREADABLE = frozenset({"SYS001", "SYS002", "SYS003", "SYS004"})
 def check_contents(submission: Submission) -> Iterator[Finding]:
     """Check what no single file or result set can show."""
     path = submission.place.label or "."
+    letter = foreign_letter(submission.name)
+    if letter:
+        message = f"the folder name is {{found}}, with {letter}; expected letters of one alphabet"
+        yield finding_of("TREE121", message, path, found=submission.name)
     if not any(files.logs for files in submission.result_sets):
         yield finding_of("TREE101", "no result set has a log; nothing was checked", path)
     message = "not read: {found:s}; expected {expected} in a submission: decompress or unpack them"
@@ -151,10 +155,16 @@ def check_contents(submission: Submission) -> Iterator[Finding]:
         if name not in systems_with_results:
             message = "results/ has no folder of {found:s}"
             yield finding_of("TREE120", message, system.label, found=name)
-    if submission.code is None:  # noted in a copy of the results of a round
-        severity = Severity.NOTE if submission.of_results else Severity.WARNING
+    if submission.code is None:
         message = "no benchmarks/ folder: the code was not checked"
-        yield finding_of("CODE100", message, path, severity=severity)
+        yield finding_of("CODE100", message, path, severity=_severity_without_code(submission))
+
+
+def _severity_without_code(submission: Submission) -> Severity:
+    """Return how grave it is that there is no code: a note in a copy of the results of a round."""
+    if submission.needs_code:
+        return Severity.ERROR
+    return Severity.NOTE if submission.of_results else Severity.WARNING
 
 
 def packed_logs(files: ResultSet) -> list[str]:
@@ -199,6 +209,7 @@ def _submitter(submission: Submission, system: SystemFile) -> Iterator[Finding]:
 
 # ---- code: the files by which others can run a benchmark again ---------------------------
 
+_README = "/readme.md"
 _ONE_TIME = ("setup.sh", "init_datasets.sh")
 _COMMAND = (  # compiled when it is used
     r"run_and_time|\./\w|\b(?:sbatch|srun|mpirun|torchrun|docker|podman|enroot|kubectl|python3?|bash"
@@ -226,26 +237,35 @@ def check_code(context: SetContext) -> Iterator[Finding]:
     if code is None:
         yield _code_finding(context, "CODE101", f"no code in {folder}")
         return
-    if not code.has_command:
-        message = f"no README in {folder} has a command; expected the one that runs the benchmark"
-        if not readmes(code.files):
-            message = f"no README in {folder}; expected one with the command to run"
-        yield _code_finding(context, "CODE103", message)
+    yield from _check_readme(context, code)
     names = {PurePosixPath(path).name for path in code.files}
     if not any(name.startswith("run_and_time") for name in names):
         message = f"no file {{expected}} in {folder}"
         yield _code_finding(context, "CODE104", message, expected="run_and_time.sh")
     missing = [name for name in _ONE_TIME if name not in names]
     if missing:
-        fields = {} if _is_strict(context) else {"severity": Severity.NOTE}
         message = f"no file {{expected:s}} in {folder}"
-        yield context.finding("CODE105", message, expected=missing, **fields)
+        yield context.finding("CODE105", message, expected=missing)
     message = f"config_filename is {{found:s}}, which is not a file in {folder}"
     for run in context.runs:
         for config, line in run.config_files.items():
             if (path := config.strip('"')).rpartition("/")[2] not in names:
                 place = {"path": run.path, "line": line}
                 yield _code_finding(context, "CODE102", message, found=path, **place)
+
+
+def _check_readme(context: SetContext, code: BenchmarkCode) -> Iterator[Finding]:
+    """Check that a README has a command, and that one has its name."""
+    folder = f"benchmarks/{context.files.benchmark}/"
+    paths = readmes(code.files)
+    if not code.has_command:
+        message = f"no README in {folder} has a command; expected the one that runs the benchmark"
+        if not paths:
+            message = f"no README in {folder}; expected one with the command to run"
+        yield _code_finding(context, "CODE103", message)
+    if paths and not any(path.lower().endswith(_README) for path in paths):
+        message = "the README is {found:s}; expected README.md"
+        yield context.finding("CODE106", message, found=paths[0])
 
 
 def _code_finding(context: SetContext, code: str, message: str, **fields: Any) -> Finding:

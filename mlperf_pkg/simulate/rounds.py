@@ -350,6 +350,7 @@ SYSTEM: Mapping[str, Any] = {
     "operating_system": "Linux",
     "sw_notes": "",
     "system_type": "datacenter",
+    "host_network_card_count": "8",
 }
 """The description of a system of one node, with a status that every round has."""
 

@@ -36,6 +36,7 @@ from mlperf_pkg.log.damage import near_misses
 from mlperf_pkg.log.record import TOKEN, old_format
 from mlperf_pkg.submission.model import (
     PARAMS,
+    PRUNED,
     SCALINGS,
     Input,
     Params,
@@ -262,9 +263,11 @@ class _InputFinder(Struct):
             if submission:
                 submissions.append(submission)
         has_code = any(submission.code is not None for submission in submissions)
-        if len(folders) > 1 and not has_code:
-            submissions = [replace(submission, of_results=True) for submission in submissions]
-        return tuple(submissions)
+        is_copy = len(folders) > 1 and not has_code
+        marked = []
+        for submission in submissions:
+            marked.append(replace(submission, of_results=is_copy, needs_code=has_code))
+        return tuple(marked)
 
     def _archives_beside(self, submissions: Sequence[Submission]) -> tuple[Unread, ...]:
         """Return the archives in a folder of submissions, without those of the submissions."""
@@ -369,6 +372,10 @@ class _InputFinder(Struct):
     ) -> ResultSet:
         entry_names = self._entries(folder).keys()
         others = entry_names - {log.name for log in logs}
+        pruned: list[Place] = []
+        if name.scaling_mode == "weak":
+            pruned = self._pruned(folder)
+            others -= {log.folder.name for log in pruned}
         scaling = self._text(folder, "scaling.json")
         power = None
         if "power" in entry_names:
@@ -378,12 +385,23 @@ class _InputFinder(Struct):
             system=name.system,
             benchmark=name.benchmark,
             logs=tuple(logs),
+            pruned=tuple(pruned),
             others=tuple(sorted(others)),
             flags=flags,
             scaling=scaling,
             scaling_mode=name.scaling_mode,
             power=power,
         )
+
+    def _pruned(self, folder: Place) -> list[Place]:
+        """Return the logs of models that a set of weak scaling leaves out."""
+        logs: list[Place] = []
+        pruned = self._inside_child(folder, PRUNED)
+        if pruned is not None and is_folder(pruned.location):
+            for entry in self._entries(pruned).values():
+                if is_result_log(entry.path) and entry.file:
+                    logs.append(_file(pruned, entry))
+        return logs
 
     def _power(self, folder: Place) -> PowerFolder:
         if not is_folder(folder.location):

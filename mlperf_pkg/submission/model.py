@@ -32,6 +32,7 @@ OUTPUT = "submissions"
 """The folder of a workspace into which submissions are built."""
 SYSTEMS = "systems"
 SCALINGS = ("strong", "weak")
+PRUNED = "pruned_results"  # of weak scaling
 PARAMS = "package_checker_params"
 BYPASSES = frozenset({"rcp-bypass", "seed-checker-bypass"})
 TRAIN_SAMPLES = frozenset({"rcp-bert-train-samples", "bert-train-samples"})
@@ -138,12 +139,14 @@ class ResultSet(Struct, frozen=True):
     are the names of the other entries of its folder. ``scaling`` is the text of ``scaling.json``;
     ``scaling_mode`` is "strong" or "weak" in a folder of that name (HPC).
     ``tree`` is the folder of its submission, links resolved, if that is not among the inputs.
+    ``pruned`` are the logs of models of weak scaling that do not count, in ``pruned_results``.
     """
 
     place: Place
     system: str | None
     benchmark: str
     logs: tuple[Place, ...]
+    pruned: tuple[Place, ...] = ()
     others: tuple[str, ...] = ()
     flags: frozenset[str] = frozenset()
     scaling: str | None = None
@@ -174,7 +177,8 @@ class Submission(Struct, frozen=True):
     ``flags`` are those at its top; ``params`` are all its files ``package_checker_params`` by
     path; ``entries`` is everything below it; ``tested`` are the folders of ``results/``,
     including those without a result set. ``of_results`` marks those
-    in a folder of several, of which none has code: a copy of the results of a round.
+    in a folder of several, of which none has code: a copy of the results of a round. ``needs_code``
+    marks those of which the code must be there: others beside them have code, or it is submitted.
     """
 
     place: Place
@@ -186,6 +190,7 @@ class Submission(Struct, frozen=True):
     entries: tuple[FolderEntry, ...] = ()
     tested: tuple[SystemFolder, ...] = ()
     of_results: bool = False
+    needs_code: bool = False
 
     @property
     def code(self) -> Mapping[str, tuple[str, ...]] | None:
@@ -294,7 +299,9 @@ class Input(Struct, frozen=True):
         trees = (submission.systems for submission in self.submissions)
         systems = chain(self.workspace.systems if self.workspace else (), *trees)
         files = [place.whole for place in self.logs if place.lines]
-        return {place.label: place for place in (*files, *self.every_log, *systems)}
+        submitted = chain.from_iterable(submission.result_sets for submission in self.submissions)
+        pruned = (log for files in chain(submitted, self.result_sets) for log in files.pruned)
+        return {place.label: place for place in (*files, *self.every_log, *pruned, *systems)}
 
 
 def is_power_log(name: str) -> bool:

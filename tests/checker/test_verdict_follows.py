@@ -28,7 +28,7 @@ from tests.checks.traps import ALL, LORA
 from tests.helpers import copies
 from tests.helpers import published as publications
 from tests.helpers.broken_runs import SET
-from tests.helpers.logs import edited, records
+from tests.helpers.logs import edited, records, shortened, without
 from tests.helpers.models import models, of_models
 from tests.helpers.program import call
 from tests.helpers.published import results_of
@@ -47,6 +47,7 @@ from tests.helpers.traps import (
     value,
 )
 from tests.helpers.trees import (
+    SYSTEM,
     simulated,
     simulated_models,
     write_set,
@@ -183,6 +184,20 @@ def of_scalings(*scalings: str) -> Example:
     return made
 
 
+def pruned(root: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Paths, Options]:
+    """An HPC submission with models that do not count."""
+    paths, options = of_scalings("strong", "weak")(root, monkeypatch)
+    folder = root / "Graphcore" / "results" / SYSTEM / "weak" / "deepcam"
+    write_set(folder / "pruned_results", models(7)[5:])
+    return paths, options
+
+
+def without_start(folder: Path) -> None:
+    """Leave out the start of the measurement of a node."""
+    node = folder / "node_0.txt"
+    node.write_bytes(without(node.read_bytes(), "power_measurement_start"))
+
+
 def other_nodes(root: Path, _: pytest.MonkeyPatch) -> tuple[Paths, Options]:
     """Models of weak scaling, of which one trains on more nodes."""
     logs = simulated_models(10)
@@ -286,6 +301,7 @@ EXAMPLES: dict[str, Example] = {
     "SET126": raw_logs(in_folders),
     "SET130": other_nodes,
     "SET131": of_scalings("weak"),
+    "SET132": pruned,
     "SET142": in_workspace(
         OWN,
         OTHER,
@@ -306,6 +322,7 @@ EXAMPLES: dict[str, Example] = {
         change(LORA, value("seed", "x"), 0), round="4.1", benchmark="llama2_70b_lora"
     ),
     "SEED106": same_seeds,
+    "RCP108": broken(change(SET, lambda log: shortened(log, 0.9))),
     "TREE102": raw_logs(link_out),
     "TREE103": with_folder("systems/x.json"),
     "TREE104": of_scalings("strong", "mild"),
@@ -326,6 +343,8 @@ EXAMPLES: dict[str, Example] = {
     "POW102": with_power(lambda folder: (folder / "node_0.txt").rename(folder / "node_5.txt")),
     "POW103": with_power(lambda folder: shutil.copy(folder / "node_0.txt", folder / "node_1.txt")),
     "POW104": with_power(lambda folder: (folder / "node_x.txt").touch()),
+    "POW202": with_power(lambda folder: (folder / "node_0.txt").write_bytes(RECORD + b"\n")),
+    "POW208": with_power(without_start),
     "POW204": with_power(lambda folder: (folder / "sw_0.txt").write_bytes(RECORD + b"\n")),
     "SYS002": described(lambda text: b"\xef\xbb\xbf" + text),
     "SYS003": described(lambda text: text.replace(b'"submitter"', b'"x\xfc": "", "submitter"')),
@@ -336,6 +355,12 @@ EXAMPLES: dict[str, Example] = {
     "SYS104": broken(system(status="soon")),
     "SYS203": broken(system(cooling="FILL IN")),
     "SYS206": broken(lambda root: write_system(root / "systems", "box-n3")),
+    "SYS207": broken(
+        lambda root: write_system(
+            root / "systems", "box-h200", accelerator_model_name="NVIDIA H100-SXM5-80GB"
+        )
+    ),
+    "SYS208": broken(system(submitter="Gr\u0430phcore")),
     "SYS302": broken(lambda root: write_system(root / "systems", "a b")),
     "SYS303": broken(system(hw_notes=None)),
     "SYS304": broken(system(accelerator_model_name="NVIDIA H200 NVL 141GB")),

@@ -11,22 +11,22 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.checks import copies
 from mlperf_pkg.checks.descriptions import check_system
 from tests.helpers.descriptions import written
-from tests.helpers.logs import edited, good_log, joined, records
-from tests.helpers.trees import SYSTEM, simulated, write_set, write_system
+from tests.helpers.logs import edited, good_log, shortened
+from tests.helpers.trees import SYSTEM, simulated, simulated_models, write_set, write_system
+
+_MUCH_TOO_EARLY = {"RCP101 official", "RCP107 rules"}
+_TO_APPROVE = {"RCP101 official", "RCP108 rules"}
+
+
+def rcp_findings_of(folder: Path, options: Options) -> set[str]:
+    """The findings on the RCP test, with their bases."""
+    report = check([str(folder)], options).report
+    return {f"{f.code} {f.basis}" for f in report.findings if f.code.startswith("RCP")}
 
 
 def codes_of(folder: Path, round_: str) -> set[str]:
     report = check([str(folder)], Options(round=round_)).report
     return {finding.code for finding in report.findings}
-
-
-def halved(log: bytes) -> bytes:
-    """A run that claims to have converged in half the epochs."""
-    fields = records(log)
-    for record in fields:
-        if record["key"] == "eval_accuracy":
-            record["metadata"]["epoch_num"] /= 2
-    return joined(fields)
 
 
 @pytest.mark.parametrize(
@@ -47,18 +47,39 @@ def test_a_seed_is_that_of_a_file(tmp_path: Path, files: tuple[str, str], codes:
 
 
 @pytest.mark.parametrize(
-    ("benchmark", "round_", "codes"),
+    ("benchmark", "round_", "share", "codes"),
     [
-        pytest.param("resnet", "2.0", {"RCP101", "RCP107"}, id="reviews approved"),
-        pytest.param("rgat", "5.1", {"RCP101"}, id="the rules forbid"),
+        pytest.param("resnet", "2.0", 0.5, _MUCH_TOO_EARLY, id="reviews approved none"),
+        pytest.param("resnet", "1.0", 0.9, _TO_APPROVE, id="the first round with the text"),
+        pytest.param("resnet", "2.0", 0.9, _TO_APPROVE, id="reviews approved some"),
+        pytest.param("resnet", "3.1", 0.9, _TO_APPROVE, id="the last round of these"),
+        pytest.param("resnet", "2.0", 1.0, set(), id="nothing to approve"),
+        pytest.param("resnet", "4.0", 0.9, {"RCP101 both"}, id="no longer approved"),
+        pytest.param("rgat", "5.1", 0.5, {"RCP101 both"}, id="the rules forbid"),
     ],
 )
-def test_only_reviews_that_approved_have_a_limit(
-    tmp_path: Path, benchmark: str, round_: str, codes: set[str]
+def test_a_failing_test_as_the_rules_of_a_round_have_it(
+    tmp_path: Path, benchmark: str, round_: str, share: float, codes: set[str]
 ) -> None:
-    folder = tmp_path / f"v{round_}" / "Submitter" / "results" / SYSTEM / benchmark
-    write_set(folder, tuple(map(halved, simulated(benchmark, "closed", round_))))
-    assert codes_of(folder, round_) & {"RCP101", "RCP107"} == codes
+    logs = simulated(benchmark, "closed", round_)
+    folder = tmp_path / "Submitter" / "results" / SYSTEM / benchmark
+    write_set(folder, tuple(shortened(log, share) for log in logs))
+    assert rcp_findings_of(folder, Options(round=round_)) == codes
+
+
+@pytest.mark.parametrize(
+    ("share", "codes"),
+    [
+        pytest.param(1.0, set(), id="as late as the reference"),
+        pytest.param(0.5, {"RCP101 official"}, id="no rule of HPC"),
+    ],
+)
+def test_hpc_has_no_reference_points_by_the_rules(
+    tmp_path: Path, share: float, codes: set[str]
+) -> None:
+    folder = tmp_path / "Submitter" / "results" / "box" / "strong" / "cosmoflow"
+    write_set(folder, tuple(shortened(log, share) for log in simulated_models(10)))
+    assert rcp_findings_of(folder, Options("hpc", "3.0")) == codes
 
 
 @pytest.mark.parametrize(

@@ -308,6 +308,7 @@ def test_why_a_set_has_no_energy(tmp_path: Path) -> None:
         ({"step": 2}, {"POW201": "error"}),
         ({"missing": 50}, {"POW201": "warning"}),
         ({"efficiency": 1}, {}),
+        ({"started": False}, {"POW105": "warning", "POW208": "error"}),
         ({"efficiency": 0}, {"POW206": "error"}),
         ({"efficiency": None}, {"POW105": "warning", "POW206": "error"}),
     ],

@@ -1,5 +1,6 @@
 """Result sets: scores, bypasses, scaling, weak scaling; what breaks a set is in ``test_traps``."""
 
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,16 +16,17 @@ from mlperf_pkg.results.report import Report, ResultSetRow
 from mlperf_pkg.results.scoring import Score, weak_score
 from mlperf_pkg.run.readers import InstanceScale
 from tests.helpers.broken_runs import SET
-from tests.helpers.logs import edited, halved, joined, records
+from tests.helpers.logs import edited, halved, joined, records, without
 from tests.helpers.models import models, of_models
 from tests.helpers.official import official_verdict
 from tests.helpers.places import unfolded
 from tests.helpers.stored import compared
-from tests.helpers.traps import change, code, diverged, field, killed, log, rewrite
+from tests.helpers.traps import change, diverged, field, killed, log, rewrite
 from tests.helpers.trees import (
     SYSTEM,
     remove,
     simulated_models,
+    write_code,
     write_set,
     write_submission,
     write_system,
@@ -144,14 +146,14 @@ def test_an_empty_submission_is_not_passed(tmp_path: Path) -> None:
     assert report.verdict.official.value == "fail"
 
 
-@pytest.mark.parametrize(("with_code", "severity"), [(False, "note"), (True, "warning")])
+@pytest.mark.parametrize(("with_code", "severity"), [(False, "note"), (True, "error")])
 def test_a_copy_of_the_results_of_a_round_has_no_code(
     tmp_path: Path, severity: str, *, with_code: bool
 ) -> None:
     for name in ("Graphcore", "Habana", "NVIDIA"):
         write_submission(tmp_path / "round" / name)
     if with_code:
-        code(tmp_path / "round" / "NVIDIA", "resnet")
+        write_code(tmp_path / "round" / "NVIDIA", "resnet")
     findings = checked(tmp_path / "round").findings
     of_code = {f.severity.value for f in findings if f.code == "CODE100"}
     assert of_code == {severity}
@@ -281,6 +283,29 @@ def test_all_models_of_weak_scaling_converge(
     failed = [(f.severity, f.basis, f.found) for f in report.findings if f.code == "SET102"]
     basis = "both" if stopped > 1 else "rules"
     assert failed == ([(severity, basis, stopped)] if severity else [])
+
+
+@pytest.mark.parametrize(
+    ("edit", "verdicts", "expected"),
+    [
+        (lambda log: log, ("pass", "pass"), ["SET132 note"]),
+        (lambda log: without(log, "opt_name"), ("pass", "fail"), ["CAM105 error", "SET132 note"]),
+        (aborted, ("pass", "pass"), ["RUN140 warning", "SET132 note"]),
+    ],
+)
+def test_pruned_models_are_read_and_do_not_count(
+    edit: Callable[[bytes], bytes], verdicts: tuple[str, str], expected: list[str], tmp_path: Path
+) -> None:
+    root = of_models(tmp_path, {"strong": models(), "weak": models(7)})
+    folder = root / "results" / SYSTEM / "weak" / "deepcam"
+    write_set(folder / "pruned_results", tuple(map(edit, models(9)[:2])))
+    report = compared(check([str(root)], Options("hpc", "2.0", jobs=1))).report
+    weak = [row for row in report.result_sets if row.scaling == "weak"]
+    assert [(row.runs_found, row.number_of_models) for row in weak] == [(7, 7)]
+    assert len(report.runs) == 12
+    assert (report.verdict.official.value, report.verdict.rules.value) == verdicts
+    of_pruned = (f for f in report.findings if "pruned_results" in f"{f.path} {f.text}")
+    assert sorted(f"{f.code} {f.severity}" for f in of_pruned) == expected
 
 
 @pytest.mark.parametrize(("nodes", "scales"), [(2, []), (4, [[16, 32]])])

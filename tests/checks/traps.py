@@ -519,6 +519,32 @@ PASSED = [
     ),
     Trap("a partner in one run", field("submission_org", "Graphcore+Others", 3), "pass", "pass"),
     Trap(
+        "an organisation with a part of the name in one run",
+        field("submission_org", "Raphco", 3),
+        "pass",
+        "pass",
+        (f"SET115 warning rules {SET}",),
+    ),
+    Trap(
+        "a Cyrillic letter in the platform of one run",
+        field("submission_platform", "b\u043ew-pod16", 3),
+        "pass",
+        "fail",
+        (f"SET121 error rules {SET}", f"SET128 warning advice {SET}"),
+    ),
+    Trap(
+        "a Cyrillic letter in the name of the submission",
+        nothing,
+        "pass",
+        "pass",
+        (
+            f"SET115 note advice {SET}",
+            f"SYS205 warning rules {FILE}:2",
+            "TREE121 warning advice .",
+        ),
+        submitter="Gr\u0430phcore",
+    ),
+    Trap(
         "config_filename of no file",
         rename("benchmarks/flux1/config.sh", "benchmarks/flux1/run.sh"),
         "pass",
@@ -562,9 +588,16 @@ PASSED = [
     ),
     Trap(
         "a README below",
-        rename("benchmarks/resnet/README.md", "benchmarks/resnet/readme"),
+        rename("benchmarks/resnet/README.md", "benchmarks/resnet/readme.md"),
         "pass",
         "pass",
+    ),
+    Trap(
+        "a README of another name",
+        rename("benchmarks/resnet/README.md", "benchmarks/resnet/README.txt"),
+        "pass",
+        "pass",
+        (f"CODE106 warning rules {SET}",),
     ),
     Trap(
         "no run_and_time.sh",
@@ -583,7 +616,7 @@ PASSED = [
         benchmark="flux1",
     ),
     *(
-        Trap(f"no {name}", without_file(name), "pass", "pass", (f"CODE105 note rules {SET}",))
+        Trap(f"no {name}", without_file(name), "pass", "pass", (f"CODE105 warning rules {SET}",))
         for name in ("setup.sh", "init_datasets.sh")
     ),
     Trap(
@@ -758,7 +791,7 @@ PASSED = [
         measured(seconds=50),
         "pass",
         "fail",
-        of_all_power("POW202 error rules") + of_all_power("POW203 error rules"),
+        of_all_power("POW202 note advice") + of_all_power("POW203 error rules"),
         round="4.0",
     ),
     Trap(
@@ -1349,6 +1382,16 @@ OF_SETS = [
         "fail",
         "fail",
         (f"RCP101 error official {SET}", f"RCP107 error rules {SET}"),
+    ),
+    Trap(
+        "another organisation in one run beside a placeholder",
+        both(
+            field("submission_org", "Others", 3),
+            field("submission_org", "SUBMISSION_ORG_PLACEHOLDER", 4),
+        ),
+        "pass",
+        "pass",
+        (f"SET114 note advice {SET}", f"SET115 warning rules {SET}"),
     ),
     Trap(
         "much too early, to be reviewed",

@@ -66,9 +66,9 @@ def test_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "tables submissions/Graphcore/results.html, .md, .csv, .json",
     ]
     markdown = Path("submissions/Graphcore/results.md").read_text("utf-8")
-    assert tables.startswith(f"{markdown}\nWarnings\n  .: no benchmarks/ folder")
-    counts = "0 errors, 1 warning, 0 notes"
-    assert tables.endswith(f"\n{counts}\n")
+    assert tables.startswith(f"{markdown}\nErrors\n  .: no benchmarks/ folder")
+    assert tables.endswith("\n1 error, 0 warnings, 0 notes\n")
+    counts = "0 errors, 1 warning, 0 notes"  # the tree alone may be of results
     assert f"\n{counts}\n" in call("check", "submissions/Graphcore").stdout
     assert result.stderr.startswith("note: no code of resnet")
 
@@ -86,6 +86,11 @@ def test_force_replaces_own_trees_only(tmp_path: Path) -> None:
     lay(tree, {"README.md": b"ours"})
     assert call("build", root, "--force").exit_code == 0
     assert [bytes_below(tree)[name] for name in ("README.md", "legal/a/b")] == [b"ours", b"c"]
+    refused = call("pack", tree)
+    assert (refused.exit_code, "no benchmarks/ folder" in refused.stdout) == (1, True)
+    code = {"code/README.md": b"`sh run_and_time.sh`", "code/config.sh": b""}
+    lay(root, code, {CONFIG_NAME: f"{readme}\ncode: {{resnet: code}}".encode()})
+    assert call("build", root, "--force").exit_code == 0
     assert call("pack", tree).exit_code == 0
 
 

@@ -14,7 +14,7 @@ from mlperf_pkg.findings import Finding, Severity, Waiver
 from mlperf_pkg.render import FORMATS, View
 from tests.helpers.program import call
 from tests.helpers.reports import finding, report
-from tests.helpers.trees import SYSTEM, remove, write_submission, write_system
+from tests.helpers.trees import SYSTEM, remove, write_code, write_submission, write_system
 from tests.helpers.workspaces import POD16, RESNET, lay, numbered
 
 ERROR = finding()
@@ -85,6 +85,8 @@ def tree(tmp_path: Path) -> Path:
 
 
 def packed(tree: Path) -> Path:
+    write_code(tree)
+    (tree / "benchmarks/resnet/setup.sh").unlink()
     assert call("pack", tree).exit_code == 0
     return tree.with_name("Graphcore.tar.gz")
 

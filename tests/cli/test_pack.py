@@ -17,7 +17,7 @@ from mlperf_pkg.commands.archive.verification import digest_of
 from mlperf_pkg.commands.builder.manifest import MANIFEST
 from mlperf_pkg.config import CONFIG_NAME
 from tests.helpers.program import COMMAND, call, start
-from tests.helpers.trees import simulated, write_set, write_submission, write_system
+from tests.helpers.trees import simulated, write_code, write_set, write_submission, write_system
 from tests.helpers.workspaces import (
     bytes_below,
     closed_workspace,
@@ -30,7 +30,7 @@ from tests.helpers.workspaces import (
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    return write_submission(tmp_path / "ACME")
+    return write_code(write_submission(tmp_path / "ACME"))
 
 
 def beside(tree: Path) -> list[str]:
@@ -43,7 +43,7 @@ def test_packs_beside_the_tree(tree: Path, monkeypatch: pytest.MonkeyPatch) -> N
     archive = tree.with_name("ACME.tar.gz")
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines()[1] == f"sha256 {digest_of(archive)}"
-    assert f"packed {archive}: 7 files, " in result.stdout
+    assert f"packed {archive}: 12 files, " in result.stdout
     assert beside(tree) == ["ACME", "ACME.tar.gz", "ACME.tar.gz.sha256"]
     assert not (tree / MANIFEST).exists()
     first, again = archive.read_bytes(), call("pack", ".")
@@ -137,6 +137,7 @@ def test_what_is_packed_is_as_if_it_had_been_built(
 def test_left_out(tmp_path: Path, change: dict[str, bytes], left: set[str]) -> None:
     """Sets, and descriptions with all their sets; other errors refuse the tree as before."""
     tree = write_submission(tmp_path / "ACME", "resnet", "bert")
+    write_code(tree, "resnet", "bert")
     write_system(tree / "systems", "other")
     write_set(tree / "results/other/resnet", simulated(seed=8))
     lay(tree, change)

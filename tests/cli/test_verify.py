@@ -5,12 +5,13 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.program import call
-from tests.helpers.trees import write_submission
+from tests.helpers.trees import write_code, write_submission
 
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    tree = write_submission(tmp_path_factory.mktemp("packed") / "training_results_v2.1" / "ACME")
+    round_folder = tmp_path_factory.mktemp("packed") / "training_results_v2.1"
+    tree = write_code(write_submission(round_folder / "ACME"))
     assert call("pack", tree).exit_code == 0
     return tree.with_name("ACME.tar.gz")
 

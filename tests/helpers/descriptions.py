@@ -39,6 +39,7 @@ GOOD = {
     "operating_system": "Ubuntu 22.04",
     "sw_notes": "",
     "system_type": "datacenter",
+    "host_network_card_count": "8",
 }
 
 

@@ -18,7 +18,7 @@ def line(key: str, time_ms: Any, value: Any = None) -> bytes:
 def node(start: int = START, seconds: int = 100, **changes: Any) -> bytes:
     """A sample every ``step`` seconds, except the ``missing`` one and those before the ``first``.
 
-    The time of the stop is ``stamp`` seconds after the start.
+    The time of the stop is ``stamp`` seconds after the start, which is logged if ``started``.
     """
     usual = {
         "watts": 500.0,
@@ -27,6 +27,7 @@ def node(start: int = START, seconds: int = 100, **changes: Any) -> bytes:
         "efficiency": 0.9,
         "first": 0,
         "stamp": seconds,
+        "started": True,
     }
     fields: dict[str, Any] = usual | changes
     seconds_ = range(fields["step"], seconds + 1, fields["step"])
@@ -34,6 +35,8 @@ def node(start: int = START, seconds: int = 100, **changes: Any) -> bytes:
     stop = start + 1000 * fields["stamp"]
     efficiency = line("conversion_eff", start, fields["efficiency"])
     head = line("power_measurement_start", start) + efficiency
+    if not fields["started"]:
+        head = efficiency
     reading = line("power_reading", "at", fields["watts"])
     samples = (reading.replace(b'"at"', b"%d" % (start + 1000 * second)) for second in times)
     return b"".join([head, *samples, line("power_measurement_stop", stop)])

@@ -8,7 +8,7 @@ from typing import Any
 from tests.helpers.broken_runs import SET
 from tests.helpers.logs import edited, good_log, joined, records
 from tests.helpers.power import measure
-from tests.helpers.trees import SYSTEM, simulated, write_set, write_system
+from tests.helpers.trees import SYSTEM, simulated, write_code, write_set, write_system
 
 FILE = f"systems/{SYSTEM}.json"
 Change = Callable[[Path], object]
@@ -42,17 +42,8 @@ def submission(root: Path, trap: Trap) -> Path:
     write_system(root / "systems", division=trap.division)
     logs = simulated(trap.benchmark, trap.division, trap.round)
     write_set(root / "results" / SYSTEM / trap.benchmark, logs)
-    code(root, trap.benchmark)
+    write_code(root, trap.benchmark)
     return root
-
-
-def code(root: Path, benchmark: str) -> None:
-    """Code for a benchmark, with the file that the logs name."""
-    folder = root / "benchmarks" / benchmark
-    folder.mkdir(parents=True)
-    for name in ("config.sh", "setup.sh", "init_datasets.sh", "run_and_time.sh"):
-        (folder / name).touch()
-    (folder / "README.md").write_text("`sbatch -N 1 run_and_time.sh`")
 
 
 def log(root: Path, index: int) -> Path:

@@ -60,6 +60,17 @@ def write_submission(root: Path, *benchmarks: str, division: str = "closed", see
     return root
 
 
+def write_code(root: Path, *benchmarks: str) -> Path:
+    """Code for benchmarks of a submission, with the file that the logs name."""
+    for benchmark in benchmarks or ("resnet",):
+        folder = root / "benchmarks" / benchmark
+        folder.mkdir(parents=True)
+        for name in ("config.sh", "setup.sh", "init_datasets.sh", "run_and_time.sh"):
+            (folder / name).touch()
+        (folder / "README.md").write_text("`sbatch -N 1 run_and_time.sh`")
+    return root
+
+
 def remove(path: Path) -> None:
     """Take a file or a folder away."""
     shutil.rmtree(path) if path.is_dir() else path.unlink()

@@ -169,7 +169,7 @@ def report_on(root: Path, name: str, options: Options, integrity: Sequence[Findi
     """Check a tree that reports call ``name``, and add the findings about its integrity."""
     failed = integrity_failed(integrity)
     try:
-        report = check([str(root)], options).report
+        report = check([str(root)], replace(options, complete=True)).report
     except UserError as error:
         if failed:
             return _unchecked(integrity)

@@ -23,7 +23,7 @@ from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import Round, version_of
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.submission.find import find_input
-from mlperf_pkg.submission.model import Input, Place, Why
+from mlperf_pkg.submission.model import PRUNED, Input, Place, Why
 
 _NAMED_LOGS = 3
 
@@ -238,9 +238,12 @@ def _tree_notes(folders: Folders, contents: Input) -> Iterator[str]:
         if flags:
             yield f"not copied from {name}: the flags {', '.join(sorted(flags))}"
         for files in tree.result_sets:
-            if files.others:
+            names = list(files.others)
+            if files.pruned:
+                names.append(PRUNED)
+            if names:
                 folder = folders.relative(files.place.path)
-                yield f"not copied from {folder}: {', '.join(files.others)}"
+                yield f"not copied from {folder}: {', '.join(names)}"
 
 
 def _not_counted(folders: Folders, checked: Checked) -> Iterator[str]:
