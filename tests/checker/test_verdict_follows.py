@@ -184,6 +184,14 @@ def of_scalings(*scalings: str) -> Example:
     return made
 
 
+def of_one_seed(root: Path, _: pytest.MonkeyPatch) -> tuple[Paths, Options]:
+    """Models of weak scaling, of which two have one seed."""
+    logs = models()
+    repeated = tuple(edited(log, "seed", value=5) for log in logs[:2])
+    scalings = {"strong": logs, "weak": (*repeated, *logs[2:])}
+    return [of_models(root, scalings)], Options("hpc", "2.0", jobs=1)
+
+
 def pruned(root: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Paths, Options]:
     """An HPC submission with models that do not count."""
     paths, options = of_scalings("strong", "weak")(root, monkeypatch)
@@ -302,6 +310,7 @@ EXAMPLES: dict[str, Example] = {
     "SET130": other_nodes,
     "SET131": of_scalings("weak"),
     "SET132": pruned,
+    "SEED109": of_one_seed,
     "SET142": in_workspace(
         OWN,
         OTHER,

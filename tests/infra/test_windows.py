@@ -20,6 +20,9 @@ def test_logs_are_simulated_checked_built_and_packed(tmp_path: Path) -> None:
     system = ROOT / "systems" / "bow-pod16.json"
     (tmp_path / "systems").mkdir()
     (tmp_path / "systems" / system.name).write_bytes(system.read_bytes())
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "README.md").write_text("Run: sh run_and_time.sh")
+    (tmp_path / "mlperf-pkg.yaml").write_text("code: {bert: code}")
     commands = (
         "simulate logs --round 2.0 --benchmark bert --system bow-pod16 --submitter Graphcore",
         *("check logs --jobs 1", "build --division closed", "build --division closed --force"),

@@ -123,12 +123,14 @@ def test_code(root: Path, acme: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "README.md").write_text("./run_and_time.sh")
     (folder / "run_and_time.sh").write_text("train")
+    (folder / "setup.sh").touch()
+    (folder / "init_datasets.sh").touch()
     files, without = (text for text in texts(root) if text.startswith("Code: "))
-    assert files == "Code: 2 files for resnet: does the code match the logs?"
+    assert files == "Code: 4 files for resnet: does the code match the logs?"
     assert without.startswith("Code: no file is named after the system or is a configuration: 1 r")
     (folder / f"config_{SYSTEM}.sh").write_text("A=1")
     (files,) = (text for text in texts(root) if text.startswith("Code: "))
-    assert files == "Code: 3 files for resnet: does the code match the logs?"
+    assert files == "Code: 5 files for resnet: does the code match the logs?"
 
 
 def software(acme: Path, name: str, **fields: Any) -> None:
