@@ -55,9 +55,7 @@ def fold(
         systems += judged.systems
         contexts += judged.contexts
     outside = _outside_plans(inputs, plan_findings, waivers)
-    files = files_of(runs)
-    explained = _explained([*plan_findings, *outside], runs, contexts)
-    findings = in_order(in_files(finding, files) for finding in explained)
+    findings = _explained([*plan_findings, *outside], runs, contexts)
     verdict = Verdicts.worst(judged.verdict for judged in judged_plans)
     verdict = without_pass(with_failures(verdict, outside), findings)
     checked = Checked(
@@ -85,12 +83,16 @@ def _outside_plans(
 
 
 def _explained(
-    findings: Sequence[Finding], runs: Iterable[Run], contexts: Iterable[SetContext]
+    findings: Sequence[Finding], runs: Sequence[Run], contexts: Iterable[SetContext]
 ) -> tuple[Finding, ...]:
-    """Return all findings in order, with their ids and causes."""
+    """Return all findings in order, at places in files, with their ids and causes."""
+    files = files_of(runs)
+    explained: Iterable[Finding] = ()
     with Guard(".", "looking for causes") as guard:
-        return with_causes(in_report(findings), runs, contexts)
-    return in_report([*findings, guard.finding])
+        explained = with_causes(in_report(findings), runs, contexts)
+    if not explained and findings:
+        explained = in_report([*findings, guard.finding])
+    return in_order(in_files(finding, files) for finding in explained)
 
 
 def _compared(judged_plans: Sequence[JudgedPlan], waivers: Waivers) -> Sequence[JudgedPlan]:

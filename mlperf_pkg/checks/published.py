@@ -94,7 +94,8 @@ def published_runs(
     results = usable_results()
     if results is None:
         return {}
-    if _is_first(context, results, minutes, index):
+    has_name = context.origin.has_name
+    if has_name and index is not None and results.is_first_of_its_runs(index):
         return None
     started = [run for run in context.runs if run.start_ms is not None]
     digests = _digests_of_old(context, started, results.provenance.end_ms)
@@ -111,19 +112,6 @@ def published_runs(
         if evidence:
             origins[run.path] = dict(sorted(evidence.items(), key=lambda item: item[0].index))
     return origins
-
-
-def _is_first(
-    context: SetContext, results: PublishedResults, minutes: float | None, index: int | None
-) -> bool:
-    """Return whether a set is a published one, whose runs were not published before.
-
-    A set before it with as many runs and the same mean has its runs, whatever their bytes.
-    """
-    if index is None or not context.origin.has_name or not results.is_first_of_its_logs(index):
-        return False
-    scored = results.names_scored(context.round.usage, len(context.runs), minutes)
-    return scored[0].index == index
 
 
 def _digests_of_old(context: SetContext, runs: Iterable[Run], end_ms: float) -> Mapping[str, bytes]:

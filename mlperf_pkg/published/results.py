@@ -192,9 +192,19 @@ class PublishedResults:
         """Return the score of a set by its index, in minutes; None if the record has none."""
         return self._scores.score_minutes[index]
 
-    def is_first_of_its_logs(self, index: int) -> bool:
-        """Return whether no set before this one has one of its logs."""
-        return index not in self._sharing
+    def is_first_of_its_runs(self, index: int) -> bool:
+        """Return whether no set before this one has its logs, or its mean of as many runs."""
+        if index in self._sharing:
+            return False
+        usages = self._names[0]
+        runs = self._scores.runs
+        means = self._scores.unscaled_minutes
+        other = means.index(means[index])
+        while other < index:
+            if (usages[other], runs[other]) == (usages[index], runs[index]):
+                return False
+            other = means.index(means[index], other + 1)
+        return True
 
     def settings(self, benchmark: str) -> tuple[Setting, ...]:
         """Return the hyperparameters of all sets of a benchmark; none if it was never published."""

@@ -189,7 +189,7 @@ def known_sets(
     by_id: dict[str | None, set[str]] = defaultdict(set)  # the sets that the runs are from
     for run in report.runs:
         by_id[run.set].add(sets[Path(run.path).stem])
-    errors = {(f.set, f.code) for f in report.findings if f.is_error}
+    errors = {(f.set, f.code) for f in report.findings if f.is_error or f.code == "RAW102"}
     for row in report.result_sets:
         codes = {code for id_, code in errors if id_ == row.id}
         if not codes & OPEN and by_id[row.id] != TWICE:
