@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg import __version__
 from mlperf_pkg.checker.judge import JudgedPlan, with_failures
-from mlperf_pkg.checker.reading import Guard, size_of
+from mlperf_pkg.checker.reading import Guard, guarded, size_of
 from mlperf_pkg.checker.unverified import without_unverified
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checker.waivers import Waivers
@@ -21,6 +21,7 @@ from mlperf_pkg.checks.result_sets import SetResult
 from mlperf_pkg.checks.tree import check_input
 from mlperf_pkg.findings import (
     Finding,
+    Unchecked,
     Verdicts,
     folded,
     in_files,
@@ -87,11 +88,10 @@ def _explained(
 ) -> tuple[Finding, ...]:
     """Return all findings in order, at places in files, with their ids and causes."""
     files = files_of(runs)
-    explained: Iterable[Finding] = ()
-    with Guard(".", "looking for causes") as guard:
-        explained = with_causes(in_report(findings), runs, contexts)
-    if not explained and findings:
-        explained = in_report([*findings, guard.finding])
+    identified = in_report(findings)
+    explained = guarded(".", "looking for causes", with_causes, identified, runs, contexts)
+    if isinstance(explained, Unchecked):
+        explained = in_report([*findings, explained])
     return in_order(in_files(finding, files) for finding in explained)
 
 

@@ -10,9 +10,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.findings import Basis, Finding, Verdict
 from mlperf_pkg.run.model import Run
-from mlperf_pkg.run.relations import RunRelation, relation_of
-
-_SECOND_MS = 1000  # by how much the clocks of processes differ
+from mlperf_pkg.run.relations import TOGETHER_MS, RunRelation, relation_of
 
 
 def with_each_run_once(
@@ -56,14 +54,14 @@ class _Counted:
     def add(self, run: Run) -> None:
         """Count a run, if it has a start by which it can be found again."""
         if run.start_ms is not None:
-            second = int(run.start_ms // _SECOND_MS)
+            second = int(run.start_ms // TOGETHER_MS)
             self._by_second.setdefault(second, []).append(run)
 
     def relation_to(self, run: Run, *, is_weak: bool) -> RunRelation | None:
         """Return what a log is to a run that counts and is the same one; None if there is none."""
         if run.start_ms is None:
             return None
-        second = int(run.start_ms // _SECOND_MS)
+        second = int(run.start_ms // TOGETHER_MS)
         for neighbour in (second, second - 1, second + 1):
             for other in self._by_second.get(neighbour, ()):
                 relation = _relation(run, other, is_weak=is_weak)
@@ -94,7 +92,7 @@ def _relation(run: Run, other: Run, *, is_weak: bool) -> RunRelation | None:
 def _is_near(time_ms: float | None, other_ms: float | None) -> bool:
     if time_ms is None or other_ms is None:
         return False
-    return abs(time_ms - other_ms) <= _SECOND_MS
+    return abs(time_ms - other_ms) <= TOGETHER_MS
 
 
 _ONE = {

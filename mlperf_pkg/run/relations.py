@@ -12,7 +12,9 @@ SERIES = ("evaluated", "losses")
 
 _NEIGHBOURS = 100  # in order of their values, that are compared
 _UNIT_MS = 1.0  # of stamps
-_SECOND_MS = 1000.0  # the unit of some clocks, and by how much those of processes differ
+_SECOND_MS = 1000.0  # the unit of some clocks
+TOGETHER_MS = 1000.0
+"""By how much the clocks of the processes of one run differ, at most."""
 _TELLING = 6  # evaluations whose stamps suffice, whatever start and stop say
 _SCALED = 4  # stamps, at least, of which a factor is found: two are always equal after one
 
@@ -55,7 +57,7 @@ def relation_of(run: Run, other: Run) -> RunRelation | None:
     farthest = max(differences, default=inf)
     if farthest == 0:
         return RunRelation.COPY
-    if farthest <= _SECOND_MS and _overlap(run, other):
+    if farthest <= TOGETHER_MS and _overlap(run, other):
         return RunRelation.PROCESSES
     if stamps and _agree(stamps, other_stamps):
         return RunRelation.COPY

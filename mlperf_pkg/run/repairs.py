@@ -8,6 +8,7 @@ processes wrote alike, one.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -19,11 +20,11 @@ from mlperf_pkg.log.reader import OF_LINES
 from mlperf_pkg.log.record import TOKEN, decode
 from mlperf_pkg.rulebook.load import finding_of
 from mlperf_pkg.rulebook.rounds import known_verdicts
+from mlperf_pkg.run.relations import TOGETHER_MS
 
 if TYPE_CHECKING:
     from mlperf_pkg.run.model import Run
 
-TOGETHER_MS = 1000  # processes of one run write equal records within this time
 _MOST_OF = 0.75  # the share of records that processes write alike, at least
 _SEGMENT = rb"[^\r\n]+"
 
@@ -116,12 +117,12 @@ def combined(run: Run, whole: Run, log: WholeLog) -> Run:
         seeds_unreadable=run.seeds_unreadable,
         crash=run.crash,
         lost={**whole.lost, **run.lost},
-        by_damage=_by_damage(run, whole),
+        by_damage=_by_damage(official, whole),
     )
 
 
-def _by_damage(run: Run, whole: Run) -> tuple[str, ...]:
-    """Return the codes that the official checker reports of the log as it is alone.
+def _by_damage(official: Iterable[Finding], whole: Run) -> tuple[str, ...]:
+    """Return the codes of the ``official`` findings on the log as it is that damage alone causes.
 
     What is logged too often is not what the whole log lacks, although both have one code.
     """
@@ -130,7 +131,7 @@ def _by_damage(run: Run, whole: Run) -> tuple[str, ...]:
         if finding.fails(Basis.OFFICIAL):
             of_whole.add((finding.code, type(finding)))
     codes: dict[str, None] = {}
-    for finding in _official(run, whole):
+    for finding in official:
         if (finding.code, type(finding)) not in of_whole:
             codes[finding.code] = None
     return tuple(codes)

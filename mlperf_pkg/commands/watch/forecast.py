@@ -25,7 +25,7 @@ from mlperf_pkg.rulebook.model import Benchmark
 from mlperf_pkg.run.evaluations import KEYS, MS_PER_MINUTE, Evaluation, evaluation_of, position_of
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.readers import not_finite
-from mlperf_pkg.run.repairs import TOGETHER_MS
+from mlperf_pkg.run.relations import TOGETHER_MS
 
 _DEVIATIONS = 2
 _RECENT = 5  # evaluations that a curve takes at most
