@@ -475,7 +475,6 @@ def _raw_sets(
             origin=_origin(context, plan, contents),
             together=contents.names,
             sources=sources,
-            damaged=plan.damaged,
         )
 
 

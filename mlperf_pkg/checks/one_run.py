@@ -9,8 +9,9 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.findings import Basis, Finding, Verdict
+from mlperf_pkg.log.record import TOGETHER_MS
 from mlperf_pkg.run.model import Run
-from mlperf_pkg.run.relations import TOGETHER_MS, RunRelation, relation_of
+from mlperf_pkg.run.relations import RunRelation, relation_of
 
 
 def with_each_run_once(

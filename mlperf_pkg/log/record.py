@@ -14,8 +14,16 @@ import msgspec
 from msgspec import Meta
 
 TOKEN = b":::MLLOG "
+TIME_NAME = b'"time_ms"'
+"""The name that each record has once: a block with more of them than records has others."""
+
+QUOTED_NAMES = (b'"key"', b'"value"', b'"metadata"', TIME_NAME)
+TOGETHER_MS = 1000.0
+"""By how much the clocks of the processes of one run differ, at most."""
+
 _OLD_TOKEN = rb":::MLPv?(\d+\.\d+)|:::MLL (?=\d)"  # of rounds 0.5 and 0.6
 MAX_SHOWN = 80  # characters of a value
+_TEXT_AFTER = "Extra data"  # the reason of Python's json for text after the JSON
 _SHORT = 4300  # bytes; Python's json refuses numbers of more digits
 
 # A number outside of these bounds may not fit in a double: Python's json reads it.
@@ -158,9 +166,10 @@ def decode_line(raw: bytes) -> Record | Misfit:
     except json.JSONDecodeError as error:
         reason = f"not JSON: {error.msg}"
         column = error.pos + 1
-        return Misfit("LOG101", reason, fatal=False, recovered=record_in(text), column=column)
+        recovered = record_in(text) if error.msg == _TEXT_AFTER else None
+        return Misfit("LOG101", reason, fatal=False, recovered=recovered, column=column)
     except ValueError:  # a number of more digits than Python converts
-        return Misfit("LOG101", "a number is too long", fatal=False, recovered=record_in(text))
+        return Misfit("LOG101", "a number is too long", fatal=False)
     except RecursionError:
         return Misfit("LOG101", "JSON nested too deeply", fatal=True)
     return _from_fields(fields)
