@@ -18,7 +18,6 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Unchecked
 from mlperf_pkg.infra.paths import AnyPath
 from mlperf_pkg.infra.source import Source
-from mlperf_pkg.log.spans import mentions_in
 from mlperf_pkg.rulebook import rounds
 from mlperf_pkg.rulebook.documents import rounds as rounds_of
 from mlperf_pkg.rulebook.load import before_first, counts_samples
@@ -33,6 +32,7 @@ from mlperf_pkg.submission.model import (
     Submission,
     Workspace,
 )
+from mlperf_pkg.submission.raw_logs import mentions_in
 
 
 class CheckPlan(Struct, frozen=True):

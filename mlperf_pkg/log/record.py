@@ -24,6 +24,7 @@ TOGETHER_MS = 1000.0
 _OLD_TOKEN = rb":::MLPv?(\d+\.\d+)|:::MLL (?=\d)"  # of rounds 0.5 and 0.6
 MAX_SHOWN = 80  # characters of a value
 _TEXT_AFTER = "Extra data"  # the reason of Python's json for text after the JSON
+_CLOCK_WORDS = (b"run_start", b"run_stop", b"eval_start", b"eval_accuracy", b"eval_error")
 _SHORT = 4300  # bytes; Python's json refuses numbers of more digits
 
 # A number outside of these bounds may not fit in a double: Python's json reads it.
@@ -213,6 +214,11 @@ def record_in(text: str) -> tuple[Record, int] | None:
         return None
     record = _from_fields(fields)
     return (record, end) if isinstance(record, Record) else None
+
+
+def has_started(text: bytes) -> bool:
+    """Return whether a text names an evaluation, or the start or the stop of a run."""
+    return any(word in text for word in _CLOCK_WORDS)
 
 
 def old_format(text: bytes) -> str | None:
