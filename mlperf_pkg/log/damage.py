@@ -213,7 +213,7 @@ class _DamageReader:
         """Read the next line, which ``end`` follows."""
         prefix, *raws = line.split(TOKEN)
         if raws:
-            contents = [decode_line(raw) for raw in raws]
+            contents = list(map(_content, raws))
             self._pieces += _pieces(prefix, raws, contents, self._number)
             self._take_records(raws, contents)
         else:
@@ -222,7 +222,7 @@ class _DamageReader:
         self._pieces[-1].end = end
         self._number += end.count(b"\n")
 
-    def _take_records(self, raws: list[bytes], contents: list[Record | Misfit]) -> None:
+    def _take_records(self, raws: list[bytes], contents: list[Record | Misfit | None]) -> None:
         """Take the last record of a line, which alone the official parser reads."""
         self._is_open = False
         if len(raws) > 1:
@@ -249,7 +249,7 @@ class _DamageReader:
         if near_miss and near_miss.start is not None:
             raw = line[near_miss.start :]
             prefix = line[: near_miss.place]
-            pieces = _pieces(prefix, [raw], [decode_line(raw)], self._number)
+            pieces = _pieces(prefix, [raw], [_content(raw)], self._number)
             self._almost.append((self._pieces[-1], list(pieces)))
 
     def _begin(self, text: bytes) -> None:
@@ -283,8 +283,13 @@ class _DamageReader:
                 piece.text = b"\r".join([part.text for part in pieces])
 
 
+def _content(raw: bytes) -> Record | Misfit | None:
+    """Return what follows a marker; None at once for a record that is torn."""
+    return decode_line(raw) if b"}" in raw else None
+
+
 def _pieces(
-    prefix: bytes, raws: list[bytes], contents: list[Record | Misfit], number: int
+    prefix: bytes, raws: list[bytes], contents: list[Record | Misfit | None], number: int
 ) -> Iterator[_Piece]:
     """Yield a line in pieces: each record that is whole, and what stands before or after it."""
     for raw, content in zip(raws, contents, strict=True):
@@ -292,7 +297,7 @@ def _pieces(
         prefix = b""
         if isinstance(content, Record):
             yield _Piece(marked, number, content)
-        elif content.recovered:
+        elif content and content.recovered:
             record, size = content.recovered
             end = len(marked) - len(raw) + size
             yield _Piece(marked[:end], number, record)

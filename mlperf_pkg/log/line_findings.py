@@ -260,17 +260,18 @@ def repair(command: str, path: str, **values: object) -> str:
 
 
 class _BrokenLine(Struct):
-    """A line of a ``block`` with a record that is not JSON; ``end`` is where the line ends.
-
-    ``place`` is where the record, which is what follows the marker, is not JSON.
-    """
+    """A line of a ``block`` with a record that is not JSON; ``end`` is where the line ends."""
 
     line: str
     record: str
-    place: int
-    reason: str
+    misfit: Misfit
     block: bytes
     end: int
+
+    @property
+    def place(self) -> int:
+        """Where the record, which is what follows the marker, is not JSON."""
+        return (self.misfit.column or 1) - 1
 
     @property
     def rest(self) -> bytes:
@@ -310,8 +311,7 @@ def _broken_lines(text: bytes, misfits: Mapping[int, Misfit]) -> dict[str, dict[
         start, end = marked[index]
         line = text[start:end].decode("latin-1")
         record = line.rpartition(_MARKER)[2].rstrip()
-        place = (misfit.column or 1) - 1
-        broken = _BrokenLine(line, record, place, misfit.text, text, end)
+        broken = _BrokenLine(line, record, misfit, text, end)
         kinds.setdefault(_kind(broken), {})[index] = broken
     torn = list(kinds.get("torn", {}).values())
     if _are_wrapped(text, torn):
@@ -416,7 +416,7 @@ def _other(lines: Sequence[_BrokenLine], _: str) -> _Fields:
         "message": "cannot read this record near {found:s}; expected {expected}",
         "found": around(first.record, first.place),
         "expected": "JSON",
-        "hint": f"{first.reason} at character {first.place + 1} of the record; another process may"
+        "hint": f"{first.misfit.text} at character {first.place + 1} of the record; another process may"
         " have written into it",
     }
 

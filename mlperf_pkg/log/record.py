@@ -208,6 +208,8 @@ def _from_fields(fields: Any) -> Record | Misfit:
 
 def record_in(text: str) -> tuple[Record, int] | None:
     """Return the record that a string begins with, and where it ends; None if there is none."""
+    if "}" not in text:  # as in most torn lines
+        return None
     try:
         fields, end = _json_prefix(text)
     except (ValueError, RecursionError):
