@@ -293,17 +293,16 @@ def _comparisons(
     copied: set[int] = set()
     for pair in pairs:
         copied |= {pair.original.index, pair.copy.index}
-    for index, finding in copies.check_repetitions(contexts):
-        copied.add(index)
-        findings.setdefault(index, []).append(finding)
+    comparisons = list(copies.check_repetitions(contexts))
+    copied.update(index for index, _ in comparisons)
     for index, finding in copies.check_seeds(contexts):
         if index not in copied:
-            findings.setdefault(index, []).append(finding)
-    for index, finding in copies.check_swapped(contexts):
-        findings.setdefault(index, []).append(finding)
+            comparisons.append((index, finding))
+    comparisons += copies.check_swapped(contexts)
     if copies.has_several_rounds(contexts):
-        for index, finding in copies.check_previews(contexts, minutes):
-            findings.setdefault(index, []).append(finding)
+        comparisons += copies.check_previews(contexts, minutes)
+    for index, finding in comparisons:
+        findings.setdefault(index, []).append(finding)
     return findings
 
 
@@ -312,10 +311,8 @@ def _sources_of(
 ) -> dict[str, Source]:
     """Return the logs of the runs in groups, by path."""
     sources: dict[str, Source] = {}
-    for group in groups:
-        for index, runs in group.items():
-            for run in runs:
-                sources[run.path] = contexts[index].sources[run.path]
+    for index, runs in chain.from_iterable(group.items() for group in groups):
+        sources.update((run.path, contexts[index].sources[run.path]) for run in runs)
     return sources
 
 

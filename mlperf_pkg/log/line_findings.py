@@ -416,8 +416,8 @@ def _other(lines: Sequence[_BrokenLine], _: str) -> _Fields:
         "message": "cannot read this record near {found:s}; expected {expected}",
         "found": around(first.record, first.place),
         "expected": "JSON",
-        "hint": f"{first.misfit.text} at character {first.place + 1} of the record; another process may"
-        " have written into it",
+        "hint": f"{first.misfit.text} at character {first.place + 1} of the record; another process"
+        " may have written into it",
     }
 
 
