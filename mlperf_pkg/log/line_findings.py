@@ -91,12 +91,13 @@ class LineFindings:
         message = f"cannot read this record: {misfit.reason}"
         numbers = [first + other for other in misfits]
         if "{found}" in misfit.reason:
-            found, *others = [printable(other.time_ms) for other in misfits.values()]
-            fields = {"found": found, "others": others, "expected": "a number"}
+            values = [printable(other.time_ms) for other in misfits.values()]
+            expected = "a number"
         else:
             message = f"{message}; found {{found:s}}"
-            fields = {"found": shown(_head_of(tails[index])), "expected": _FIELDS}
-        self._together(misfit.code, numbers, message=message, **fields)
+            values = [shown(_head_of(tails[index]))]
+            expected = _FIELDS
+        self._together(misfit.code, numbers, values=values, message=message, expected=expected)
 
     def damaged(self, text: bytes, misfits: Mapping[int, Misfit], first: int) -> None:
         """Report lines of a block that are not JSON: those of one kind as one finding.
@@ -118,18 +119,17 @@ class LineFindings:
         code: str,
         lines: tuple[int, ...],
         count: int,
-        found: Any,
-        others: Sequence[Any] = (),
+        values: Sequence[Any],
         **fields: Any,
     ) -> None:
-        """Report one finding on lines, with what was ``found`` on the first and on ``others``."""
-        values = distinct(map(values_of, map(bounded, (found, *others))))
-        place = Occurrence(self._path, lines, count, values, (fields["expected"],))
+        """Report one finding on lines, with the ``values`` on them."""
+        all_values = distinct(map(values_of, map(bounded, values)))
+        place = Occurrence(self._path, lines, count, all_values, (fields["expected"],))
         finding = Finding(
             code=code,
             path=self._path,
             line=lines[0],
-            found=found,
+            found=values[0],
             source=_SOURCE,
             places=(place,),
             **fields,
@@ -182,7 +182,7 @@ class LineFindings:
                 "LOG108",
                 lines,
                 len(alike),
-                found=_text_of(first),
+                values=[_text_of(first)],
                 message=f"{_subject(first)}: {{found:s}}; expected {{expected}}",
                 expected=_MARKED,
                 hint=_remedy(first, self._path),
@@ -368,7 +368,7 @@ def _escaped(lines: Sequence[_BrokenLine], path: str) -> _Fields:
     return {
         "message": "the record is inside a JSON string, as docker's json-file driver writes it:"
         " {found:s}; expected {expected}",
-        "found": around(first.line, first.line.find(_MARKER)),
+        "values": [around(first.line, first.line.find(_MARKER))],
         "expected": "the line as it was printed",
         "hint": hint,
     }
@@ -377,7 +377,7 @@ def _escaped(lines: Sequence[_BrokenLine], path: str) -> _Fields:
 def _python(lines: Sequence[_BrokenLine], path: str) -> _Fields:
     return {
         "message": "the record is printed as a Python dict: {found:s}; expected {expected}",
-        "found": around(lines[0].record, 0),
+        "values": [around(lines[0].record, 0)],
         "expected": "JSON",
         "hint": repair(_FROM_PYTHON, path) or "print it with json.dumps",
     }
@@ -390,7 +390,7 @@ def _wrapped(lines: Sequence[_BrokenLine], path: str) -> _Fields:
         hint = repair(_UNWRAP, path, width=widths.pop()) or hint
     return {
         "message": "the record is wrapped over several lines, after {found:s}; expected {expected}",
-        "found": around(lines[0].record, len(lines[0].record)),
+        "values": [around(lines[0].record, len(lines[0].record))],
         "expected": "each record on one line",
         "hint": hint,
     }
@@ -404,7 +404,7 @@ def _torn(lines: Sequence[_BrokenLine], _: str) -> _Fields:
         hint = f"{hint}; perhaps the rest is on the next line: {rest}"
     return {
         "message": "the record is torn: its line ends after {found:s}; expected {expected}",
-        "found": around(first.line, len(first.line)),
+        "values": [around(first.line, len(first.line))],
         "expected": "a whole record",
         "hint": hint,
     }
@@ -414,7 +414,7 @@ def _other(lines: Sequence[_BrokenLine], _: str) -> _Fields:
     first = lines[0]
     return {
         "message": "cannot read this record near {found:s}; expected {expected}",
-        "found": around(first.record, first.place),
+        "values": [around(first.record, first.place)],
         "expected": "JSON",
         "hint": f"{first.misfit.text} at character {first.place + 1} of the record; another process"
         " may have written into it",

@@ -219,7 +219,7 @@ def record_in(text: str) -> tuple[Record, int] | None:
 
 
 def has_started(text: bytes) -> bool:
-    """Return whether a text names an evaluation, or the start or the stop of a run."""
+    """Return whether text mentions an evaluation, or that a run starts or stops."""
     return any(word in text for word in _CLOCK_WORDS)
 
 

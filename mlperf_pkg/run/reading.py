@@ -64,7 +64,7 @@ def read_run(log: LogFile) -> Run:
     if reading.may_have_several_runs:
         from mlperf_pkg.run.several_runs import run_of_several  # noqa: PLC0415 - few logs need it
 
-        run = run_of_several(run, log)
+        run = run_of_several(run, log, read_run)
         is_damaged = False
     if not is_damaged and not _has_lost(run):
         return run

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from msgspec.structs import replace
 
@@ -12,22 +12,22 @@ from mlperf_pkg.log.spans import RunSpan, spans_of
 from mlperf_pkg.rulebook.load import codes, reweighed
 from mlperf_pkg.rulebook.rounds import known_verdicts
 from mlperf_pkg.run.model import LogFile, Run
-from mlperf_pkg.run.reading import read_run
 
 _MAX_BYTES = 1 << 30  # of a file whose runs are judged one by one
 _MAX_LINES = 20  # in a message
 
 
-def run_of_several(run: Run, log: LogFile) -> Run:
+def run_of_several(run: Run, log: LogFile, read_alone: Callable[[LogFile], Run]) -> Run:
     """Return the run of a file, without the findings that only the number of its runs causes.
 
-    A finding has a cause of its own if one of the runs, read alone, has one of the same code.
+    A finding has a cause of its own if one of the runs, as ``read_alone`` reads it, has one of the
+    same code.
     """
     with log.source.open() as stream:
         spans = spans_of(stream)
     if len(spans) == 1:
         return run
-    codes_of_runs = _codes_of_runs(run, log, spans)
+    codes_of_runs = _codes_of_runs(run, log, spans, read_alone)
     kept = [finding for finding in run.findings if finding.code in codes_of_runs]
     dropped = [finding for finding in run.findings if finding.code not in codes_of_runs]
     findings = in_order([*kept, reweighed(_several_runs(run.path, spans, dropped))])
@@ -35,7 +35,9 @@ def run_of_several(run: Run, log: LogFile) -> Run:
     return replace(run, findings=findings, verdicts=verdicts)
 
 
-def _codes_of_runs(run: Run, log: LogFile, spans: list[RunSpan]) -> set[str]:
+def _codes_of_runs(
+    run: Run, log: LogFile, spans: list[RunSpan], read_alone: Callable[[LogFile], Run]
+) -> set[str]:
     """Return the codes of the findings on the runs of a file, each read alone if it is not large.
 
     ``run`` is all of them, read as one.
@@ -44,7 +46,7 @@ def _codes_of_runs(run: Run, log: LogFile, spans: list[RunSpan]) -> set[str]:
         return {"LOG111", *(finding.code for finding in run.findings)}
     codes_of_runs = {"LOG111"}
     for text in _texts_of_runs(log.source, spans):
-        alone = read_run(replace(log, source=Source(run.path, text), round=run.round))
+        alone = read_alone(replace(log, source=Source(run.path, text), round=run.round))
         codes_of_runs.update(finding.code for finding in alone.findings)
     return codes_of_runs
 
