@@ -13,7 +13,6 @@ from mlperf_pkg.checker.unverified import without_unverified
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.checks import copies
-from mlperf_pkg.checks.causes import with_causes
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.descriptions import SystemFile, batch_size_of
 from mlperf_pkg.checks.published import check_readable
@@ -21,6 +20,7 @@ from mlperf_pkg.checks.result_sets import SetResult
 from mlperf_pkg.checks.tree import check_input
 from mlperf_pkg.findings import (
     Finding,
+    Severity,
     Unchecked,
     Verdicts,
     folded,
@@ -88,10 +88,14 @@ def _explained(
 ) -> tuple[Finding, ...]:
     """Return all findings in order, at places in files, with their ids and causes."""
     files = files_of(runs)
-    identified = in_report(findings)
-    explained = guarded(".", "looking for causes", with_causes, identified, runs, contexts)
-    if isinstance(explained, Unchecked):
-        explained = in_report([*findings, explained])
+    explained = in_report(findings)
+    if any(finding.severity is not Severity.NOTE for finding in findings):
+        from mlperf_pkg.checks.causes import with_causes  # noqa: PLC0415 - notes have no causes
+
+        result = guarded(".", "looking for causes", with_causes, explained, runs, contexts)
+        if isinstance(result, Unchecked):
+            result = in_report([*findings, result])
+        explained = result
     return in_order(in_files(finding, files) for finding in explained)
 
 
@@ -289,17 +293,16 @@ def _comparisons(
     copied: set[int] = set()
     for pair in pairs:
         copied |= {pair.original.index, pair.copy.index}
-    for index, finding in copies.check_repetitions(contexts):
-        copied.add(index)
-        findings.setdefault(index, []).append(finding)
+    comparisons = list(copies.check_repetitions(contexts))
+    copied.update(index for index, _ in comparisons)
     for index, finding in copies.check_seeds(contexts):
         if index not in copied:
-            findings.setdefault(index, []).append(finding)
-    for index, finding in copies.check_swapped(contexts):
-        findings.setdefault(index, []).append(finding)
+            comparisons.append((index, finding))
+    comparisons += copies.check_swapped(contexts)
     if copies.has_several_rounds(contexts):
-        for index, finding in copies.check_previews(contexts, minutes):
-            findings.setdefault(index, []).append(finding)
+        comparisons += copies.check_previews(contexts, minutes)
+    for index, finding in comparisons:
+        findings.setdefault(index, []).append(finding)
     return findings
 
 
@@ -308,10 +311,8 @@ def _sources_of(
 ) -> dict[str, Source]:
     """Return the logs of the runs in groups, by path."""
     sources: dict[str, Source] = {}
-    for group in groups:
-        for index, runs in group.items():
-            for run in runs:
-                sources[run.path] = contexts[index].sources[run.path]
+    for index, runs in chain.from_iterable(group.items() for group in groups):
+        sources.update((run.path, contexts[index].sources[run.path]) for run in runs)
     return sources
 
 

@@ -12,7 +12,6 @@ from mlperf_pkg.checks import tree
 from mlperf_pkg.checks.context import BenchmarkCode, NameInRound, SetContext, SetOrigin
 from mlperf_pkg.checks.descriptions import SystemFile, check_system, unchecked_system
 from mlperf_pkg.checks.one_run import with_each_run_once
-from mlperf_pkg.checks.proposal import proposed
 from mlperf_pkg.checks.result_sets import (
     SetResult,
     check_set,
@@ -395,7 +394,7 @@ def _judge_raw_logs(plan: CheckPlan, round_: Round | None, contents: Contents) -
     configuration_findings = folded(_check_configuration(plan, systems, contexts))
     judged = replace(
         judged,
-        configuration=proposed(config, judged.contexts),
+        configuration=_proposed_configuration(config, contexts),
         findings=(*judged.findings, *configuration_findings),
         verdict=with_failures(judged.verdict, configuration_findings),
         uncounted=frozenset(uncounted),
@@ -405,6 +404,14 @@ def _judge_raw_logs(plan: CheckPlan, round_: Round | None, contents: Contents) -
     if round_:
         judged = _with_systems(judged, systems, round_)
     return judged
+
+
+def _proposed_configuration(config: Config, contexts: Sequence[SetContext]) -> str:
+    if all(context.system for context in contexts):
+        return ""
+    from mlperf_pkg.checks.proposal import proposed  # noqa: PLC0415 - most systems are known
+
+    return proposed(config, contexts)
 
 
 def _without(runs: Mapping[str, Run], paths: Collection[str]) -> dict[str, Run]:
@@ -475,7 +482,6 @@ def _raw_sets(
             origin=_origin(context, plan, contents),
             together=contents.names,
             sources=sources,
-            damaged=plan.damaged,
         )
 
 

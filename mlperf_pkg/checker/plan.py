@@ -18,7 +18,6 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Unchecked
 from mlperf_pkg.infra.paths import AnyPath
 from mlperf_pkg.infra.source import Source
-from mlperf_pkg.log.spans import mentions_in
 from mlperf_pkg.rulebook import rounds
 from mlperf_pkg.rulebook.documents import rounds as rounds_of
 from mlperf_pkg.rulebook.load import before_first, counts_samples
@@ -31,9 +30,9 @@ from mlperf_pkg.submission.model import (
     Place,
     ResultSet,
     Submission,
-    Why,
     Workspace,
 )
+from mlperf_pkg.submission.raw_logs import mentions_in
 
 
 class CheckPlan(Struct, frozen=True):
@@ -44,8 +43,8 @@ class CheckPlan(Struct, frozen=True):
     ``round`` is None only without logs; ``reason`` says how it was chosen. ``raw`` maps paths to
     the files of raw logs, ``files`` are the paths of those that are arguments themselves, and
     ``flags`` apply to raw logs; ``has_every_log`` is as in ``Input``. ``whole`` is the only file
-    among the arguments, if it has several runs. ``damaged`` are the paths of files that are not
-    logs until they are repaired. A plan that could not be made has only the finding ``unchecked``.
+    among the arguments, if it has several runs. A plan that could not be made has only the finding
+    ``unchecked``.
     """
 
     submission: Submission | None
@@ -61,7 +60,6 @@ class CheckPlan(Struct, frozen=True):
     files: frozenset[str] = frozenset()
     whole: LogFile | None = None
     has_every_log: bool = False
-    damaged: tuple[str, ...] = ()
 
     @property
     def label(self) -> str | None:
@@ -186,7 +184,6 @@ def _plan_raw_logs(inputs: Sequence[Input], options: Options) -> CheckPlan:
         files=frozenset(named_files),
         whole=_whole_file(inputs, choices, train_samples=samples),
         has_every_log=any(input_.has_every_log for input_ in inputs),
-        damaged=tuple(_damaged(inputs)),
     )
 
 
@@ -198,13 +195,6 @@ def _whole_file(
         return None
     file = inputs[0].logs[0].whole
     return _log_file(file, choices[file.folder], train_samples=train_samples)
-
-
-def _damaged(inputs: Sequence[Input]) -> Iterator[str]:
-    """Yield the paths of files that are not logs until they are repaired."""
-    for file in chain.from_iterable(input_.unread for input_ in inputs):
-        if file.why is Why.DAMAGED:
-            yield file.place.label
 
 
 def _choice_of_workspace(

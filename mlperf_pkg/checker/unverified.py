@@ -1,15 +1,19 @@
 """Take back the official verdict where the installed mlperf-logging is not the verified one."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeAlias, TypeVar
 
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checks.result_sets import SetResult
 from mlperf_pkg.findings import Basis, Finding, Verdict, Verdicts
-from mlperf_pkg.results.report import DriftRow, Report, RunRow, SystemRow
+from mlperf_pkg.results.report import DriftRow, Report, ResultSetRow, RunRow, SystemRow
 from mlperf_pkg.rulebook.verified import Drift, drift, installed_name, verified, verified_name
 from mlperf_pkg.run.model import Run
+
+_Judged: TypeAlias = Run | RunRow | ResultSetRow
+Row = TypeVar("Row", RunRow, ResultSetRow)
 
 _OF_POINTS = ("RCP", "SET119", "SET120")
 """The codes of findings that compare with reference points."""
@@ -37,33 +41,38 @@ def without_unverified(checked: Checked, rounds: Iterable[tuple[str, str]]) -> C
     return replace(checked, report=report, sets=sets, runs=runs)
 
 
-def _concerns(drifts: Iterable[Drift], round_name: str, benchmark: str) -> bool:
-    return any(drift.round == round_name and drift.concerns(benchmark) for drift in drifts)
+def _concerns(drifts: Iterable[Drift], judged: _Judged) -> bool:
+    """Return whether a round differs in what decides the official verdict on what was judged."""
+    return any(drift.round == judged.round and drift.concerns(judged.benchmark) for drift in drifts)
 
 
-def _has_other_points(drifts: Iterable[Drift], round_name: str, benchmark: str) -> bool:
-    return any(drift.round == round_name and benchmark in drift.points for drift in drifts)
-
-
-def _unknown(verdicts: Verdicts) -> Verdicts:
-    return replace(verdicts, official=Verdict.NOT_CHECKED)
+def _has_other_points(drifts: Iterable[Drift], row: ResultSetRow) -> bool:
+    return any(drift.round == row.round and row.benchmark in drift.points for drift in drifts)
 
 
 def _run(run: Run, drifts: Sequence[Drift]) -> Run:
-    if not _concerns(drifts, run.round, run.benchmark):
+    if not _concerns(drifts, run):
         return run
     return replace(run, verdicts=_unknown(run.verdicts))
 
 
 def _set(result: SetResult, drifts: Sequence[Drift]) -> SetResult:
     row = result.row
-    if _has_other_points(drifts, row.round, row.benchmark):
+    if _has_other_points(drifts, row):
         remark = f"score and RCP margin are {_by_other_points()}"
         notes = [note for note in (row.score_note, remark) if note]
         row = replace(row, score_note="; ".join(notes))
-    if _concerns(drifts, row.round, row.benchmark):
-        row = replace(row, verdict=_unknown(row.verdict), official_minutes=None)
-    return replace(result, row=row)
+    return replace(result, row=_row(row, drifts))
+
+
+def _row(row: Row, drifts: Sequence[Drift]) -> Row:
+    if not _concerns(drifts, row):
+        return row
+    return replace(row, verdict=_unknown(row.verdict), official_minutes=None)
+
+
+def _unknown(verdicts: Verdicts) -> Verdicts:
+    return replace(verdicts, official=Verdict.NOT_CHECKED)
 
 
 def _by_other_points() -> str:
@@ -90,16 +99,10 @@ def _report(
         verdict=replace(report.verdict, official=_official(report, sets, runs, drifts)),
         systems=tuple(_system(row, drifts) for row in report.systems),
         result_sets=tuple(result.row for result in sets),
-        runs=tuple(_run_row(row, drifts) for row in report.runs),
+        runs=tuple(_row(row, drifts) for row in report.runs),
         findings=tuple(_findings(report.findings, sets, drifts)),
         drift=of_drift,
     )
-
-
-def _run_row(row: RunRow, drifts: Sequence[Drift]) -> RunRow:
-    if not _concerns(drifts, row.round, row.benchmark):
-        return row
-    return replace(row, verdict=_unknown(row.verdict), official_minutes=None)
 
 
 def _system(row: SystemRow, drifts: Sequence[Drift]) -> SystemRow:
@@ -114,11 +117,8 @@ def _official(
     """Return the official verdict on all: fail if what is not concerned fails."""
     if any(drift.code for drift in drifts):
         return Verdict.NOT_CHECKED
-    unknown_sets = set()
-    for result in sets:
-        if _concerns(drifts, result.row.round, result.row.benchmark):
-            unknown_sets.add(result.row.id)
-    unknown_logs = {run.path for run in runs if _concerns(drifts, run.round, run.benchmark)}
+    unknown_sets = {result.row.id for result in sets if _concerns(drifts, result.row)}
+    unknown_logs = {run.path for run in runs if _concerns(drifts, run)}
     if not unknown_sets and not unknown_logs:
         return report.verdict.official
     for finding in report.findings:
@@ -132,10 +132,8 @@ def _findings(
     findings: Iterable[Finding], sets: Iterable[SetResult], drifts: Sequence[Drift]
 ) -> Iterator[Finding]:
     """Yield findings; those that compare with points that differ say so."""
-    sets_with_other_points = set()
-    for result in sets:
-        if _has_other_points(drifts, result.row.round, result.row.benchmark):
-            sets_with_other_points.add(result.row.id)
+    rows = [result.row for result in sets]
+    sets_with_other_points = {row.id for row in rows if _has_other_points(drifts, row)}
     for finding in findings:
         if finding.set in sets_with_other_points and finding.code.startswith(_OF_POINTS):
             yield replace(finding, message=f"{finding.message}, {_by_other_points()}")

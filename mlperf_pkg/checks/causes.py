@@ -27,6 +27,7 @@ _CRASH = r"line (\d+):"
 _NUMBER = r"\d[\d,]*(\.\d+)?"
 _LEAST_FACTOR = 2  # between two units
 _FAILED_LOGS = "SET103"
+_CRASHES = "SET104"
 _NOT_CONVERGED = frozenset({"RUN130", "RUN140", "LOG110", "LOG112", "LOG113"})
 _POWER = "POW"
 
@@ -92,13 +93,13 @@ class _Causes:
         self._contexts = {context.id: context for context in contexts}
         self._causes: dict[str, Finding] = {}
         self._tests: Mapping[Evidence, _Test] = {
-            Evidence.LOST: self._lost,
+            Evidence.LOST: self._on_lines,
             Evidence.REPAIRED: self._repaired,
             Evidence.BENCHMARK: self._kept_otherwise,
             Evidence.DIVISION: self._kept_otherwise,
             Evidence.ROUND: self._kept_otherwise,
             Evidence.BUT_FOR: self._but_for,
-            Evidence.LINE: self._at_line,
+            Evidence.LINE: self._on_lines,
             Evidence.RUNS: self._in_runs,
             Evidence.SET: self._in_set,
             Evidence.UNIT: self._in_unit,
@@ -177,35 +178,22 @@ class _Causes:
             paths |= _paths(cause)
         return row.outside[0] if len(paths) >= missing else None
 
-    def _at_line(self, effect: Finding, row: _Row) -> Finding | None:
-        """Return the cause on the line on which the official checker crashes, in each log."""
-
-        def line_of_crash(run: Run) -> tuple[int, ...]:
-            match = re.match(_CRASH, run.crash or "")
-            return (int(match[1]),) if match else ()
-
-        return self._on_lines(effect, row, line_of_crash)
-
-    def _lost(self, effect: Finding, row: _Row) -> Finding | None:
-        """Return the damaged text that holds what the effect lacks, in each log."""
-        return self._on_lines(effect, row, lambda run: run.lost.get(effect.code, ()))
-
     def _repaired(self, effect: Finding, row: _Row) -> Finding | None:
         """Return the damage without which no run of an effect has it."""
-        for place in effect.occurrences:
-            run = self._runs.get(place.path)
-            if run is None or effect.code not in run.by_damage:
-                return None
-        return self._in_runs(effect, row)
+        runs = [self._runs.get(place.path) for place in effect.occurrences]
+        if all(run and effect.code in run.by_damage for run in runs):
+            return self._in_runs(effect, row)
+        return None
 
-    def _on_lines(
-        self, effect: Finding, row: _Row, lines_of: Callable[[Run], tuple[int, ...]]
-    ) -> Finding | None:
-        """Return the first of the causes, at its line, if in each log one is on these lines."""
+    def _on_lines(self, effect: Finding, row: _Row) -> Finding | None:
+        """Return the first of the causes, at its line, if each log has one where the effect arose.
+
+        That is on damaged text that holds what is missing, or where the official checker crashes.
+        """
         first: Finding | None = None
         for place in effect.occurrences:
             run = self._runs.get(place.path)
-            lines = lines_of(run) if run else ()
+            lines = _lines_of(effect.code, run) if run else ()
             causes = [cause for cause, where in row.at(place.path) if _is_on(where, lines)]
             if not causes:
                 return None
@@ -292,6 +280,14 @@ def _code_in_rows(finding: Finding) -> str:
 
 def _paths(finding: Finding) -> Set[str]:
     return {place.path for place in finding.occurrences}
+
+
+def _lines_of(code: str, run: Run) -> tuple[int, ...]:
+    """Return the lines of a log from which a finding may follow."""
+    crash = re.match(_CRASH, run.crash or "")
+    if code == _CRASHES and crash:
+        return (int(crash[1]),)
+    return run.lost.get(code, ())
 
 
 def _is_on(place: Occurrence, lines: Sequence[int]) -> bool:

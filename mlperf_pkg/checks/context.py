@@ -74,9 +74,8 @@ class SetContext(Struct, frozen=True):
 
     ``id`` is as in ``submission.membership.set_id``. For raw logs, ``group`` says why they are one
     set, ``organizations`` are other names of the submitter, and ``repeats`` are the paths of logs
-    that are not among the ``runs``, as another log of their run is more complete. ``damaged`` are
-    the paths of files beside the logs that are not logs until they are repaired. ``pruned`` are the
-    runs of weak scaling (HPC) that do not count.
+    that are not among the ``runs``, as another log of their run is more complete. ``pruned`` are
+    the runs of weak scaling (HPC) that do not count.
     """
 
     files: ResultSet
@@ -96,7 +95,6 @@ class SetContext(Struct, frozen=True):
     group: LogGroup | None = None
     organizations: tuple[str, ...] = ()
     repeats: Mapping[str, RunRelation] = field(default_factory=dict)
-    damaged: tuple[str, ...] = ()
     pruned: tuple[Run, ...] = ()
 
     @property

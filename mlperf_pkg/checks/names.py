@@ -98,6 +98,8 @@ _NOT_A_MODEL = _MAKERS | _FAMILIES | _GENERAL | _MEMORIES
 _MODEL = re.compile(r"\b(?!sxm|hbm|ddr)[a-z]{1,5}\d{2,4}[a-z]?\b")
 _NO_ACCELERATOR = {"", "na", "none", "no", "cpu"}
 
+_NUMBERED = r"(?i)\dx|x\d"  # in the name of a file; few have it
+
 
 class NumberedAccelerators(Struct, frozen=True):
     """A number of accelerators and their model in the name of a file, such as ``8xH100``."""
@@ -116,6 +118,8 @@ def numbered_accelerators(stem: str) -> list[NumberedAccelerators]:
 
     They are as in ``8xH100``, ``XE9680x8H100`` and ``A100x8``.
     """
+    if not re.search(_NUMBERED, stem):
+        return []
     model = f"(?:{_models()})"
     before = rf"(?<!\d)(\d+)x[-_ ]?{model}(?!\d)|x(\d+){model}(?!\d)"
     after = rf"{model}x(\d+)(?![\da-z])"

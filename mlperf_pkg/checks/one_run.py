@@ -4,13 +4,15 @@ The most complete file counts; the others are named, and nothing else is said of
 """
 
 from collections.abc import Collection, Iterable, Iterator
+from itertools import chain
 
 from msgspec.structs import replace
 
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.findings import Basis, Finding, Verdict
+from mlperf_pkg.log.record import TOGETHER_MS
 from mlperf_pkg.run.model import Run
-from mlperf_pkg.run.relations import TOGETHER_MS, RunRelation, relation_of
+from mlperf_pkg.run.relations import RunRelation, relation_of
 
 
 def with_each_run_once(
@@ -22,20 +24,27 @@ def with_each_run_once(
     """
     unnamed = [run for run in runs if not run.benchmark]
     for context in contexts:
-        counted = _Counted()
+        counted: dict[int, list[Run]] = {}  # by the second in which they started
         repeats: dict[str, RunRelation] = {}
-        for run in sorted(context.runs, key=_incompleteness):
-            relation = counted.relation_to(run, is_weak=context.weak)
-            if relation is None:
-                counted.add(run)
-            else:
-                repeats[run.path] = relation
-        for run in unnamed:
-            relation = counted.relation_to(run, is_weak=context.weak)
+        for run in (*sorted(context.runs, key=_incompleteness), *unnamed):
+            seconds = _seconds_near(run)
+            others = chain.from_iterable([counted.get(second, ()) for second in seconds])
+            relations = [_relation(run, other, is_weak=context.weak) for other in others]
+            relation = next(filter(None, relations), None)
             if relation:
                 repeats[run.path] = relation
+            elif run.benchmark and seconds:
+                counted.setdefault(seconds[0], []).append(run)
         kept = tuple(run for run in context.runs if run.path not in repeats)
         yield replace(context, runs=kept, repeats=repeats)
+
+
+def _seconds_near(run: Run) -> tuple[int, ...]:
+    """Return the second in which a run started and those beside it; nothing without a start."""
+    if run.start_ms is None:
+        return ()
+    second = int(run.start_ms // TOGETHER_MS)
+    return (second, second - 1, second + 1)
 
 
 def _incompleteness(run: Run) -> tuple[bool, bool, int, int]:
@@ -43,31 +52,6 @@ def _incompleteness(run: Run) -> tuple[bool, bool, int, int]:
     failures = sum(finding.fails(Basis.RULES) for finding in run.findings)
     rejected = run.verdicts.official is Verdict.FAIL
     return (run.stop_ms is None, rejected, failures, -run.records)
-
-
-class _Counted:
-    """The runs that count, by the second in which they started."""
-
-    def __init__(self) -> None:
-        self._by_second: dict[int, list[Run]] = {}
-
-    def add(self, run: Run) -> None:
-        """Count a run, if it has a start by which it can be found again."""
-        if run.start_ms is not None:
-            second = int(run.start_ms // TOGETHER_MS)
-            self._by_second.setdefault(second, []).append(run)
-
-    def relation_to(self, run: Run, *, is_weak: bool) -> RunRelation | None:
-        """Return what a log is to a run that counts and is the same one; None if there is none."""
-        if run.start_ms is None:
-            return None
-        second = int(run.start_ms // TOGETHER_MS)
-        for neighbour in (second, second - 1, second + 1):
-            for other in self._by_second.get(neighbour, ()):
-                relation = _relation(run, other, is_weak=is_weak)
-                if relation:
-                    return relation
-        return None
 
 
 def _relation(run: Run, other: Run, *, is_weak: bool) -> RunRelation | None:

@@ -67,7 +67,7 @@ def _number_of_runs(context: SetContext, required: int) -> Iterator[Finding]:
     least = "at least " if context.weak else ""
     message = f"{name} is {{found}}; expected {least}{{expected}}"
     basis = Basis.OFFICIAL if is_too_many else Basis.BOTH
-    hint = _remedy_of_too_many(context) if is_too_many else _hint_on_damaged(context)
+    hint = _remedy_of_too_many(context) if is_too_many else None
     fields = {"basis": basis, "found": count, "expected": required, "hint": hint}
     yield context.finding("SET101", message, **fields)
 
@@ -81,16 +81,6 @@ def _remedy_of_too_many(context: SetContext) -> str | None:
             "'mlperf-pkg select' shows which to submit, 'mlperf-pkg build --choose-runs' takes them"
         )
     return None
-
-
-def _hint_on_damaged(context: SetContext) -> str | None:
-    """Return which files beside the logs may be the missing runs."""
-    if not context.damaged:
-        return None
-    names = context.damaged[0]
-    if len(context.damaged) > 1:
-        names = f"{names} and {len(context.damaged) - 1} more"
-    return f"not counted, as the records in it are damaged (TREE115): {names}"
 
 
 def _untrained(context: SetContext) -> int:

@@ -6,15 +6,19 @@ ends at CR, LF or CRLF, the *last* token of a line starts its record, and everyt
 it must be one JSON object. (mlperf_logging.compliance_checker.mlp_parser, all rulesets.)
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import chain, count
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.log.block import HAS_SCAN, Block, end_of_line, lines_with, scanner
-from mlperf_pkg.log.damage import TIME_NAME
-from mlperf_pkg.log.lines import LineFindings, LineNumbers, end_of
+from mlperf_pkg.log.lines import LineNumbers
 from mlperf_pkg.log.record import (
+    QUOTED_NAMES,
+    TIME_NAME,
     TOKEN,
     Misfit,
     Record,
@@ -28,6 +32,9 @@ from mlperf_pkg.log.record import (
     tails_of,
 )
 
+if TYPE_CHECKING:
+    from mlperf_pkg.log.line_findings import LineFindings
+
 CHUNK_BYTES = 1 << 20
 HEAD_BYTES = 1 << 16  # of the head of a log, which identifies most runs
 MAX_LINE_BYTES = 1 << 20  # of one with a record; no record of a published log has a tenth of it
@@ -37,7 +44,6 @@ OF_LINES = "LOG"
 """How the codes of findings about the lines of a log begin, whatever the rules of its run."""
 
 _ALMOST_TOKEN = b":::ML"
-_QUOTED_NAMES = (b'"key"', b'"value"', b'"metadata"', b'"time_ms"')
 
 
 class LogReader:
@@ -76,11 +82,18 @@ class LogReader:
         self._stream = stream
         self._scanner = scanner(words) if HAS_SCAN else None
         self._lines = LineNumbers(first_line)
-        self._findings = LineFindings(path, report, self._lines)
+        self._path = path
+        self._report = report
 
     def __iter__(self) -> Iterator[Record | None]:
         """Yield the record of each line with a token, None where the official parser reads none."""
         return chain.from_iterable(block.records() for block in self.blocks())
+
+    @cached_property
+    def _findings(self) -> LineFindings:
+        from mlperf_pkg.log.line_findings import LineFindings  # noqa: PLC0415 - most logs need none
+
+        return LineFindings(self._path, self._report, self._lines)
 
     def blocks(self) -> Iterator[Block]:
         """Yield the log as blocks of whole lines."""
@@ -179,7 +192,7 @@ class LogReader:
                 text_after = tails[index].rpartition(TOKEN)[2].decode("latin-1")[end:].strip()
                 self._findings.text_after(first + index, record, text_after)
             elif self.is_cut and index == len(tails) - 1:
-                self._findings.at(first + index, "LOG101", end_of(tails[index]))
+                self._findings.cut_off(first + index, tails[index])
             elif misfit.column:
                 broken[index] = misfit
             else:
@@ -194,7 +207,7 @@ class LogReader:
     ) -> None:
         for number, (tail, record) in enumerate(zip(tails, records, strict=True), first):
             raw = tail.rpartition(TOKEN)[2]
-            if record and any(raw.count(name) > 1 for name in _QUOTED_NAMES):
+            if record and any(raw.count(name) > 1 for name in QUOTED_NAMES):
                 for name in repeated_names(raw):
                     self._findings.at(number, "LOG105", printable(name))
 
@@ -205,7 +218,7 @@ def _may_repeat_names(text: bytes, record_count: int) -> bool:
     Every record has each of these names. So where no name is spelt with escapes and each appears
     as often as there are records, none appears twice in one of them.
     """
-    return b"\\" in text or any(text.count(name) != record_count for name in _QUOTED_NAMES)
+    return b"\\" in text or any(text.count(name) != record_count for name in QUOTED_NAMES)
 
 
 def _chunks(stream: BinaryIO, size: int, report_too_long: Callable[[], None]) -> Iterator[bytes]:

@@ -14,8 +14,17 @@ import msgspec
 from msgspec import Meta
 
 TOKEN = b":::MLLOG "
+TIME_NAME = b'"time_ms"'
+"""The name that each record has once: a block with more of them than records has others."""
+
+QUOTED_NAMES = (b'"key"', b'"value"', b'"metadata"', TIME_NAME)
+TOGETHER_MS = 1000.0
+"""By how much the clocks of the processes of one run differ, at most."""
+
 _OLD_TOKEN = rb":::MLPv?(\d+\.\d+)|:::MLL (?=\d)"  # of rounds 0.5 and 0.6
 MAX_SHOWN = 80  # characters of a value
+_TEXT_AFTER = "Extra data"  # the reason of Python's json for text after the JSON
+_CLOCK_WORDS = (b"run_start", b"run_stop", b"eval_start", b"eval_accuracy", b"eval_error")
 _SHORT = 4300  # bytes; Python's json refuses numbers of more digits
 
 # A number outside of these bounds may not fit in a double: Python's json reads it.
@@ -158,9 +167,10 @@ def decode_line(raw: bytes) -> Record | Misfit:
     except json.JSONDecodeError as error:
         reason = f"not JSON: {error.msg}"
         column = error.pos + 1
-        return Misfit("LOG101", reason, fatal=False, recovered=record_in(text), column=column)
+        recovered = record_in(text) if error.msg == _TEXT_AFTER else None
+        return Misfit("LOG101", reason, fatal=False, recovered=recovered, column=column)
     except ValueError:  # a number of more digits than Python converts
-        return Misfit("LOG101", "a number is too long", fatal=False, recovered=record_in(text))
+        return Misfit("LOG101", "a number is too long", fatal=False)
     except RecursionError:
         return Misfit("LOG101", "JSON nested too deeply", fatal=True)
     return _from_fields(fields)
@@ -198,12 +208,19 @@ def _from_fields(fields: Any) -> Record | Misfit:
 
 def record_in(text: str) -> tuple[Record, int] | None:
     """Return the record that a string begins with, and where it ends; None if there is none."""
+    if "}" not in text:  # as in most torn lines
+        return None
     try:
         fields, end = _json_prefix(text)
     except (ValueError, RecursionError):
         return None
     record = _from_fields(fields)
     return (record, end) if isinstance(record, Record) else None
+
+
+def has_started(text: bytes) -> bool:
+    """Return whether text mentions an evaluation, or that a run starts or stops."""
+    return any(word in text for word in _CLOCK_WORDS)
 
 
 def old_format(text: bytes) -> str | None:

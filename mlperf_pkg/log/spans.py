@@ -14,16 +14,13 @@ from typing import BinaryIO
 
 from msgspec import Struct
 
-from mlperf_pkg.log.record import TOKEN, Record, old_format, record_in
+from mlperf_pkg.log.record import TOKEN, Record, has_started, record_in
 
 _HEADER = "submission_benchmark"
 _START = "run_start"
 _STOP = "run_stop"
-_STARTED = (b"run_start", b"run_stop", b"eval_start", b"eval_accuracy", b"eval_error")
 _OPENING = ("submission_", "init_start", "cache_clear")  # how the keys begin that a run begins with
 _WORDS = (b"submission_", b"init_start", b"cache_clear", b"run_st")
-_LONGEST_WORD = len(_HEADER)
-_READ = 1 << 20
 _LINE_BYTES = 1 << 20
 _MOST_RUNS = 1000  # of a file; one that seems to have more is not divided
 _SUCCESSION_MS = 60_000  # between the headers that the processes of one run log
@@ -39,44 +36,6 @@ class RunSpan(Struct, frozen=True):
     start: int
     size: int
     started: bool
-
-
-class Mentions(Struct):
-    """How often a file mentions headers and starts, and whether the clock of any run started.
-
-    ``started`` is True, too, of a file without records of MLLOG, of which nothing is known.
-    ``old_format`` is as for the function of this name, None if any record is of MLLOG.
-    """
-
-    headers: int = 0
-    starts: int = 0
-    started: bool = True
-    old_format: str | None = None
-
-    @property
-    def may_have_several_runs(self) -> bool:
-        """Whether the file may hold more than one run."""
-        return self.headers > 1 or self.starts > 1
-
-
-def mentions_in(stream: BinaryIO) -> Mentions:
-    """Count what is mentioned anywhere in a stream, which is read to its end."""
-    mentions = Mentions()
-    header = _HEADER.encode()
-    start = _START.encode()
-    rest = b""
-    is_mllog = False
-    is_started = False
-    while chunk := stream.read(_READ):
-        text = rest + chunk
-        is_mllog = is_mllog or TOKEN in text
-        mentions.old_format = None if is_mllog else mentions.old_format or old_format(text)
-        mentions.headers += text.count(header) - rest.count(header)
-        mentions.starts += text.count(start) - rest.count(start)
-        is_started = is_started or _is_started(text)
-        rest = text[-_LONGEST_WORD:]
-    mentions.started = is_started or not is_mllog
-    return mentions
 
 
 def spans_of(stream: BinaryIO) -> list[RunSpan]:
@@ -118,7 +77,7 @@ def _marked_lines(stream: BinaryIO) -> Iterator[_MarkedLine]:
     is_whole = True
     words = [TOKEN]
     while text := stream.readline(_LINE_BYTES):
-        is_started = _is_started(text)
+        is_started = has_started(text)
         if is_whole and (is_started or any(word in text for word in words)):
             record = _record(text)
             yield _MarkedLine(start, number, record, is_started)
@@ -128,10 +87,6 @@ def _marked_lines(stream: BinaryIO) -> Iterator[_MarkedLine]:
         is_whole = text.endswith(b"\n")
         number += is_whole
     yield _MarkedLine(start, number if is_whole else number + 1)
-
-
-def _is_started(text: bytes) -> bool:
-    return any(word in text for word in _STARTED)
 
 
 def _record(line: bytes) -> Record | None:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import date
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from mlperf_pkg.findings import Basis, Finding, Folding, Pending, Severity, in_order, verdicts_of
+from mlperf_pkg.findings import Basis, Finding, Folding, Pending, Severity, in_order
 from mlperf_pkg.infra.json_values import to_finite
-from mlperf_pkg.infra.source import Source
+from mlperf_pkg.infra.source import foreign_text
 from mlperf_pkg.infra.streams import problem_of
 from mlperf_pkg.log.block import Block, ScannedBlock
-from mlperf_pkg.log.damage import to_utf_8
-from mlperf_pkg.log.reader import LogReader
+from mlperf_pkg.log.reader import OF_LINES, LogReader
 from mlperf_pkg.log.record import Record
-from mlperf_pkg.log.spans import RunSpan, spans_of
 from mlperf_pkg.rulebook.load import codes, reweighed
 from mlperf_pkg.rulebook.model import EVALUATION_KEYS
 from mlperf_pkg.rulebook.rounds import (
@@ -30,9 +28,7 @@ from mlperf_pkg.rulebook.rounds import (
 )
 from mlperf_pkg.run import readers
 from mlperf_pkg.run.convergence import SAMPLES, WORDS, ConvergenceReader
-from mlperf_pkg.run.lost import lost_records
 from mlperf_pkg.run.model import BENCHMARK, Identity, LogFile, Run, identify, rules_of, table_of
-from mlperf_pkg.run.repairs import combined, whole_log
 from mlperf_pkg.run.rules import RuleChecker
 
 if TYPE_CHECKING:
@@ -53,7 +49,6 @@ _FIRST_MS = 1e12  # in 2001
 _LAST_MS = 4e12  # in 2096
 _UNITS = {"seconds": 1e3, "microseconds": 1e-3, "nanoseconds": 1e-6}
 """How many milliseconds the units are that ``time_ms`` may be in by mistake."""
-_MAX_REPAIRED = 1 << 28  # bytes of a log that is read again; the largest published one has 2 ** 26
 
 
 def read_run(log: LogFile) -> Run:
@@ -65,11 +60,31 @@ def read_run(log: LogFile) -> Run:
     """
     reading = _read(log)
     run = reading.run()
+    is_damaged = reading.may_be_damaged
     if reading.may_have_several_runs:
-        return _with_cause(run, log)
-    if reading.may_be_damaged:
-        return _with_repairs(run, log)
-    return run
+        from mlperf_pkg.run.several_runs import run_of_several  # noqa: PLC0415 - few logs need it
+
+        run = run_of_several(run, log, read_run)
+        is_damaged = False
+    if not is_damaged and not _has_lost(run):
+        return run
+    from mlperf_pkg.run import damaged  # noqa: PLC0415 - few logs need it
+
+    damaged_log = damaged.read_again(log.source)
+    if damaged_log is None:
+        return run
+    findings = run.findings
+    if is_damaged:
+        source = replace(log.source, origin=damaged_log.text, compression=None, listed_size=None)
+        whole = _read(replace(log, source=source)).run()
+        run = damaged.combined(run, whole, damaged_log)
+        findings = (*whole.findings, *findings)
+    return damaged.with_lost(run, damaged_log, reading.table, findings)
+
+
+def _has_lost(run: Run) -> bool:
+    """Return whether a log may have lost records: whether there are findings about its lines."""
+    return any(finding.code.startswith(OF_LINES) for finding in run.findings)
 
 
 def _read(log: LogFile) -> _Reading:
@@ -92,16 +107,6 @@ def _read(log: LogFile) -> _Reading:
     return reading
 
 
-def _with_repairs(run: Run, log: LogFile) -> Run:
-    """Return the run of a log with records that only we can read, or that are repeated."""
-    with log.source.open() as stream:
-        text = stream.read(_MAX_REPAIRED + 1)
-    if len(text) > _MAX_REPAIRED:
-        return run
-    whole = whole_log(text)
-    return combined(run, _read(replace(log, source=Source(run.path, whole.text))).run(), whole)
-
-
 class _Reading:
     """The readers of one log: each follows the records, or the lines, that it needs.
 
@@ -121,7 +126,8 @@ class _Reading:
         self._others: dict[str, str] = {}
         self._keys: set[str] = set()
         line_of = reader.line_of
-        self._rules = RuleChecker(table_of(identity), log.source.label, findings.add, line_of)
+        self.table = table_of(identity)
+        self._rules = RuleChecker(self.table, log.source.label, findings.add, line_of)
         self._clock = readers.Clock()
         self._fingerprint = readers.Fingerprint()
         self._evaluations = readers.EvaluationTimes()
@@ -147,7 +153,7 @@ class _Reading:
     def take(self, block: Block) -> None:
         """Read the next block."""
         if not self._records:
-            self._others = readers.of_head(block, self._rules.table.followed)
+            self._others = readers.of_head(block, self.table.followed)
         self._records += block.size - block.unread
         if len(self._keys) < _MAX_KEYS:
             self._keys |= block.indexes.keys()
@@ -191,7 +197,7 @@ class _Reading:
             return
         hidden = {record.key for record in reader.unofficial if isinstance(record.key, str)}
         self._killed = not self._clock.stopped and "run_stop" not in hidden
-        unruled = self._keys - self._rules.table.followed
+        unruled = self._keys - self.table.followed
         self._rules.conclude(
             success=self._is_success,
             hidden=hidden,
@@ -239,15 +245,9 @@ class _Reading:
             config_files=self._distinct.lines("config_filename"),
             instance_scale=self._scale.result(),
             nodes=self._scale.nodes,
-            hyperparameters=readers.hyperparameters_of(rules.seen, rules.table.followed)
+            hyperparameters=readers.hyperparameters_of(rules.seen, self.table.followed)
             | self._others,
             epochs=self._epochs.result() if self._epochs else None,
-            lost=lost_records(
-                self._log.source,
-                findings,
-                rules.table,
-                unread_seeds=self._seeds.unreadable == readers.OTHER_RECORDS,
-            ),
             identified=self._identity.complete,
             curve=self._curve.curve() if self._curve else None,
         )
@@ -312,7 +312,7 @@ class _Reading:
 
     def _report_unread(self, problem: str | None) -> None:
         """Report a log that cannot be read as one, in place of all that it therefore lacks."""
-        from mlperf_pkg.infra.source import foreign_text  # noqa: PLC0415 - logs need none
+        from mlperf_pkg.log.line_findings import to_utf_8  # noqa: PLC0415 - logs need none
 
         if problem:
             self._add("LOG113", "the log cannot be read: {found:s}", found=problem)
@@ -469,68 +469,3 @@ def _take_records(block: Block, takers: Mapping[str, Taker]) -> None:
     indexes = sorted(chain.from_iterable(of_keys))
     for index, record in zip(indexes, block.select(indexes), strict=True):
         takers[record.key](record, block.first + index)
-
-
-# ---- several runs in one file, which breaks dozens of rules on order and number -----------
-
-_MAX_BYTES = 1 << 30  # of a file whose runs are judged one by one
-_MAX_LINES = 20  # in a message
-
-
-def _with_cause(run: Run, log: LogFile) -> Run:
-    """Return the run of a file, without the findings that only the number of its runs causes.
-
-    A finding has a cause of its own if one of the runs, read alone, has one of the same code.
-    """
-    with log.source.open() as stream:
-        spans = spans_of(stream)
-    if len(spans) == 1:
-        return run
-    codes_of_runs = _codes_of_runs(run, log, spans)
-    kept = [finding for finding in run.findings if finding.code in codes_of_runs]
-    dropped = [finding for finding in run.findings if finding.code not in codes_of_runs]
-    findings = in_order([*kept, reweighed(_several_runs(run.path, spans, dropped))])
-    verdicts = known_verdicts(verdicts_of(findings), run.usage, run.round)
-    return replace(run, findings=findings, verdicts=verdicts)
-
-
-def _codes_of_runs(run: Run, log: LogFile, spans: list[RunSpan]) -> set[str]:
-    """Return the codes of the findings on the runs of a file, each read alone if it is not large.
-
-    ``run`` is all of them, read as one.
-    """
-    if log.source.size > _MAX_BYTES:
-        return {"LOG111", *(finding.code for finding in run.findings)}
-    codes_of_runs = {"LOG111"}
-    for text in _texts_of_runs(log.source, spans):
-        alone = read_run(replace(log, source=Source(run.path, text), round=run.round))
-        codes_of_runs.update(finding.code for finding in alone.findings)
-    return codes_of_runs
-
-
-def _several_runs(path: str, spans: list[RunSpan], dropped: list[Finding]) -> Finding:
-    """Return the finding that a file has several runs, in place of those that were dropped."""
-    is_official = any(finding.fails(Basis.OFFICIAL) for finding in dropped)
-    lines = [span.lines[0] for span in spans[1:]]
-    places = "line " if len(lines) == 1 else "lines "
-    places += ", ".join(map(str, lines[:_MAX_LINES]))
-    if len(lines) > _MAX_LINES:
-        places += ", ..."
-    return Finding(
-        code="LOG111",
-        message="the file has {found} runs; expected {expected}: split it into one file per run,"
-        f" before {places}",
-        path=path,
-        line=lines[0],
-        basis=Basis.BOTH if is_official else Basis.RULES,
-        found=len(lines) + 1,
-        expected=1,
-        source=codes()["LOG111"].source,
-    )
-
-
-def _texts_of_runs(source: Source, spans: Iterable[RunSpan]) -> Iterator[bytes]:
-    """Yield the text of each run."""
-    with source.open() as stream:
-        for span in spans:
-            yield stream.read(span.size)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from math import inf
 
+from mlperf_pkg.log.record import TOGETHER_MS
 from mlperf_pkg.published.model import equal_values, is_near, is_series
 from mlperf_pkg.run.model import Run
 
@@ -13,8 +14,6 @@ SERIES = ("evaluated", "losses")
 _NEIGHBOURS = 100  # in order of their values, that are compared
 _UNIT_MS = 1.0  # of stamps
 _SECOND_MS = 1000.0  # the unit of some clocks
-TOGETHER_MS = 1000.0
-"""By how much the clocks of the processes of one run differ, at most."""
 _TELLING = 6  # evaluations whose stamps suffice, whatever start and stop say
 _SCALED = 4  # stamps, at least, of which a factor is found: two are always equal after one
 

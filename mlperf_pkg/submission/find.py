@@ -32,7 +32,6 @@ from mlperf_pkg.infra.source import NO_PERMISSION, Content, content_of, is_archi
 from mlperf_pkg.infra.stores import path_of
 from mlperf_pkg.infra.streams import Spool, compression_of
 from mlperf_pkg.infra.text import nearest
-from mlperf_pkg.log.damage import near_misses
 from mlperf_pkg.log.record import TOKEN, old_format
 from mlperf_pkg.submission.model import (
     PARAMS,
@@ -616,13 +615,14 @@ class Loose(Struct):
 
     def _leave_text(self, file: Place, content: Content, suffix: str) -> None:
         """Leave a file without a record in its head; name it if it may be meant as a log."""
+        from mlperf_pkg.log.line_findings import near_log  # noqa: PLC0415 - most files are logs
+
         reason = old_format(content.text)
-        near_miss = next(near_misses(content.text), None)
+        problem = near_log(content.text, file.label)
         if reason:
             self._leave(file, reason)
-        elif near_miss:
-            hint = near_miss.remedy(file.label)
-            self.unread.append(Unread(file, near_miss.reason, Why.DAMAGED, hint))
+        elif problem:
+            self.unread.append(Unread(file, problem.reason, Why.DAMAGED, problem.hint))
         elif content.head and suffix in _TEXT_SUFFIXES:
             self._leave(file, f"no line holds '{TOKEN.decode()}'", Why.NOT_A_LOG)
 

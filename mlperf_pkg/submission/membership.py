@@ -8,7 +8,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from glob import escape
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -410,13 +409,18 @@ def log_patterns(paths: Iterable[str], foreign: Iterable[str]) -> Iterator[str]:
     others = list(foreign)
     for folder, logs in by_folder.items():
         starts = [folder, _common_start(logs)] if len(logs) > 1 else []
-        patterns = [f"{escape(start)}*" for start in starts if start]
+        patterns = [f"{_escaped(start)}*" for start in starts if start]
         suitable = (pattern for pattern in patterns if not _matches_any(others, pattern))
         pattern = next(suitable, None)
         if pattern:
             yield pattern
         else:
-            yield from map(escape, logs)
+            yield from map(_escaped, logs)
+
+
+def _escaped(path: str) -> str:
+    """Return a pattern that matches this path alone; importing glob for it takes a moment."""
+    return re.sub(r"([*?[])", r"[\1]", path)
 
 
 def _common_start(texts: Sequence[str]) -> str:

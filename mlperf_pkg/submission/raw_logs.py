@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
+from typing import BinaryIO
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -10,10 +11,48 @@ from msgspec.structs import replace
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.source import words_of_lines
 from mlperf_pkg.infra.streams import FilePart, Spool, problem_of
-from mlperf_pkg.log.spans import RunSpan, mentions_in, spans_of
+from mlperf_pkg.log.record import TOKEN, has_started, old_format
 from mlperf_pkg.submission.model import Input, Place, Unread, Why, is_result_log, set_name
 
+_HEADER = b"submission_benchmark"
+_START = b"run_start"
+_READ = 1 << 20
 _NEVER_STARTED = "its clock never started: it mentions neither run_start nor an evaluation"
+
+
+class Mentions(Struct):
+    """How often a file mentions headers and starts, and whether the clock of any run started.
+
+    ``started`` is True, too, of a file without records of MLLOG, of which nothing is known.
+    ``old_format`` is as for the function of this name, None if any record is of MLLOG.
+    """
+
+    headers: int = 0
+    starts: int = 0
+    started: bool = True
+    old_format: str | None = None
+
+    @property
+    def may_have_several_runs(self) -> bool:
+        """Whether the file may hold more than one run."""
+        return self.headers > 1 or self.starts > 1
+
+
+def mentions_in(stream: BinaryIO) -> Mentions:
+    """Count what is mentioned anywhere in a stream, which is read to its end."""
+    mentions = Mentions(started=False)
+    rest = b""
+    is_mllog = False
+    while chunk := stream.read(_READ):
+        text = rest + chunk
+        is_mllog = is_mllog or TOKEN in text
+        mentions.old_format = None if is_mllog else mentions.old_format or old_format(text)
+        mentions.headers += text.count(_HEADER) - rest.count(_HEADER)
+        mentions.starts += text.count(_START) - rest.count(_START)
+        mentions.started = mentions.started or has_started(text)
+        rest = text[-len(_HEADER) :]
+    mentions.started = mentions.started or not is_mllog
+    return mentions
 
 
 class _RawLog(Struct, frozen=True):
@@ -65,25 +104,36 @@ def _logs_in(place: Place) -> Iterator[_RawLog]:
         with place.source.open() as stream:
             mentions = mentions_in(stream)
             problem = problem_of(stream)
-        spans: list[RunSpan] = []
+        parts: list[_RawLog] = []
         if mentions.may_have_several_runs and not problem:
-            with place.source.open() as stream:
-                spans = spans_of(stream)
+            parts = _parts_of(place)
     except OSError:  # which is reported where it is read
         yield _RawLog(place, started=True)
         return
     if mentions.old_format:
         yield _RawLog(place, started=False, problem=mentions.old_format)
-        return
-    if len(spans) <= 1:
+    elif len(parts) > 1:
+        yield from parts
+    else:
         yield _RawLog(place, mentions.started or bool(problem))
-        return
+
+
+def _parts_of(place: Place) -> list[_RawLog]:
+    """Return what each run wrote into a file."""
+    from mlperf_pkg.log.spans import spans_of  # noqa: PLC0415 - few files have several runs
+
+    with place.source.open() as stream:
+        spans = spans_of(stream)
+    if len(spans) == 1:
+        return []
     whole = _seekable(place)
+    parts: list[_RawLog] = []
     for span in spans:
         part = replace(whole, start=whole.start + span.start, size=span.size)
         label = f"{place.label}{words_of_lines(span.lines)}"
         log = replace(place, label=label, part=part, lines=span.lines)
-        yield _RawLog(log, span.started)
+        parts.append(_RawLog(log, span.started))
+    return parts
 
 
 def _is_in_tree(place: Place) -> bool:

@@ -1,126 +1,54 @@
-"""What is wrong with a damaged line, in words, and the command that repairs the file."""
-
-import io
-import json
-import shutil
-import subprocess
-from collections.abc import Callable
-from pathlib import Path
-from textwrap import wrap
+"""The keys that text of a log holds which cannot be read."""
 
 import pytest
 
-from mlperf_pkg.findings import Finding, folded
-from mlperf_pkg.log.reader import LogReader
-from tests.helpers.logs import good_log, run_of
+from mlperf_pkg.infra.source import Source
+from mlperf_pkg.log.damage import Gap
+from mlperf_pkg.run.model import LogFile
+from mlperf_pkg.run.reading import read_run
 
-GOOD = good_log("bert")
-LINES = GOOD.decode().splitlines()
-AT = 20  # a line that is damaged, from 0
-MARKER = ":::MLLOG "
+KEYS = ["opt_name", "opt_epsilon", "opt_gradient_clip_norm", "seed", "eval_accuracy"]
+HEAD = b'{"namespace": "", "time_ms": 1, "event_type": "POINT_IN_TIME", "key": "'
+TAIL = b'", "value": 1, "metadata": {}}'
 
-
-def findings_of(log: bytes) -> list[Finding]:
-    findings: list[Finding] = []
-    for _ in LogReader(io.BytesIO(log), "logs/run 1.log", findings.append):
-        pass
-    return folded(findings)
-
-
-def with_line(text: str, at: int = AT) -> bytes:
-    """The log with another text in place of a line."""
-    return "\n".join([*LINES[:at], text, *LINES[at + 1 :], ""]).encode()
-
-
-def each(change: Callable[[str], str]) -> bytes:
-    """The log with a change to every line."""
-    return "".join(f"{change(line)}\n" for line in LINES).encode()
-
-
-def json_file(line: str) -> str:
-    return json.dumps({"log": f"{line}\n", "stream": "stdout", "time": "2026-01-01T00:00:00Z"})
-
-
-def fluentd(line: str) -> str:
-    return json.dumps({"message": line, "host": "node1"})
-
-
-def python_dict(line: str) -> str:
-    head, marker, record = line.partition(MARKER)
-    return head + marker + repr(json.loads(record))
-
-
-def wrapped(width: int) -> Callable[[str], str]:
-    return lambda line: "\n".join(
-        line[start : start + width] for start in range(0, len(line), width)
-    )
-
-
-def between_words(line: str) -> str:
-    """As a console wraps: at a space, which is left out."""
-    return "\n".join(wrap(line, 80))
-
-
-LINE = LINES[AT]
-HALF = len(LINE) // 2
-
-# the kind of damage, the log, the code, how the message begins
-DAMAGED = [
-    ("torn", with_line(f"{LINE[:HALF]}1: step 7\n{LINE[HALF:]}"), "LOG101", "the record is torn: "),
-    ("a part is lost", with_line(LINE[:HALF]), "LOG101", "the record is torn: "),
-    ("torn at a colon", with_line(LINE[: LINE.index("value") + 7]), "LOG101", "the record is torn"),
-    ("a warning inside", with_line(LINE.replace('"value"', '"W: low "value"')), "LOG101", "cannot"),
-    ("bytes lost inside", with_line(LINE.replace('", "value": ', "")), "LOG101", "cannot read"),
-    ("json-file", each(json_file), "LOG101", "the record is inside a JSON string, as docker's"),
-    ("fluentd", each(fluentd), "LOG101", "the record is inside a JSON string, as docker's"),
-    ("Python's repr", each(python_dict), "LOG101", "the record is printed as a Python dict: {'na"),
-    ("wrapped at 80", each(wrapped(80)), "LOG101", "the record is wrapped over several lines, aft"),
-    ("wrapped at words", each(between_words), "LOG101", "the record is wrapped over several lines"),
-    ("text after", with_line(f"{LINE} done"), "LOG103", 'text follows the record "'),
-    ("a bar after", each(lambda line: f"{line}  10%|#   |"), "LOG103", 'text follows the record "'),
-    ("a colour after", each(lambda line: f"{line}\x1b[0m"), "LOG103", 'text follows the record "'),
-    ("bytes printed", each(lambda line: f"b'{line}\\n'"), "LOG103", 'text follows the record "'),
-    ("two on a line", with_line(f"{LINE}{LINES[AT + 1]}", AT), "LOG104", "two records on one line"),
-    ("torn by a record", with_line(LINE[:30] + LINES[AT + 1]), "LOG104", "two records on one line"),
-    ("no space", each(lambda line: line.replace("G {", "G{")), "LOG108", "the marker is ':::MLL"),
-    ("a tab", each(lambda line: line.replace("G {", "G\t{")), "LOG108", "the marker is ':::MLLOG'"),
-    ("other case", each(lambda line: line.replace("MLLOG", "mllog")), "LOG108", "the marker is ':"),
-    ("byte lost", with_line(LINE.replace(":::M", "u::M")), "LOG108", "the marker is 'u::MLLOG'"),
-    ("colon lost", with_line(LINE.replace(":::M", "::M")), "LOG108", "the marker is '::MLLOG'"),
-    ("no marker", with_line(LINE.replace(MARKER, "")), "LOG108", "the record has no marker before"),
-    ("round 0.6", each(lambda line: f":::MLL 12.5 {line[9:]}"), "LOG108", "the marker is ':::MLL"),
-    ("0.5", each(lambda _: ":::MLPv0.5.0 resnet 12.5 (a.py:1) x"), "LOG108", "the marker is ':"),
+TEXTS: list[tuple[str, bytes, set[str]]] = [
+    ("a whole key", HEAD + b"seed" + TAIL, {"seed"}),
+    ("a key whose record ends after it", HEAD + b'seed", "val', {"seed"}),
+    ("a record inside a JSON string", (HEAD + b"seed" + TAIL).replace(b'"', b'\\"'), {"seed"}),
+    ("a Python dict", (HEAD + b"seed" + TAIL).replace(b'"', b"'"), {"seed"}),
+    ("a key behind another's text", HEAD[:-7] + b'step 7\n"key": "seed' + TAIL, {"seed"}),
+    ("a key without its name", b'step 7\n"seed' + TAIL, {"seed"}),
+    ("two parts", HEAD + b"op1: step 7\nt_gradient_clip_norm" + TAIL, {"opt_gradient_clip_norm"}),
+    ("two parts on a line", HEAD + b"opt_gradwarning ient_clip_norm" + TAIL, {
+        "opt_gradient_clip_norm"
+    }),
+    ("a beginning", HEAD + b"opt_gr", {"opt_gradient_clip_norm"}),
+    ("a beginning before other text", HEAD + b"opt_gr1: step 7", {"opt_gradient_clip_norm"}),
+    ("a beginning of several", HEAD + b"opt_", set()),
+    ("another key", HEAD + b"opt_gradient_clip_normal" + TAIL, set()),
+    ("a name in other text", HEAD[:20] + b"'seed' is not given", set()),
+    ("a value", HEAD + b'other", "value": "seed"', set()),
+    ("nothing", HEAD[:20], set()),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("log", "code", "message"), [d[1:] for d in DAMAGED], ids=[d[0] for d in DAMAGED]
+    ("text", "expected"), [row[1:] for row in TEXTS], ids=[row[0] for row in TEXTS]
 )
-def test_damage_has_a_name(log: bytes, code: str, message: str) -> None:
-    """All lines with the same damage are one finding, with a short text around the first."""
-    (finding,) = findings_of(log)
-    assert finding.code == code
-    assert finding.text.startswith(message)
-    assert len(finding.text) < 240
-    assert finding.line in (1, AT + 1)
+def test_keys(text: bytes, expected: set[str]) -> None:
+    gap = Gap(1, [text])
+    assert {key for key in KEYS if gap.holds(key, KEYS)} == expected
 
 
-REPAIRED = [d[:2] for d in DAMAGED if d[0] in {
-    "json-file", "fluentd", "Python's repr", "wrapped at 80", "text after", "a bar after",
-    "a colour after", "bytes printed", "no space", "a tab", "other case", "byte lost", "colon lost",
-}]  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "expected"), [(HEAD[:20], True), (HEAD + b"se", False), (HEAD + b"x" + TAIL, False)]
+)
+def test_text_without_a_name(text: bytes, expected: bool) -> None:
+    assert Gap(1, [text]).is_nameless is expected
 
 
-@pytest.mark.parametrize("log", [d[1] for d in REPAIRED], ids=[d[0] for d in REPAIRED])
-def test_the_command_repairs_the_file(log: bytes, tmp_path: Path) -> None:
-    """It works as printed, keeps the file, and all records are those of the run."""
-    (finding,) = findings_of(log)
-    command = (finding.hint or "").partition("in its folder: ")[2]
-    if command.startswith("cp ") and " jq " in command and shutil.which("jq") is None:
-        pytest.skip("jq is not installed")
-    file = tmp_path / "run 1.log"
-    file.write_bytes(log)
-    subprocess.run(command, shell=True, cwd=tmp_path, check=True)
-    assert (tmp_path / "run 1.log.bak").read_bytes() == log
-    assert findings_of(file.read_bytes()) == []
-    assert run_of(file.read_bytes(), "1.0") == run_of(GOOD, "1.0")
+def test_a_key_that_is_not_text() -> None:
+    odd = b':::MLLOG {"time_ms": 1, "key": [], "value": 1, "metadata": {}}\n'
+    torn = b":::MLLOG " + HEAD + b"se\n"
+    run = read_run(LogFile(Source("log.txt", odd + torn), "training", "5.1"))
+    assert {"LOG101", "RUN130"} <= {finding.code for finding in run.findings}

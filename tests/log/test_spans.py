@@ -4,7 +4,8 @@ from io import BytesIO
 
 import pytest
 
-from mlperf_pkg.log.spans import mentions_in, spans_of
+from mlperf_pkg.log.spans import spans_of
+from mlperf_pkg.submission.raw_logs import mentions_in
 from tests.helpers.logs import line
 
 KEYS = {

@@ -18,14 +18,13 @@ from msgspec.structs import replace
 
 from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.log.reader import LogReader
-from mlperf_pkg.log.record import Record
+from mlperf_pkg.log.record import TOGETHER_MS, Record
 from mlperf_pkg.results.rcp import ReferencePoint, comparison_at, prune, reference_points
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import Benchmark
 from mlperf_pkg.run.evaluations import KEYS, MS_PER_MINUTE, Evaluation, evaluation_of, position_of
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.readers import not_finite
-from mlperf_pkg.run.relations import TOGETHER_MS
 
 _DEVIATIONS = 2
 _RECENT = 5  # evaluations that a curve takes at most

@@ -18,9 +18,8 @@ from mlperf_pkg.infra.paths import open_file
 from mlperf_pkg.infra.resources import installed_version
 from mlperf_pkg.infra.source import Source, foreign_text
 from mlperf_pkg.infra.streams import Compression, DamagedError, Decompressor, compression_of
-from mlperf_pkg.log.damage import TIME_NAME
 from mlperf_pkg.log.reader import MAX_LINE_BYTES, OF_LINES
-from mlperf_pkg.log.record import TOKEN
+from mlperf_pkg.log.record import TIME_NAME, TOKEN
 from mlperf_pkg.rulebook.explain import all_layers, target
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import Benchmark

@@ -3,6 +3,9 @@
 import pytest
 
 from mlperf_pkg.findings import Severity, Verdict
+from mlperf_pkg.infra.source import Source
+from mlperf_pkg.run.model import LogFile
+from mlperf_pkg.run.reading import read_run
 from tests.helpers.logs import good_log, line_of, run_of
 
 GOOD = good_log("bert")
@@ -153,3 +156,12 @@ def test_times_decide_not_lines(key: str, target: str) -> None:
     good = run_of(GOOD, "1.0")
     assert (run.minutes, run.status) == (good.minutes, "success")
     assert {"RUN130", "RUN140"}.isdisjoint(finding.code for finding in run.findings)
+
+
+def test_lines_of_a_part_of_a_file() -> None:
+    """Findings on what is read again name the lines of the file, as does the run."""
+    log = changed(STOP - 1, b"\n", b"").replace(b'"status": "success"', b'"status": "aborted"')
+    part = Source("all.log, lines 101 to 200", log, lines=(101, 200))
+    run = read_run(LogFile(part, "training", "1.0"))
+    (finding,) = (f for f in run.findings if f.code == "RUN140")
+    assert (finding.line, run.lines, run.file) == (STOP + 100, (101, 200), "all.log")
