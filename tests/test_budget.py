@@ -101,9 +101,8 @@ def _assigns_first(test: ast.expr) -> bool:
     return True
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
-def test_one_statement_says_one_thing(path: Path) -> None:
-    assert list(joined(path)) == []
+def test_one_statement_says_one_thing() -> None:
+    assert [f"{path}, {problem}" for path in MODULES for problem in joined(path)] == []
 
 
 @pytest.mark.parametrize(
