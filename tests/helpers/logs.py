@@ -32,7 +32,7 @@ def good_log(
 
 def records(log: bytes) -> list[dict[str, Any]]:
     """The records of a log as JSON objects."""
-    return [json.loads(str(match[1], "utf-8")) for match in _RECORD.finditer(log)]
+    return [json.loads(str(match[1], "utf-8", "surrogatepass")) for match in _RECORD.finditer(log)]
 
 
 def joined(fields: list[dict[str, Any]]) -> bytes:
