@@ -3,12 +3,14 @@ process.
 """
 
 import atexit
+import fcntl
 import gc
 import os
 import shutil
 import signal
 import tempfile
 import textwrap
+from collections.abc import Generator
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,6 +23,8 @@ from mlperf_pkg.rulebook.compile import compile_rulebook
 from mlperf_pkg.rulebook.documents import COMPILED
 from tests.helpers.examples import SHARE
 
+HERE = Path(__file__).parent
+COMPILED_LAST = HERE / "tools" / "upstream" / "__pycache__"
 MEMORY = Path("/dev/shm")
 ENOUGH = 4 << 30  # bytes; all tests take less than a tenth of it at any time
 ID_WIDTH = 40  # characters of the name of a case
@@ -75,9 +79,24 @@ def _has_room(folder: Path) -> bool:
     return shutil.disk_usage(folder).free > ENOUGH
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect in one process after the other where nothing is compiled: the first compiles for all.
+
+    To compile the tests and what they import takes as long as all else of a collection.
+    """
+    if COMPILED_LAST.exists():
+        return (yield)
+    folder = os.open(HERE, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        return (yield)
+    finally:
+        os.close(folder)
+
+
 def pytest_collection_finish() -> None:
     """Exclude what all tests share from garbage collection, which copies its memory in forks."""
-    gc.collect()
     gc.freeze()
     gc.enable()
     atexit.register(gc.unfreeze)  # otherwise extension modules report leaks

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import mlperf_pkg
+from tests.helpers.density import parsed
 
 PACKAGE = Path(mlperf_pkg.__file__).parent
 PROJECT = PACKAGE.parent
@@ -90,7 +91,7 @@ def test_a_class_name_exists_once() -> None:
     """The glossary has one term for each concept, and so has the code."""
     places: dict[str, list[str]] = {}
     for path in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.ClassDef):
                 places.setdefault(node.name, []).append(name(path))
     assert {word: paths for word, paths in places.items() if len(paths) > 1} == {}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.ci import ACTION, HAS_NETWORK, QUICK, Runner, copied, run, stand_in
+from tests.helpers.ci import ACTION, OFFLINE, Runner, copied, run, stand_in, stand_in_source
 from tests.helpers.trees import SYSTEM
 from tests.helpers.workspaces import bytes_below
 
@@ -151,18 +151,17 @@ def test_what_cannot_be_built(runner: Runner) -> None:
 # ---- the tool is installed ----------------------------------------------------------------
 
 
-@HAS_NETWORK
 @pytest.mark.parametrize("version", ["", "a wheel"])
 def test_install(runner: Runner, tmp_path: Path, version: str) -> None:
     """That of the action's own commit, or what ``version`` says; nothing of what is checked."""
     if version:
         source = stand_in(tmp_path / "wheels")
     else:
-        source = copied(tmp_path / "source")
+        source = stand_in_source(tmp_path / "source")
         runner.action = source
     for name in ("venv", "pip", "json"):
         (runner.workspace / f"{name}.py").write_text("open('pwned', 'w')\n")
-    runner.more = QUICK
+    runner.more = OFFLINE
     before = bytes_below(runner.workspace)
     done = runner.run(version=str(source) if version else "")
     assert done.status == 0

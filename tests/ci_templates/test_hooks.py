@@ -1,6 +1,7 @@
 """The hooks for pre-commit."""
 
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 import yaml
 from pre_commit.clientlib import load_manifest
 
-from tests.helpers.ci import DOCS, HAS_NETWORK, QUICK, ROOT, copied, run, spoil
+from tests.helpers.ci import DOCS, OFFLINE, ROOT, run, spoil, stand_in_source
 from tests.helpers.trees import write_system
 
 MANIFEST = ROOT / ".pre-commit-hooks.yaml"
@@ -57,17 +58,16 @@ def committed(folder: Path) -> str:
     return git("rev-parse", "HEAD", cwd=folder).strip()
 
 
-@pytest.mark.parametrize(
-    "language", [pytest.param({}, marks=HAS_NETWORK), {"language": "system"}], ids=str
-)
+@pytest.mark.parametrize("language", [{}, {"language": "system"}], ids=str)
 def test_pre_commit(repository: Path, tmp_path: Path, language: dict[str, str]) -> None:
     """Installed by pre-commit, or the one on the PATH, for which nothing is installed."""
-    source = copied(tmp_path / "source", MANIFEST.name)
+    source = stand_in_source(tmp_path / "source")
+    shutil.copy(MANIFEST, source)
     ids = [{"id": id_, **language} for id_ in HOOKS]
     hooks = {"repo": str(source), "rev": committed(source), "hooks": ids}
     (repository / ".pre-commit-config.yaml").write_text(yaml.safe_dump({"repos": [hooks]}), "utf-8")
     committed(repository)
-    more = {**QUICK, "PRE_COMMIT_HOME": str(tmp_path / "home")}
+    more = {**OFFLINE, "PRE_COMMIT_HOME": str(tmp_path / "home")}
     command = ("pre-commit", "run", "--all-files", "--verbose")
     done = run(*command, cwd=repository, **more)
     assert done.returncode == 0, done.stdout

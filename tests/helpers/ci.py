@@ -144,14 +144,14 @@ HAS_NETWORK = pytest.mark.skipif(
     not os.environ.get("MLPERF_PKG_NETWORK"),
     reason="installs from the package index: set MLPERF_PKG_NETWORK=1",
 )
-# The dependencies of this environment need not be installed, except by a Python that is isolated
-# (-I):
-# that one finds them in the cache, and compiles what it imports.
-QUICK = {
-    "PYTHONPATH": str(next(TOOLS.parent.glob("lib/python*/site-packages"))),
-    "PIP_CACHE_DIR": os.environ.get("PIP_CACHE_DIR", str(Path.home() / ".cache" / "pip")),
-    "PIP_COMPILE": "0",
-}
+# What is installed here needs nothing of the package index.
+OFFLINE = {"PIP_NO_INDEX": "1", "PIP_COMPILE": "0", "VIRTUALENV_NO_PERIODIC_UPDATE": "1"}
+BACKEND = """
+import shutil
+
+def build_wheel(folder, *settings):
+    return shutil.copy("{0}", folder) and "{0}"
+"""
 
 
 def needs(tool: str) -> pytest.MarkDecorator:
@@ -205,9 +205,19 @@ def stand_in(folder: Path) -> Path:
     return wheel
 
 
-def copied(folder: Path, *more: str) -> Path:
+def stand_in_source(folder: Path) -> Path:
+    """Sources that are built in a second, without the index: the wheel is that of ``stand_in``."""
+    wheel = stand_in(folder)
+    (folder / "backend.py").write_text(BACKEND.format(wheel.name))
+    (folder / "pyproject.toml").write_text(
+        '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+    )
+    return folder
+
+
+def copied(folder: Path) -> Path:
     """The sources, as a folder of their own."""
-    for name in (*sources(), *more):
+    for name in sources():
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy

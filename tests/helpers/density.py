@@ -8,6 +8,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TypeGuard
 
@@ -40,12 +41,17 @@ class Density:
         return {name: count for name, count in self.names.most_common() if count > names}
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    """The syntax tree of a module, which several tests walk and none changes."""
+    return ast.parse(path.read_text("utf-8"))
+
+
 def density(root: Path, *paths: Path) -> Density:
     """Measure modules; the functions are named relative to ``root``."""
     total = Density()
     for path in paths:
-        tree = ast.parse(path.read_text("utf-8"))
-        for node in _counted(tree):
+        for node in _counted(parsed(path)):
             total.nodes += 1
             total.statements += isinstance(node, ast.stmt)
             total.tuple_assignments += is_tuple_assignment(node)

@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 
 import mlperf_pkg
+from tests.helpers.density import parsed
 
 PACKAGE = Path(mlperf_pkg.__file__).parent
 
@@ -24,7 +25,7 @@ def name_of(path: Path) -> str:
 @cache
 def nodes(path: Path) -> list[ast.AST]:
     """The imports and calls of a module."""
-    tree = ast.walk(ast.parse(path.read_text("utf-8")))
+    tree = ast.walk(parsed(path))
     return [node for node in tree if isinstance(node, ast.Import | ast.ImportFrom | ast.Call)]
 
 

@@ -32,7 +32,7 @@ def good_log(
 
 def records(log: bytes) -> list[dict[str, Any]]:
     """The records of a log as JSON objects."""
-    return [json.loads(match[1]) for match in _RECORD.finditer(log)]
+    return [json.loads(str(match[1], "utf-8", "surrogatepass")) for match in _RECORD.finditer(log)]
 
 
 def joined(fields: list[dict[str, Any]]) -> bytes:
@@ -46,16 +46,25 @@ def line(key: str, minutes: float, value: Any = None, **metadata: Any) -> bytes:
     return joined([{"key": key, "time_ms": time_ms, "value": value, "metadata": metadata}])
 
 
+def rewritten(log: bytes, key: str, rewrite: Callable[[dict[str, Any]], bytes]) -> bytes:
+    """The records of a log, those of a key as ``rewrite`` has them; the others are not parsed."""
+    name = json.dumps(key).encode()
+    lines = []
+    for match in _RECORD.finditer(log):
+        record = json.loads(match[1]) if name in match[1] else {}
+        has_key = record.get("key") == key
+        lines.append(rewrite(record) if has_key else b":::MLLOG " + match[1] + b"\n")
+    return b"".join(lines)
+
+
 def edited(log: bytes, key: str, **changes: Any) -> bytes:
     """The log with other fields in all records of a key."""
-    return joined(
-        [{**record, **changes} if record["key"] == key else record for record in records(log)]
-    )
+    return rewritten(log, key, lambda record: joined([{**record, **changes}]))
 
 
 def without(log: bytes, key: str) -> bytes:
     """The log without the records of a key."""
-    return joined([record for record in records(log) if record["key"] != key])
+    return rewritten(log, key, lambda record: b"")
 
 
 def halved(log: bytes) -> bytes:

@@ -3,14 +3,15 @@
 A process whose PYTHONPATH is the folder of a copy takes it for what is installed.
 """
 
+import atexit
 import json
-import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -109,11 +110,23 @@ def run_with(
     reference: Path, here: Path, module: str, *arguments: str
 ) -> subprocess.CompletedProcess[str]:
     """Do as ``python -m MODULE ARGUMENTS`` in a folder where a copy is installed."""
-    return subprocess.run(
-        [sys.executable, "-m", module, *arguments],
-        cwd=here,
-        env={**os.environ, "PYTHONPATH": str(reference)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    server = _server()
+    assert server.stdin
+    assert server.stdout
+    with TemporaryDirectory() as folder:
+        request = [str(here), str(reference), module, arguments, folder]
+        print(json.dumps(request), file=server.stdin, flush=True)
+        status = int(server.stdout.readline())
+        output, errors = (Path(folder, name).read_text("utf-8") for name in ("output", "errors"))
+        return subprocess.CompletedProcess(module, status, output, errors)
+
+
+@cache
+def _server() -> subprocess.Popen[str]:
+    """The process that runs modules, until this one ends: to start one for each takes longer."""
+    command = [sys.executable, "-c", "from tests.helpers.references_server import serve; serve()"]
+    root = Path(__file__).parents[2]
+    pipe = subprocess.PIPE
+    server = subprocess.Popen(command, cwd=root, stdin=pipe, stdout=pipe, text=True)
+    atexit.register(server.communicate)
+    return server

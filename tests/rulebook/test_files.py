@@ -39,9 +39,16 @@ TRAINING = [
 ]
 
 
+@pytest.fixture(scope="module")
+def compiled_files() -> dict[bytes, msgspec.Raw]:
+    """What each file says, by its text."""
+    return msgspec.msgpack.decode(compiled(RULES), type=dict[bytes, msgspec.Raw])
+
+
 @pytest.mark.parametrize("path", sorted(RULES.rglob("*.yaml")))
-def test_every_file_is_valid_and_compiled_to_what_it_says(path: Any) -> None:
-    compiled_files = msgspec.msgpack.decode(compiled(RULES), type=dict[bytes, msgspec.Raw])
+def test_every_file_is_valid_and_compiled_to_what_it_says(
+    compiled_files: dict[bytes, msgspec.Raw], path: Any
+) -> None:
     file = file_in(RULES, path.relative_to(RULES).as_posix())
     document = validated(file, path.read_bytes())
     assert repr(msgspec.msgpack.decode(compiled_files[path.read_bytes()])) == repr(document)

@@ -108,13 +108,19 @@ def test_a_finding_as_the_rules_of_a_round_have_it(
     assert written == ([] if expected is None else [expected])
 
 
-@pytest.mark.parametrize("use", [use for use in all_uses() if use.rule.basis in WRITTEN])
-def test_no_rule_is_older_than_the_text_that_it_cites(use: Any) -> None:
+def is_older_than_its_text(use: Any) -> bool:
     """A rule of a benchmark applies from the round of its file on."""
-    if since := first_round(use.rule.source):
-        assert version_of(since) <= load_round(use.usage, use.round).text_version, use
-    else:
-        assert use.rule.source.startswith((OWN, LOGGING)), use
+    since = first_round(use.rule.source)
+    if since is None:
+        return not use.rule.source.startswith((OWN, LOGGING))
+    return version_of(since) > load_round(use.usage, use.round).text_version
+
+
+def test_no_rule_is_older_than_the_text_that_it_cites() -> None:
+    """Three thousand rules, which are not a test each: that takes longer than the comparison."""
+    uses = [use for use in all_uses() if use.rule.basis in WRITTEN]
+    assert len(uses) > 3000
+    assert [use for use in uses if is_older_than_its_text(use)] == []
 
 
 SOURCES = [

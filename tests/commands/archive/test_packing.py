@@ -10,6 +10,7 @@ import sys
 import tarfile
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -283,12 +284,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # ---- archives -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("bit", range(8))
-@pytest.mark.parametrize("position", [*range(48), *range(-24, 0)])
-def test_every_bit_of_head_and_tail(bit: int, tiny: bytes, folder: Path, position: int) -> None:
+def test_every_bit_of_head_and_tail(tiny: bytes, folder: Path) -> None:
     """The gzip header says nothing about the files; all the same nothing in it may change."""
-    data = flipped(tiny, position % len(tiny), bit)
-    assert failed(write(folder / "ends.tar.gz", data))
+    archive = folder / "ends.tar.gz"
+    flips = product((*range(48), *range(-24, 0)), range(8))
+    assert [
+        (position, bit)
+        for position, bit in flips
+        if not failed(write(archive, flipped(tiny, position % len(tiny), bit)))
+    ] == []
 
 
 @examples(150)

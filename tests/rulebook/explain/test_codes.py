@@ -34,15 +34,17 @@ def test_every_code_in_the_source_is_explained_and_every_explained_one_is_in_the
     assert emitted() == codes().keys()
 
 
-@pytest.mark.parametrize(("code", "entry"), list(codes().items()), ids=list(codes()))
-def test_explanations_say_something(code: str, entry: FindingCode) -> None:
-    assert entry.code == code
-    assert CODE.fullmatch(code)
-    assert entry.title[0].islower(), code
-    assert not entry.title.endswith("."), code
-    assert entry.explanation.endswith((".", "?")), code
-    assert len(entry.explanation) > len(entry.title), code
-    assert entry.source, code
+def is_explained(entry: FindingCode) -> bool:
+    has_title = entry.title[0].islower() and not entry.title.endswith(".")
+    ends = entry.explanation.endswith((".", "?"))
+    is_longer = len(entry.explanation) > len(entry.title)
+    return has_title and ends and is_longer and bool(entry.source)
+
+
+def test_explanations_say_something() -> None:
+    assert [entry.code for entry in codes().values()] == [*codes()]
+    assert [code for code in codes() if not CODE.fullmatch(code)] == []
+    assert [entry for entry in codes().values() if not is_explained(entry)] == []
 
 
 @pytest.mark.parametrize("code", ["LOG101", "log101", "BERT111", "bert111"])
@@ -89,6 +91,7 @@ def reported() -> Iterator[tuple[str, str, str]]:
                 yield code, severity, basis
 
 
-@pytest.mark.parametrize(("code", "severity", "basis"), sorted(set(reported())))
-def test_findings_have_the_declared_weight(code: str, severity: str, basis: str) -> None:
-    assert (severity, basis) in declared(codes()[code])
+def test_findings_have_the_declared_weight() -> None:
+    weights = sorted(set(reported()))
+    assert len(weights) > 50
+    assert [row for row in weights if row[1:] not in declared(codes()[row[0]])] == []
