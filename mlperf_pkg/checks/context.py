@@ -18,7 +18,7 @@ from mlperf_pkg.run.power import PowerLog
 from mlperf_pkg.run.relations import RunRelation
 from mlperf_pkg.submission.membership import LogGroup, set_id
 from mlperf_pkg.submission.model import Place, ResultSet
-from mlperf_pkg.submission.submitters import SubmitterNames
+from mlperf_pkg.submission.submitters import SubmitterNames, is_same_submitter
 
 
 class SetOrigin(StrEnum):
@@ -117,6 +117,13 @@ class SetContext(Struct, frozen=True):
         """The names of its submitter: those of its submission, and of its description."""
         described = self.system.submitter if self.system else None
         return SubmitterNames(self.submitter or self.tree.name, described or "")
+
+    def is_submitted_by(self, organisation: str) -> bool:
+        """Return whether an organisation is its submitter, by its folder or its description."""
+        named = SubmitterNames(organisation)
+        names = self.submitter_names
+        by_folder = is_same_submitter(named, SubmitterNames(names.folder))
+        return by_folder or is_same_submitter(named, names)
 
     @property
     def path(self) -> str:
