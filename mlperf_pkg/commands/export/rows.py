@@ -465,7 +465,7 @@ def rows_of_published(results: PublishedResults, names: Sequence[str] = (_ALL,))
     return in_order(
         {
             "systems": map(_published_system, by_system.values()),
-            "result_sets": _published_sets(sets),
+            "result_sets": map(_published_set, sets, published_companies(sets)),
             "settings": _published_settings(results, sets, chosen),
         }
     )
@@ -514,26 +514,28 @@ def _id(published: PublishedSet) -> str:
     )
 
 
-def _published_sets(sets: Sequence[PublishedSet]) -> Iterator[Row]:
-    """Yield result sets with their companies, by the folders: the record has no descriptions."""
+def published_companies(sets: Sequence[PublishedSet]) -> list[str]:
+    """Return the companies of each set, ``A+B`` of a joint one; the record knows the folders."""
     folders: dict[_AnyRound, set[SubmitterNames]] = {}
     for published in sets:
         names = folders.setdefault((published.usage, published.round), set())
         names.add(SubmitterNames(published.submitter))
     of_round = {round_: companies(names) for round_, names in folders.items()}
+    of_sets = []
     for published in sets:
         of_folder = of_round[published.usage, published.round]
-        yield _published_set(published, of_folder[SubmitterNames(published.submitter)])
+        of_sets.append("+".join(of_folder[SubmitterNames(published.submitter)]))
+    return of_sets
 
 
-def _published_set(published: PublishedSet, companies: Sequence[str]) -> Row:
+def _published_set(published: PublishedSet, of_set: str) -> Row:
     scaled = published.score_minutes
     unscaled = published.unscaled_minutes
     return schema.row(
         schema.ResultSetRecord,
         published,
         id=_id(published),
-        companies="+".join(companies),
+        companies=of_set,
         **_divisions(published.division or None),
         system_path=_system_path(published),
         runs_found=published.runs,
