@@ -29,6 +29,7 @@ from mlperf_pkg.submission.model import (
     TRAIN_SAMPLES,
     Input,
     Place,
+    PowerFolder,
     ResultSet,
     Submission,
     Why,
@@ -45,7 +46,8 @@ class CheckPlan(Struct, frozen=True):
     the files of raw logs, ``files`` are the paths of those that are arguments themselves, and
     ``flags`` apply to raw logs; ``has_every_log`` is as in ``Input``. ``whole`` is the only file
     among the arguments, if it has several runs. ``damaged`` are the paths of files that are not
-    logs until they are repaired. A plan that could not be made has only the finding ``unchecked``.
+    logs until they are repaired. ``power`` are the measurements of raw logs. A plan that could not
+    be made has only the finding ``unchecked``.
     """
 
     submission: Submission | None
@@ -62,6 +64,7 @@ class CheckPlan(Struct, frozen=True):
     whole: LogFile | None = None
     has_every_log: bool = False
     damaged: tuple[str, ...] = ()
+    power: PowerFolder | None = None
 
     @property
     def label(self) -> str | None:
@@ -187,7 +190,26 @@ def _plan_raw_logs(inputs: Sequence[Input], options: Options) -> CheckPlan:
         whole=_whole_file(inputs, choices, train_samples=samples),
         has_every_log=any(input_.has_every_log for input_ in inputs),
         damaged=tuple(_damaged(inputs)),
+        power=_power_of(raw, chain.from_iterable(input_.power for input_ in inputs)),
     )
+
+
+def _power_of(raw: Mapping[str, Place], files: Iterable[Place]) -> PowerFolder | None:
+    """Return the files of raw logs that are in ``power/<log>/`` beside them; None without any."""
+    by_folder: dict[str, set[str]] = {}
+    for file in files:
+        above, _, below = f"/{file.label}".rpartition("/power/")
+        result, _, path = below.partition("/")
+        by_folder.setdefault(f"{above}/power/{result}", set()).add(path.partition("/")[0])
+    results: dict[str, tuple[str, ...] | None] = {}
+    folders: dict[str, Place] = {}
+    for label, log in raw.items():
+        folder = log.folder.child(f"power/{log.name.partition('.')[0]}")
+        names = by_folder.get(f"/{folder.label}")
+        if names:
+            results[label] = tuple(sorted(names))
+            folders[label] = folder
+    return PowerFolder(Place("power", "power"), results, folders) if folders else None
 
 
 def _whole_file(
@@ -359,12 +381,15 @@ def names_of(plans: Iterable[CheckPlan]) -> frozenset[tuple[str, str, str]]:
 
 
 def power_files(plan: CheckPlan) -> Iterator[PowerFile]:
-    """Yield the power logs of all result sets."""
-    for files in plan.sets:
-        if files.power is not None:
-            for log in files.logs:
-                for path in files.power.log_paths(log.name):
-                    yield PowerFile(files.power.place.child(path).source, "/sw_" in path)
+    """Yield the power logs of all result sets, and of raw logs."""
+    places: dict[str, Place] = {}
+    measured = [(files.power, log.label) for files in plan.sets for log in files.logs]
+    measured += [(plan.power, label) for label in plan.raw]
+    for power, label in measured:
+        if power is not None:
+            places.update((place.label, place) for place in power.logs_of(label))
+    for place in places.values():
+        yield PowerFile(place.source, place.name.startswith("sw_"))
 
 
 def load_rules(plans: Iterable[CheckPlan]) -> None:

@@ -219,8 +219,7 @@ class SetContext(Struct, frozen=True):
         folder = self.files.power
         if folder is None:
             return []
-        paths = folder.log_paths(run.path.rpartition("/")[2])
-        return [self.power_logs[f"{folder.place.label}/{path}"] for path in paths]
+        return [self.power_logs[log.label] for log in folder.logs_of(run.path)]
 
     def is_written(self, code: str) -> bool:
         """Return whether the rule of a code was written when the round was submitted."""
