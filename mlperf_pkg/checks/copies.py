@@ -22,7 +22,7 @@ from mlperf_pkg.rulebook.model import version_of
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.relations import RunRelation, is_known, originals, related_pairs
 from mlperf_pkg.submission.model import SCALINGS, Place
-from mlperf_pkg.submission.submitters import is_same_submitter
+from mlperf_pkg.submission.submitters import SubmitterNames, is_same_submitter
 
 Members: TypeAlias = dict[int, list[Run]]  # the runs of sets, by the index of the set
 
@@ -97,7 +97,8 @@ class Owner(Struct, frozen=True, dict=True):
         """The sort key of originals: the round, whether the logs name the set, start, path."""
         organisation = self.run.text("org")
         platform = letters(self.run.text("platform"))
-        is_foreign = not (organisation and self.context.is_submitted_by(organisation))
+        names = (SubmitterNames(organisation), SubmitterNames(self.submitter))
+        is_foreign = not (organisation and is_same_submitter(*names))
         is_of_other_system = platform not in self.names
         version = self.context.round.version
         start_ms = self.run.start_ms or 0

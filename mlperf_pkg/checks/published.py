@@ -318,8 +318,8 @@ class _Peers(Struct, frozen=True, dict=True):
                 sets.setdefault(setting.key, set()).add(setting.set)
         limits: dict[str, tuple[float, float]] = {}
         for key, key_sets in sets.items():
-            names = (SubmitterNames(self.sets[index].submitter) for index in key_sets)
-            submitters = set(chain.from_iterable(owners[name] for name in names))
+            # A joint entry is of one mind, however many companies submit it.
+            submitters = {owners[SubmitterNames(self.sets[index].submitter)] for index in key_sets}
             if len(key_sets) >= _MIN_SETS and len(submitters) >= _MIN_SUBMITTERS:
                 limits[key] = (min(numbers[key]), max(numbers[key]))
         return limits
