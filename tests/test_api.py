@@ -240,7 +240,7 @@ SETS = [
     "system_by",
     "judged",
     "energy_note",
-        "companies",
+    "companies",
 ]
 TABLES = {
     "result_sets": (SETS, 1),

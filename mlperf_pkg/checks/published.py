@@ -138,7 +138,7 @@ def check_published(context: SetContext, published: PublishedRuns) -> Iterator[F
         usage = "" if name.usage == TRAINING else f"{name.usage} "
         counts = Counter(runs.values())
         judgement = judge(
-            published_set(published_results().sets[name.index]),
+            published_set(published_results().set_at(name.index)),
             submitted_set(context),
             runs=len(runs),
             rewritten=counts[PublishedEvidence.CLOCK],
