@@ -195,19 +195,21 @@ def _plan_raw_logs(inputs: Sequence[Input], options: Options) -> CheckPlan:
 
 
 def _power_of(raw: Mapping[str, Place], files: Iterable[Place]) -> PowerFolder | None:
-    """Return the files of raw logs that are in ``power/<log>/`` beside them; None without any."""
+    """Return the measurements of raw logs, in ``power/<log>/`` beside them; None if none was."""
     by_folder: dict[str, set[str]] = {}
     for file in files:
-        above, _, below = f"/{file.label}".rpartition("/power/")
-        result, _, path = below.partition("/")
-        by_folder.setdefault(f"{above}/power/{result}", set()).add(path.partition("/")[0])
+        parts = f"/{file.label}".rpartition("/power/")
+        names = parts[2].split("/")
+        if len(names) > 1:
+            by_folder.setdefault(f"{parts[0]}/power/{names[0]}", set()).add(names[1])
+    if not by_folder:
+        return None
     results: dict[str, tuple[str, ...] | None] = {}
     folders: dict[str, Place] = {}
     for label, log in raw.items():
         folder = log.folder.child(f"power/{log.name.partition('.')[0]}")
-        names = by_folder.get(f"/{folder.label}")
-        if names:
-            results[label] = tuple(sorted(names))
+        if f"/{folder.label}" in by_folder:
+            results[label] = tuple(sorted(by_folder[f"/{folder.label}"]))
             folders[label] = folder
     return PowerFolder(Place("power", "power"), results, folders) if folders else None
 

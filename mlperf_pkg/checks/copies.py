@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from typing import NamedTuple, TypeAlias
@@ -331,18 +331,28 @@ def check_seeds(contexts: Sequence[SetContext]) -> Iterator[tuple[int, Finding]]
             continue
         round_ = context.round
         others = earlier.setdefault((round_.usage, round_.name, context.files.benchmark), [])
-        most = -(-len(seeds) // 2)  # at least half of them
-        nearest = None
-        for other, other_seeds in others:
-            common = len(seeds & other_seeds)
-            is_nearer = common > most if nearest else common >= most
-            if is_nearer and is_same_submitter(context.submitter_names, other.submitter_names):
-                most = common
-                nearest = other
-        if nearest:
-            message = f"{{found}} of {len(seeds)} seeds are also in {nearest.label}"
-            yield index, context.finding("SEED106", message, found=most)
+        number, other = _most_in_common(context, seeds, others)
+        if other and 2 * number >= len(seeds):
+            message = f"{{found}} of {len(seeds)} seeds are also in {other.label}"
+            yield index, context.finding("SEED106", message, found=number)
         others.append((context, seeds))
+
+
+def _most_in_common(
+    context: SetContext, seeds: set[int], others: Iterable[tuple[SetContext, set[int]]]
+) -> tuple[int, SetContext | None]:
+    """Return how many seeds the set of the submitter with most of them has, and it; None if none.
+
+    A submitter may have several folders.
+    """
+    most = 0
+    nearest = None
+    for other, other_seeds in others:
+        common = len(seeds & other_seeds)
+        if common > most and is_same_submitter(context.submitter_names, other.submitter_names):
+            most = common
+            nearest = other
+    return most, nearest
 
 
 def check_repetitions(contexts: Sequence[SetContext]) -> Iterator[tuple[int, Finding]]:

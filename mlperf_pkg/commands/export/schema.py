@@ -75,7 +75,8 @@ class ResultSetRecord(Struct, frozen=True):
     ]
     submitter: _Submitter
     companies: Annotated[
-        str | None, "the companies that submit it, `A+B` of a joint entry; null without a submitter"
+        str | None,
+        "the companies that submit it, `A+B` of a joint entry; null if no submitter is named",
     ]
     system: _System
     benchmark: _Benchmark
