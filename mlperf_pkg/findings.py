@@ -476,6 +476,7 @@ def in_words(values: Sequence[Any], form: str | None = None) -> str:
 
     ``form`` is as in the messages of ``Finding``: "s", "d", "," (the default) or ".1f".
     """
+    is_cut = len(values) >= MAX_VALUES  # as many as are kept
     if form == "s":
         values = _flat(values)
     if not values:
@@ -487,8 +488,8 @@ def in_words(values: Sequence[Any], form: str | None = None) -> str:
     rest = len(values) - len(words)
     if not rest:
         return text
-    if len(values) >= MAX_VALUES:  # as many as are kept
-        return f"{text} and at least {rest} more"
+    if is_cut:
+        return f"{text} and {rest} more of the first {len(values)} different values"
     return f"{text} and {rest} more"
 
 

@@ -240,6 +240,7 @@ SETS = [
     "system_by",
     "judged",
     "energy_note",
+    "companies",
 ]
 TABLES = {
     "result_sets": (SETS, 1),

@@ -87,7 +87,7 @@ def test_the_words_of_one_finding(message: str, value: Any, expected: Any, text:
         (
             "x is {found:s}",
             [f"v{n}" for n in range(99)],
-            "x is v0, v1, v2, v3, v4, v5 and at least 14 more",
+            "x is v0, v1, v2, v3, v4, v5 and 14 more of the first 20 different values",
         ),
     ],
 )

@@ -60,7 +60,7 @@ def fold(
     verdict = Verdicts.worst(judged.verdict for judged in judged_plans)
     verdict = without_pass(with_failures(verdict, outside), findings)
     checked = Checked(
-        report=_report(judged_plans, sets, runs, findings, verdict),
+        report=_report(judged_plans, sets, runs, findings, verdict).with_companies,
         inputs=inputs,
         runs=tuple(runs),
         sets=tuple(sets),

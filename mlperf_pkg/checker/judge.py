@@ -476,9 +476,13 @@ def _raw_sets(
         file = workspace.relative(place.path) if workspace else str(place.path)
         runs[f"{file}{words_of_lines(place.lines)}"] = contents.runs[path]
     for context in raw_sets(runs, systems, config, top):
+        power = None
+        if plan.power and any(run.path in plan.power.folders for run in context.runs):
+            power = replace(plan.power, place=context.files.place.child("power"))
         yield replace(
             context,
-            files=replace(context.files, flags=plan.flags),
+            files=replace(context.files, flags=plan.flags, power=power),
+            power_logs=contents.power_logs,
             origin=_origin(context, plan, contents),
             together=contents.names,
             sources=sources,

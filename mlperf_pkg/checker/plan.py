@@ -28,6 +28,7 @@ from mlperf_pkg.submission.model import (
     TRAIN_SAMPLES,
     Input,
     Place,
+    PowerFolder,
     ResultSet,
     Submission,
     Workspace,
@@ -43,8 +44,8 @@ class CheckPlan(Struct, frozen=True):
     ``round`` is None only without logs; ``reason`` says how it was chosen. ``raw`` maps paths to
     the files of raw logs, ``files`` are the paths of those that are arguments themselves, and
     ``flags`` apply to raw logs; ``has_every_log`` is as in ``Input``. ``whole`` is the only file
-    among the arguments, if it has several runs. A plan that could not be made has only the finding
-    ``unchecked``.
+    among the arguments, if it has several runs. ``power`` are the measurements of raw logs. A plan
+    that could not be made has only the finding ``unchecked``.
     """
 
     submission: Submission | None
@@ -60,6 +61,7 @@ class CheckPlan(Struct, frozen=True):
     files: frozenset[str] = frozenset()
     whole: LogFile | None = None
     has_every_log: bool = False
+    power: PowerFolder | None = None
 
     @property
     def label(self) -> str | None:
@@ -184,7 +186,28 @@ def _plan_raw_logs(inputs: Sequence[Input], options: Options) -> CheckPlan:
         files=frozenset(named_files),
         whole=_whole_file(inputs, choices, train_samples=samples),
         has_every_log=any(input_.has_every_log for input_ in inputs),
+        power=_power_of(raw, chain.from_iterable(input_.power for input_ in inputs)),
     )
+
+
+def _power_of(raw: Mapping[str, Place], files: Iterable[Place]) -> PowerFolder | None:
+    """Return the measurements of raw logs, in ``power/<log>/`` beside them; None if none was."""
+    by_folder: dict[str, set[str]] = {}
+    for file in files:
+        parts = f"/{file.label}".rpartition("/power/")
+        names = parts[2].split("/")
+        if len(names) > 1:
+            by_folder.setdefault(f"{parts[0]}/power/{names[0]}", set()).add(names[1])
+    if not by_folder:
+        return None
+    results: dict[str, tuple[str, ...] | None] = {}
+    folders: dict[str, Place] = {}
+    for label, log in raw.items():
+        folder = log.folder.child(f"power/{log.name.partition('.')[0]}")
+        if f"/{folder.label}" in by_folder:
+            results[label] = tuple(sorted(by_folder[f"/{folder.label}"]))
+            folders[label] = folder
+    return PowerFolder(Place("power", "power"), results, folders) if folders else None
 
 
 def _whole_file(
@@ -349,12 +372,15 @@ def names_of(plans: Iterable[CheckPlan]) -> frozenset[tuple[str, str, str]]:
 
 
 def power_files(plan: CheckPlan) -> Iterator[PowerFile]:
-    """Yield the power logs of all result sets."""
-    for files in plan.sets:
-        if files.power is not None:
-            for log in files.logs:
-                for path in files.power.log_paths(log.name):
-                    yield PowerFile(files.power.place.child(path).source, "/sw_" in path)
+    """Yield the power logs of all result sets, and of raw logs."""
+    places: dict[str, Place] = {}
+    measured = [(files.power, log.label) for files in plan.sets for log in files.logs]
+    measured += [(plan.power, label) for label in plan.raw]
+    for power, label in measured:
+        if power is not None:
+            places.update((place.label, place) for place in power.logs_of(label))
+    for place in places.values():
+        yield PowerFile(place.source, place.name.startswith("sw_"))
 
 
 def load_rules(plans: Iterable[CheckPlan]) -> None:

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, combinations, pairwise, product
+from itertools import chain, combinations, pairwise, product, starmap
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.descriptions import SystemFile, logged_statuses
-from mlperf_pkg.checks.names import are_alike, are_related, foreign_letter
+from mlperf_pkg.checks.names import foreign_letter
 from mlperf_pkg.findings import NOTE, Basis, Finding, Severity
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.published.model import equal_values, known_division
@@ -21,6 +21,7 @@ from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.readers import as_count
 from mlperf_pkg.run.relations import SERIES, RunRelation, related_pairs
 from mlperf_pkg.submission.membership import is_placeholder
+from mlperf_pkg.submission.submitters import SubmitterNames, is_same_submitter
 
 _MOST_NAMED = 3  # odd runs of a set
 
@@ -271,18 +272,16 @@ def _check_letters(context: SetContext, key: str, names: Iterable[str]) -> Itera
 
 
 def _check_organisations(context: SetContext, organisations: Counter[str]) -> Iterator[Finding]:
-    """Check that the logs name the submitter, or else one organisation.
-
-    Names that are alike are of one company. If several are named, one that is only contained in
-    another is of another company.
-    """
-    same_company = are_alike
-    if len(organisations) > 1:
-        same_company = are_related
+    """Check that the logs name the submitter, or else one organisation."""
     expected = context.submitter or organisations.most_common(1)[0][0]
-    others = sorted(org for org in organisations if not same_company(org, expected))
+    names = list(map(SubmitterNames, organisations))
+    if context.submitter:
+        others = sorted(org for org in organisations if not context.is_submitted_by(org))
+    else:
+        usual = SubmitterNames(expected)
+        others = sorted(name.folder for name in names if not is_same_submitter(name, usual))
     if others:
-        is_one = all(same_company(org, other) for org, other in combinations(organisations, 2))
+        is_one = all(starmap(is_same_submitter, combinations(names, 2)))
         weight = NOTE if is_one else {"severity": Severity.WARNING}
         where = "the name of the submission folder" if context.submitter else "as in most runs"
         message = f"submission_org is {{found:s}}; expected {{expected}}, {where}"

@@ -18,7 +18,7 @@ from mlperf_pkg.run.power import PowerLog
 from mlperf_pkg.run.relations import RunRelation
 from mlperf_pkg.submission.membership import LogGroup, set_id
 from mlperf_pkg.submission.model import Place, ResultSet
-from mlperf_pkg.submission.submitters import SubmitterNames
+from mlperf_pkg.submission.submitters import SubmitterNames, is_same_submitter
 
 
 class SetOrigin(StrEnum):
@@ -116,6 +116,13 @@ class SetContext(Struct, frozen=True):
         described = self.system.submitter if self.system else None
         return SubmitterNames(self.submitter or self.tree.name, described or "")
 
+    def is_submitted_by(self, organisation: str) -> bool:
+        """Return whether an organisation is its submitter, by its folder or its description."""
+        named = SubmitterNames(organisation)
+        names = self.submitter_names
+        by_folder = is_same_submitter(named, SubmitterNames(names.folder))
+        return by_folder or is_same_submitter(named, names)
+
     @property
     def path(self) -> str:
         """The path of the set in reports."""
@@ -210,8 +217,7 @@ class SetContext(Struct, frozen=True):
         folder = self.files.power
         if folder is None:
             return []
-        paths = folder.log_paths(run.path.rpartition("/")[2])
-        return [self.power_logs[f"{folder.place.label}/{path}"] for path in paths]
+        return [self.power_logs[log.label] for log in folder.logs_of(run.path)]
 
     def is_written(self, code: str) -> bool:
         """Return whether the rule of a code was written when the round was submitted."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import islice
 from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
@@ -12,7 +13,6 @@ from msgspec.structs import replace
 from mlperf_pkg.checks.consistency import names_of, repetition
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.descriptions import PREVIEW, category, different_fields
-from mlperf_pkg.checks.names import are_alike
 from mlperf_pkg.checks.resubmission import RULE, Outcome, judge, submitted_set
 from mlperf_pkg.findings import MAX_MESSAGES, NOTE, Finding, Severity
 from mlperf_pkg.infra.text import letters
@@ -22,6 +22,7 @@ from mlperf_pkg.rulebook.model import version_of
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.relations import RunRelation, is_known, originals, related_pairs
 from mlperf_pkg.submission.model import SCALINGS, Place
+from mlperf_pkg.submission.submitters import SubmitterNames, is_same_submitter
 
 Members: TypeAlias = dict[int, list[Run]]  # the runs of sets, by the index of the set
 
@@ -96,7 +97,8 @@ class Owner(Struct, frozen=True, dict=True):
         """The sort key of originals: the round, whether the logs name the set, start, path."""
         organisation = self.run.text("org")
         platform = letters(self.run.text("platform"))
-        is_foreign = not (organisation and are_alike(organisation, self.submitter))
+        names = (SubmitterNames(organisation), SubmitterNames(self.submitter))
+        is_foreign = not (organisation and is_same_submitter(*names))
         is_of_other_system = platform not in self.names
         version = self.context.round.version
         start_ms = self.run.start_ms or 0
@@ -302,21 +304,19 @@ def _likeness(pair: Pair) -> str:
 
 def check_swapped(contexts: Sequence[SetContext]) -> Iterator[tuple[int, Finding]]:
     """Warn about sets of two submitters whose logs name each other; with the index of the set."""
-    names = list(map(_submitter_and_org, contexts))
-    wrong = {(submitter, org) for submitter, org in names if submitter and org and submitter != org}
+    orgs: dict[int, str] = {}  # the other organisation in the logs, by the index of the set
     for index, context in enumerate(contexts):
-        submitter, org = names[index]
-        is_swapped = (submitter, org) in wrong and (org, submitter) in wrong
+        org = context.runs[0].text("org") if context.runs else ""
+        if context.submitter and letters(org) and not context.is_submitted_by(org):
+            orgs[index] = org
+    message = "submission_org is {found:s}, and in the logs of that submitter {expected}"
+    for index, org in orgs.items():
+        context = contexts[index]
+        partners = [other for other in orgs if contexts[other].is_submitted_by(org)]
+        is_swapped = any(context.is_submitted_by(orgs[other]) for other in partners)
         if is_swapped and context.origin.has_folder:
-            message = "submission_org is {found:s}, and in the logs of that submitter {expected}"
-            fields = {"found": context.runs[0].text("org"), "expected": context.submitter}
+            fields = {"found": org, "expected": context.submitter}
             yield index, context.finding("SET115", message, severity=Severity.WARNING, **fields)
-
-
-def _submitter_and_org(context: SetContext) -> tuple[str, str]:
-    """Return the submitter of a set and the organisation in its logs, in letters and digits."""
-    org = context.runs[0].text("org") if context.runs else ""
-    return letters(context.submitter or ""), letters(org)
 
 
 def check_seeds(contexts: Sequence[SetContext]) -> Iterator[tuple[int, Finding]]:
@@ -330,9 +330,8 @@ def check_seeds(contexts: Sequence[SetContext]) -> Iterator[tuple[int, Finding]]
         if len(seeds) <= 1 or not context.origin.has_folder:
             continue
         round_ = context.round
-        key = (round_.usage, round_.name, context.submitter, context.files.benchmark)
-        others = earlier.setdefault(key, [])
-        number, other = _most_in_common(seeds, others)
+        others = earlier.setdefault((round_.usage, round_.name, context.files.benchmark), [])
+        number, other = _most_in_common(context, seeds, others)
         if other and 2 * number >= len(seeds):
             message = f"{{found}} of {len(seeds)} seeds are also in {other.label}"
             yield index, context.finding("SEED106", message, found=number)
@@ -340,14 +339,17 @@ def check_seeds(contexts: Sequence[SetContext]) -> Iterator[tuple[int, Finding]]
 
 
 def _most_in_common(
-    seeds: set[int], others: Iterable[tuple[SetContext, set[int]]]
+    context: SetContext, seeds: set[int], others: Iterable[tuple[SetContext, set[int]]]
 ) -> tuple[int, SetContext | None]:
-    """Return how many seeds the set with most of them has, and the set; None if no set has one."""
+    """Return how many seeds the set of the submitter with most of them has, and it; None if none.
+
+    A submitter may have several folders.
+    """
     most = 0
     nearest = None
     for other, other_seeds in others:
         common = len(seeds & other_seeds)
-        if common > most:
+        if common > most and is_same_submitter(context.submitter_names, other.submitter_names):
             most = common
             nearest = other
     return most, nearest
@@ -456,8 +458,7 @@ def _key(context: SetContext) -> tuple[str, ...]:
     """Return what a Preview and its Available results have in common."""
     contents = (context.system.contents if context.system else None) or {}
     accelerator = contents.get("accelerator_model_name")
-    names = (context.submitter, context.division_by_rules, accelerator)
-    spelled_alike = [letters(str(name)) for name in names]
+    spelled_alike = [letters(str(name)) for name in (context.division_by_rules, accelerator)]
     return (context.round.usage, context.files.benchmark, *spelled_alike)
 
 
@@ -465,11 +466,15 @@ def _proofs(preview: SetContext, by_round: dict[str, list[_Scored]]) -> list[_Sc
     """Return the results with other runs from the first later round that has any."""
     later = [name for name in by_round if version_of(name) > preview.round.version]
     for name in sorted(later, key=version_of):
-        results = by_round[name][:_MOST]
-        fresh = [result for result in results if _has_other_runs(preview, result[0])]
+        results = (result for result in by_round[name] if _is_of_submitter(preview, result[0]))
+        fresh = [result for result in islice(results, _MOST) if _has_other_runs(preview, result[0])]
         if fresh:
             return fresh
     return []
+
+
+def _is_of_submitter(preview: SetContext, context: SetContext) -> bool:
+    return is_same_submitter(preview.submitter_names, context.submitter_names)
 
 
 def _has_other_runs(preview: SetContext, context: SetContext) -> bool:

@@ -1,4 +1,4 @@
-"""Names of processors, accelerators and organisations, which are spelt in different ways."""
+"""Names of processors and accelerators, which are spelt in different ways."""
 
 import json
 import re
@@ -6,14 +6,12 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
-from itertools import chain, product, starmap
+from itertools import chain
 
 from msgspec import Struct
 
 from mlperf_pkg.infra.resources import data_folder
-from mlperf_pkg.infra.text import letters
 from mlperf_pkg.published.model import PublishedSet
-from mlperf_pkg.submission.submitters import SubmitterNames, companies
 
 FIELDS = ("host_processor_model_name", "accelerator_model_name")
 """The fields of a description of which ``published_spelling`` knows names."""
@@ -187,53 +185,3 @@ def likeness(one: PublishedSet, other: PublishedSet) -> Likeness | None:
     if first and second and is_part:
         return Likeness.NAME
     return None
-
-
-# ---- organisations, which logs, descriptions and folders name in different ways -----------
-
-
-def is_same_submitter(one: SubmitterNames, other: SubmitterNames) -> bool:
-    """Return whether two entries, perhaps of different rounds, have a company in common.
-
-    Its name may be longer in one of them, or abbreviated.
-    """
-    if one == other:
-        return True
-    of_entry = companies((one, other))
-    names = []
-    for entry in (one, other):
-        entry_names = {*of_entry[entry]}
-        if len(entry_names) == 1:
-            entry_names.add(entry.described or entry.folder)
-        names.append(entry_names)
-    return any(starmap(are_related, product(*names)))
-
-
-def are_same(name: str, other: str) -> bool:
-    """Return whether two names differ in nothing but case, punctuation and order of words."""
-    return _words(name) == _words(other) or letters(name) == letters(other)
-
-
-def are_alike(name: str, other: str) -> bool:
-    """Return whether one name is part of the other, or abbreviates it."""
-    one = letters(name)
-    another = letters(other)
-    return one in another or another in one or are_related(name, other)
-
-
-def are_related(name: str, other: str) -> bool:
-    """Return whether one name begins the other, abbreviates it, or has all its words.
-
-    Unlike for ``are_alike``, ``Eta`` and ``Beta`` are two organisations.
-    """
-    one = letters(name)
-    another = letters(other)
-    words = [set(_words(text)) for text in (name, other)]
-    is_part = words[0] <= words[1] or words[1] <= words[0]
-    begins = one.startswith(another) or another.startswith(one)
-    initials = {"".join(word[0] for word in _WORD.findall(text.lower())) for text in (name, other)}
-    return is_part or begins or not initials.isdisjoint({one, another})
-
-
-def _words(name: str) -> list[str]:
-    return sorted(_WORD.findall(name.lower()))

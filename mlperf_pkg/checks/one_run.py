@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.findings import Basis, Finding, Verdict
 from mlperf_pkg.log.record import TOGETHER_MS
+from mlperf_pkg.results.wording import shortened
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.relations import RunRelation, relation_of
 
@@ -84,10 +85,10 @@ _ONE = {
     RunRelation.PROCESSES: "{found:s} is of another process of a run that counts: it counts once",
 }
 _SEVERAL = {
-    RunRelation.COPY: "logs are copies of logs that count: each run counts once; found {found:s}",
-    RunRelation.PROCESSES: "logs are of other processes of runs that count: each run counts once;"
-    " found {found:s}",
+    RunRelation.COPY: "logs are copies of logs that count: each run counts once",
+    RunRelation.PROCESSES: "logs are of other processes of runs that count: each run counts once",
 }
+_NAMED = 3  # logs in a message
 
 
 def check_one_run(context: SetContext) -> Iterator[Finding]:
@@ -97,4 +98,6 @@ def check_one_run(context: SetContext) -> Iterator[Finding]:
         if len(paths) == 1:
             yield context.finding("RAW102", _ONE[relation], found=paths)
         elif paths:
-            yield context.finding("RAW102", f"{len(paths)} {message}", found=paths)
+            named = shortened(paths, _NAMED)
+            text = f"{len(paths)} {message}; found {named}"
+            yield context.finding("RAW102", text, found=paths)

@@ -18,6 +18,7 @@ from mlperf_pkg.rulebook.load import finding_of
 from mlperf_pkg.run import power
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.power import PowerLog
+from mlperf_pkg.submission.model import PowerFolder, is_result_log
 
 _MIN_READINGS = 60
 _TOLERATED = 0.1  # of a measurement: published ones lack up to 9.4 % of their samples
@@ -47,41 +48,49 @@ def power_files(context: SetContext) -> PowerFiles:
         return PowerFiles()
     findings: defaultdict[str, list[Finding]] = defaultdict(list)
     try:
-        for run, finding in _findings_of_runs(context, context.files.power.results or {}):
+        for run, finding in _findings_of_runs(context, context.files.power):
             findings[run.path].append(finding)
     except _CrashError as error:
         return PowerFiles(crash=str(error))
     return PowerFiles(findings)
 
 
-def _findings_of_runs(
-    context: SetContext, results: Mapping[str, tuple[str, ...] | None]
-) -> Iterator[tuple[Run, Finding]]:
-    counts: dict[str, list[tuple[str, int]]] = {kind: [] for kind in _KINDS}
+def _findings_of_runs(context: SetContext, folder: PowerFolder) -> Iterator[tuple[Run, Finding]]:
+    results = folder.results or {}
+    counts: dict[str, list[tuple[Run, int]]] = {kind: [] for kind in _KINDS}
     for run in context.runs:
         name = _result_name(run)
-        if name not in results:
+        key = _key(folder, run)
+        if key not in results:
             message = "no folder power/{found:s}: the run has no power logs"
-            yield run, _finding(context, "POW101", message, found=name)
+            path = _path(run).rpartition("/")[0]
+            yield run, finding_of("POW101", message, path, found=name)
             continue
-        names = results[name]
+        names = results[key]
         if names is None:
             raise _CrashError(f"power/{name} is not a folder")
         for kind in _KINDS:
             numbers = _numbers(names, kind)
-            counts[kind].append((name, len(numbers)))
+            counts[kind].append((run, len(numbers)))
             expected = list(range(len(numbers)))
             if not {*numbers} <= {*expected}:
                 message = f"the files {kind}_<number>.txt have the numbers {{found:s}}"
                 message = f"{message}; expected 0 to {len(numbers) - 1}"
                 fields = {"found": sorted(numbers), "expected": expected}
-                yield run, _finding(context, "POW102", message, name, **fields)
+                yield run, finding_of("POW102", message, _path(run), **fields)
     for kind in _KINDS:
         yield from _unequal_counts(context, kind, counts[kind])
 
 
+def _key(folder: PowerFolder, run: Run) -> str:
+    """Return under which name the folder has the measurements of a run."""
+    return run.path if folder.folders else _result_name(run)
+
+
 def _result_name(run: Run) -> str:
-    return run.path.rpartition("/")[2].removesuffix(".txt")
+    """Return the name of the folder with the measurements of a run; a raw log may end otherwise."""
+    name = run.file.rpartition("/")[2]
+    return name.removesuffix(".txt") if is_result_log(name) else name.partition(".")[0]
 
 
 def _numbers(names: Sequence[str], kind: str) -> list[int]:
@@ -97,7 +106,7 @@ def _numbers(names: Sequence[str], kind: str) -> list[int]:
 
 
 def _unequal_counts(
-    context: SetContext, kind: str, counts: Sequence[tuple[str, int]]
+    context: SetContext, kind: str, counts: Sequence[tuple[Run, int]]
 ) -> Iterator[tuple[Run, Finding]]:
     """Yield runs with more or fewer files than most runs.
 
@@ -106,24 +115,23 @@ def _unequal_counts(
     if not counts:
         raise _CrashError("no run has a folder in power/")
     usual = Counter(count for _, count in counts).most_common(1)[0][0]
-    # A count is that of the run ``name``; the run beside it is the one that is blamed.
-    for blamed_run, (name, count) in zip(context.runs, counts, strict=False):
+    # A count is that of the run with it; the run beside it is the one that is blamed.
+    for blamed_run, (run, count) in zip(context.runs, counts, strict=False):
         if count != usual:
             message = f"the number of files {kind}_<number>.txt is {{found}}; expected {{expected}}"
             basis = Basis.BOTH
-            blamed = _result_name(blamed_run)
-            if blamed != name:
+            if blamed_run != run:
                 basis = Basis.OFFICIAL
+                blamed = _result_name(blamed_run)
                 message = f"{message}; the official checker blames {blamed}"
             fields = {"basis": basis, "found": count, "expected": usual}
-            yield blamed_run, _finding(context, "POW103", message, name, **fields)
+            yield blamed_run, finding_of("POW103", message, _path(run), **fields)
 
 
-def _finding(
-    context: SetContext, code: str, message: str, result: str = "", **fields: Any
-) -> Finding:
-    path = "/".join(part for part in (context.path, "power", result) if part)
-    return finding_of(code, message, path, **fields)
+def _path(run: Run) -> str:
+    """Return the path of the folder with the measurements of a run, which is beside its log."""
+    folder = run.file.rpartition("/")[0]
+    return "/".join(filter(None, (folder, "power", _result_name(run))))
 
 
 # ---- findings about the set ---------------------------------------------------------------
@@ -131,21 +139,22 @@ def _finding(
 
 def check_power(context: SetContext) -> Iterator[Finding]:
     """Check for what makes the official checkers crash, and the samples by the written rules."""
-    if context.files.power is None:
+    folder = context.files.power
+    if folder is None:
         return
     crash = power_files(context).crash
     if crash:
         message = f"the power checker crashes, and with it the package checker: {crash}"
-        yield _finding(context, "POW104", message)
+        yield finding_of("POW104", message, folder.place.label)
     reason = energy(context).crash
     if reason:
         message = f"the result summarizer crashes on this power log: {reason}"
-        yield _finding(context, "POW105", message)
+        yield finding_of("POW105", message, folder.place.label)
     for run in context.runs:
         logs = context.power_of(run)
         yield from (log.unchecked for log in logs if log.unchecked)
         if not crash:
-            yield from _all_nodes(context, run, logs)
+            yield from _all_nodes(context, folder, run, logs)
         nodes = [log for log in logs if not log.switch and not log.unchecked]
         yield from _sampling(nodes)
         yield from _start(nodes)
@@ -157,7 +166,9 @@ def check_power(context: SetContext) -> Iterator[Finding]:
         yield from _values(logs)
 
 
-def _all_nodes(context: SetContext, run: Run, logs: Sequence[PowerLog]) -> Iterator[Finding]:
+def _all_nodes(
+    context: SetContext, folder: PowerFolder, run: Run, logs: Sequence[PowerLog]
+) -> Iterator[Finding]:
     """Check that each node has a file, and the interconnect of several nodes has one.
 
     The number of nodes is that of the log or else of the system description.
@@ -165,18 +176,17 @@ def _all_nodes(context: SetContext, run: Run, logs: Sequence[PowerLog]) -> Itera
     switches = sum(log.switch for log in logs)
     measured = len(logs) - switches
     nodes = run.nodes or (context.system.nodes if context.system else None)
-    results = context.files.power.results if context.files.power else None
-    name = _result_name(run)
-    if not nodes or name not in (results or {}):
+    if not nodes or _key(folder, run) not in (folder.results or {}):
         return
+    path = _path(run)
     if nodes > 1 and measured and not switches:
         message = "no file sw_<number>.txt; expected one for the interconnect of {expected:s}"
-        yield _finding(context, "POW207", message, name, expected=f"{nodes} nodes")
+        yield finding_of("POW207", message, path, expected=f"{nodes} nodes")
     if measured != nodes:
         message = "the number of files node_<number>.txt is {found}; expected {expected}, one for"
         severity = Severity.ERROR if measured < nodes else Severity.WARNING
         fields = {"severity": severity, "found": measured, "expected": nodes}
-        yield _finding(context, "POW205", f"{message} each node", name, **fields)
+        yield finding_of("POW205", f"{message} each node", path, **fields)
 
 
 def _sampling(nodes: Sequence[PowerLog]) -> Iterator[Finding]:

@@ -39,6 +39,7 @@ from mlperf_pkg.rulebook.load import finding_of, target_of
 from mlperf_pkg.rulebook.model import is_round_name, version_of
 from mlperf_pkg.rulebook.rounds import TRAINING
 from mlperf_pkg.run.model import Run
+from mlperf_pkg.submission.submitters import SubmitterNames, companies, is_same_submitter
 
 
 class PublishedEvidence(StrEnum):
@@ -137,7 +138,7 @@ def check_published(context: SetContext, published: PublishedRuns) -> Iterator[F
         usage = "" if name.usage == TRAINING else f"{name.usage} "
         counts = Counter(runs.values())
         judgement = judge(
-            published_set(published_results().sets[name.index]),
+            published_set(published_results().set_at(name.index)),
             submitted_set(context),
             runs=len(runs),
             rewritten=counts[PublishedEvidence.CLOCK],
@@ -241,13 +242,13 @@ def _earlier_availability(context: SetContext, model: str) -> list[_Availability
     """
     results = usable_results()
     round_ = context.round
-    submitter = letters(context.submitter or context.tree.name)
+    names = context.submitter_names
     systems: list[_Availability] = []
     for row in results.sets if results else ():
         is_alike = (
             row.usage == round_.usage
             and letters(row.accelerator_model) == model
-            and letters(row.submitter) == submitter
+            and is_same_submitter(names, SubmitterNames(row.submitter))
         )
         if is_alike and is_round_name(row.round) and version_of(row.round) < round_.version:
             place = f"{row.round} ({row.system})"
@@ -309,6 +310,7 @@ class _Peers(Struct, frozen=True, dict=True):
         """The least and the greatest number of each hyperparameter that many of them have."""
         numbers: dict[str, list[float]] = {}
         sets: dict[str, set[int]] = {}
+        owners = companies(SubmitterNames(row.submitter) for row in self.sets.values())
         for setting in self.results.settings(self.benchmark):
             number = _number(setting.value) if setting.set in self.sets else None
             if number is not None:
@@ -316,7 +318,8 @@ class _Peers(Struct, frozen=True, dict=True):
                 sets.setdefault(setting.key, set()).add(setting.set)
         limits: dict[str, tuple[float, float]] = {}
         for key, key_sets in sets.items():
-            submitters = {self.sets[index].submitter for index in key_sets}
+            # A joint entry is of one mind, however many companies submit it.
+            submitters = {owners[SubmitterNames(self.sets[index].submitter)] for index in key_sets}
             if len(key_sets) >= _MIN_SETS and len(submitters) >= _MIN_SUBMITTERS:
                 limits[key] = (min(numbers[key]), max(numbers[key]))
         return limits
@@ -404,7 +407,8 @@ def _check_score(context: SetContext, score: float | None, peers: _Peers) -> Ite
     accelerators = (system.accelerators, model, context.files.scaling_mode)
     rows = peers.by_accelerators.get(accelerators, ())
     scores = {row.score_minutes: row for row in rows if row.score_minutes}
-    if len(scores) < _MIN_SCORES or len({row.submitter for row in scores.values()}) == 1:
+    names = [SubmitterNames(row.submitter) for row in scores.values()]
+    if len(scores) < _MIN_SCORES or all(is_same_submitter(names[0], name) for name in names):
         return
     fastest = min(scores)
     slowest = max(scores)

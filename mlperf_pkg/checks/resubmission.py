@@ -23,13 +23,12 @@ from mlperf_pkg.checks.descriptions import (
     different_fields,
     published_fields,
 )
-from mlperf_pkg.checks.names import is_same_submitter
 from mlperf_pkg.findings import Verdict, Verdicts, in_words
 from mlperf_pkg.published.model import PublishedSet
 from mlperf_pkg.results import wording
 from mlperf_pkg.rulebook.load import codes, load_round
 from mlperf_pkg.rulebook.rounds import first_name
-from mlperf_pkg.submission.submitters import SubmitterNames
+from mlperf_pkg.submission.submitters import SubmitterNames, is_same_submitter
 
 RULE = "SET151"
 """The code of the rule, which is newer than most rounds."""

@@ -12,13 +12,14 @@ from typing import Any
 
 from mlperf_pkg.checks.context import BenchmarkCode, SetContext
 from mlperf_pkg.checks.descriptions import STRICT_FROM, SystemFile, system_finding
-from mlperf_pkg.checks.names import are_alike, are_same, foreign_letter
+from mlperf_pkg.checks.names import foreign_letter
 from mlperf_pkg.findings import NOTE, Finding, Severity, Unchecked, without_official
 from mlperf_pkg.infra.paths import FolderEntry
 from mlperf_pkg.infra.source import SUFFIXES
 from mlperf_pkg.rulebook.load import finding_of, unchecked_of
 from mlperf_pkg.rulebook.rounds import TRAINING
 from mlperf_pkg.submission.model import SCALINGS, Input, ResultSet, Submission, Why, is_result_log
+from mlperf_pkg.submission.submitters import SubmitterNames, are_same, is_same_submitter
 
 _DEPTH = 3  # parts of the path of a result set
 _HPC_DEPTH = 4
@@ -202,7 +203,7 @@ def _submitter(submission: Submission, system: SystemFile) -> Iterator[Finding]:
     if name and not are_same(name, expected):
         message = "submitter is {found}; expected {expected}, the name of the submission folder"
         fields = {"found": name, "expected": expected}
-        if are_alike(name, expected):
+        if is_same_submitter(SubmitterNames(name), SubmitterNames(expected)):
             fields |= NOTE
         yield system_finding("SYS205", system.path, system.submitter_line, message, **fields)
 

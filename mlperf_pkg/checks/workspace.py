@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from mlperf_pkg.checks.consistency import different_hyperparameters
 from mlperf_pkg.checks.context import SetContext, SetOrigin
 from mlperf_pkg.checks.descriptions import SystemFile
-from mlperf_pkg.checks.names import are_alike
 from mlperf_pkg.config import CONFIG_NAME, Config
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.text import did_you_mean, nearest, visible
@@ -250,7 +249,7 @@ def _odd_division(
 def _is_own(org: str, context: SetContext) -> bool:
     patterns = (name.casefold() for name in context.organizations)
     is_listed = any(fnmatchcase(org.casefold(), pattern) for pattern in patterns)
-    return is_listed or are_alike(org, context.submitter or "")
+    return is_listed or context.is_submitted_by(org)
 
 
 def check_folders(context: SetContext) -> Iterator[Finding]:

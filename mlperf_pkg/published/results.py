@@ -112,6 +112,7 @@ class PublishedResults:
         self._file = file
         self._path = path
         self._settings: dict[str, tuple[Setting, ...]] = {}
+        self._read_columns: dict[str, list[Any]] = {}
 
     @property
     def provenance(self) -> Provenance:
@@ -121,8 +122,12 @@ class PublishedResults:
     @cached_property
     def sets(self) -> tuple[PublishedSet, ...]:
         """All result sets, by usage, round and path."""
-        types = {field.name: field.type for field in msgspec.structs.fields(PublishedSet)}
-        return tuple(map(PublishedSet, *self._columns(**types)))
+        return tuple(map(PublishedSet, *self._columns(*PublishedSet.__struct_fields__)))
+
+    def set_at(self, index: int) -> PublishedSet:
+        """Return one result set by its index."""
+        columns = self._columns(*PublishedSet.__struct_fields__)
+        return PublishedSet(*(column[index] for column in columns))
 
     def load(self) -> None:
         """Read the names of the result sets and the logs, which most checks need."""
@@ -226,7 +231,7 @@ class PublishedResults:
 
     @cached_property
     def _names(self) -> list[list[str]]:
-        return self._columns(usage=str, round=str, path=str)
+        return self._columns("usage", "round", "path")
 
     @cached_property
     def _indexes(self) -> dict[tuple[str, str, str], int]:
@@ -235,10 +240,7 @@ class PublishedResults:
 
     @cached_property
     def _scores(self) -> ScoreColumns:
-        minutes = float | None
-        return ScoreColumns(
-            *self._columns(division=str, runs=int, unscaled_minutes=minutes, score_minutes=minutes)
-        )
+        return ScoreColumns(*self._columns(*ScoreColumns.__struct_fields__))
 
     @cached_property
     def _sharing(self) -> frozenset[int]:
@@ -284,10 +286,15 @@ class PublishedResults:
             raise _damaged(self._path, "the logs do not fit the result sets")
         return numbers, indexes
 
-    def _columns(self, **types: Any) -> list[list[Any]]:
-        """Return columns of the result sets by the types of their fields."""
-        lists = {name: GenericAlias(list, (type_,)) for name, type_ in types.items()}
-        columns = [self._decoded(self._file.sets.get(n, b""), lists[n]) for n in lists]
+    def _columns(self, *names: str) -> list[list[Any]]:
+        """Return columns of the result sets by the names of their fields; each is read once."""
+        missing = {*names} - self._read_columns.keys()
+        for field in msgspec.structs.fields(PublishedSet) if missing else ():
+            if field.name in missing:
+                part = self._file.sets.get(field.name, b"")
+                column = self._decoded(part, GenericAlias(list, (field.type,)))
+                self._read_columns[field.name] = column
+        columns = [self._read_columns[name] for name in names]
         self._refuse_unequal(columns)
         return columns
 

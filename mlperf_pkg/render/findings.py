@@ -118,12 +118,15 @@ def location(finding: Finding) -> str:
     """Return the only file with its line, or what several files belong to.
 
     Of several files in the folder that was checked, which has no name of its own, it is the first.
-    A finding on a whole set of raw logs is at the id, as their folder may hold several sets.
+    A finding on a whole set of raw logs is at the id, as their folder may hold several sets. The
+    folder that was checked is named in words.
     """
     is_of_raw_set = finding.set and finding.set == finding.subject and not finding.runs
     has_several_files = len(finding.occurrences) > 1
     if is_of_raw_set or (has_several_files and not _unnamed(finding)):
         return finding.about
+    if finding.path == ".":
+        return "the submission" if finding.subject else "this check"
     if finding.line is None:
         return finding.path
     return f"{finding.path}:{finding.line}"

@@ -33,9 +33,10 @@ def row_types(type_: type[Struct]) -> dict[str, type[Struct]]:
 def data_frame(rows: Sequence[Mapping[str, Any]], type_: type[Struct]) -> pd.DataFrame:
     """Return ``rows``, the JSON values of a type, with a column for each field of the type.
 
-    A nested row has a column for each of its own fields, such as ``rcp_mean``; fields with several
-    values have none. In fields of any type, lists and objects become JSON strings. The columns and
-    their types do not depend on the rows, and are the same if there are none.
+    A nested row has a column for each of its own fields, such as ``rcp_mean``. Several names become
+    ``A+B``; other fields with several values have none. In fields of any type, lists and objects
+    become JSON strings. The columns and their types do not depend on the rows, and are the same if
+    there are none.
 
     Raises:
         MissingPackageError: pandas is not installed.
@@ -79,6 +80,8 @@ def _columns(
         path = (*above, field.name)
         if isinstance(kind, types.StructType):
             yield from _columns(kind.cls, path)
+        elif isinstance(getattr(kind, "item_type", None), types.StrType):
+            yield path, ("string", _joined)
         elif type(kind) in _DTYPES:
             yield path, _DTYPES[type(kind)]
 
@@ -100,6 +103,10 @@ def _integer(value: int | None) -> int | None:
 
 def _time(value: str | datetime | None) -> datetime | None:
     return datetime.fromisoformat(value) if isinstance(value, str) else value
+
+
+def _joined(names: Sequence[str]) -> str | None:
+    return "+".join(names) or None
 
 
 def _plain(value: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -75,11 +75,12 @@ class ResultSetRow(Struct, frozen=True, kw_only=True):
     set does not have the required number of runs. ``energy_joules`` is the official mean energy of
     the runs that count; ``energy_note`` says why there is none although power was measured.
 
-    ``system_by`` is the evidence by which the system of raw logs was found. A set that is not
-    ``judged`` has the verdicts of its logs alone. ``scaling`` is "strong" or "weak" (HPC). A weak
-    set trains ``number_of_models`` at once, each on ``instance_scale`` accelerators. Its
-    ``score_minutes`` is the time until all are trained, its ``official_minutes`` still the olympic
-    mean of the single models.
+    ``companies`` are those that submit it: several of a joint entry, none where it has no
+    ``submitter``. ``system_by`` is the evidence by which the system of raw logs was found. A set
+    that is not ``judged`` has the verdicts of its logs alone. ``scaling`` is "strong" or "weak"
+    (HPC). A weak set trains ``number_of_models`` at once, each on ``instance_scale`` accelerators.
+    Its ``score_minutes`` is the time until all are trained, its ``official_minutes`` still the
+    olympic mean of the single models.
     """
 
     id: str
@@ -107,6 +108,7 @@ class ResultSetRow(Struct, frozen=True, kw_only=True):
     system_by: str | None = None
     judged: bool = True
     energy_note: str | None = None
+    companies: tuple[str, ...] = ()
 
 
 class RunRow(Struct, frozen=True):
@@ -195,20 +197,20 @@ class Report(Struct, frozen=True):
         return names
 
     @property
-    def companies(self) -> dict[str, tuple[str, ...]]:
-        """The companies that submit each result set that has a submitter, by its id."""
+    def with_companies(self) -> Report:
+        """The report whose result sets name the companies that submit them."""
         names = self.submitter_names
         of_entry = companies(names.values())
-        return {set_id: of_entry[entry] for set_id, entry in names.items()}
+        rows = []
+        for row in self.result_sets:
+            of_set = of_entry[names[row.id]] if row.id in names else ()
+            rows.append(replace(row, companies=of_set))
+        return replace(self, result_sets=tuple(rows))
 
     @property
     def submitters(self) -> list[str]:
         """The submitters with result sets: companies, each of which counts once."""
-        of_set = self.companies
-        names = set[str]()
-        for row in self.result_sets:
-            names.update(of_set.get(row.id, ()))
-        return sorted(names)
+        return sorted(set(chain.from_iterable(row.companies for row in self.result_sets)))
 
     @property
     def has_errors(self) -> bool:

@@ -542,6 +542,7 @@ class Loose(Struct):
     logs: list[Place] = field(default_factory=list)
     unread: list[Unread] = field(default_factory=list)
     result_sets: list[ResultSet] = field(default_factory=list)
+    power: list[Place] = field(default_factory=list)
     _spool: Spool | None = None
 
     @property
@@ -552,6 +553,7 @@ class Loose(Struct):
             logs=tuple(self.logs),
             unread=tuple(self.unread),
             result_sets=tuple(self.result_sets),
+            power=tuple(self.power),
         )
 
     def take(self, file: Place) -> None:
@@ -563,6 +565,8 @@ class Loose(Struct):
         if is_result_log(file.name):
             self.logs.append(file)
             return
+        if "/power/" in f"/{file.label}":
+            self.power.append(file)
         is_power = is_power_log(file.name) and file.folder.folder.name == "power"
         if is_power or file.path.suffix.lower() not in _SUFFIXES:
             return
@@ -596,6 +600,7 @@ class Loose(Struct):
         contents = _InputFinder(_below_only_folder(Place(top, file.label)), in_archive=True).find()
         self.submissions += contents.submissions
         self.logs += contents.logs
+        self.power += contents.power
         self.unread += contents.unread
         self.result_sets += contents.result_sets
 

@@ -118,17 +118,22 @@ class PowerFolder(Struct, frozen=True):
     """The measurements of a result set: ``power/<result>/{node_<j>,sw_<k>}.txt``.
 
     ``results`` maps each of its entries to the names in it, None if the entry is not a folder.
-    ``results`` itself is None if ``power`` is a file.
+    ``results`` itself is None if ``power`` is a file. Raw logs of one set may be in several
+    folders, each with a ``power`` of its own: their ``results``, and the ``folders`` with these
+    names, are by the path of the log.
     """
 
     place: Place
     results: Mapping[str, tuple[str, ...] | None] | None
+    folders: Mapping[str, Place] = {}
 
-    def log_paths(self, log: str) -> list[str]:
-        """Return the paths, within this folder, of the power logs of the run with this ``log``."""
-        result = log.partition(".")[0]
-        names = (self.results or {}).get(result) or ()
-        return [f"{result}/{name}" for name in names if is_power_log(name)]
+    def logs_of(self, log: str) -> list[Place]:
+        """Return the power logs of the run whose log has this path."""
+        result = log.rpartition("/")[2].partition(".")[0]
+        key = log if self.folders else result
+        names = (self.results or {}).get(key) or ()
+        folder = self.folders.get(log) or self.place.child(result)
+        return [folder.child(name) for name in names if is_power_log(name)]
 
 
 class ResultSet(Struct, frozen=True):
@@ -264,7 +269,8 @@ class Input(Struct, frozen=True):
     """The contents of an argument; ``skipped`` are its links that lead out of it.
 
     Without a submission, ``result_sets`` are those in folders that have the path of one, and
-    ``logs`` all other logs, with the ``workspace`` that they are in. ``is_file`` says that the
+    ``logs`` all other logs, with the ``workspace`` that they are in and the files beside them in
+    ``power/<log>/``. ``is_file`` says that the
     argument is a single log, ``has_every_log`` that it is the workspace, or all of its ``logs/``.
     """
 
@@ -274,6 +280,7 @@ class Input(Struct, frozen=True):
     unread: tuple[Unread, ...] = ()
     result_sets: tuple[ResultSet, ...] = ()
     workspace: Workspace | None = None
+    power: tuple[Place, ...] = ()
     is_file: bool = False
     has_every_log: bool = False
 

@@ -1,13 +1,20 @@
-"""Who submits a result set: the companies, by the descriptions of their systems."""
+"""Who submits a result set: the companies, by the descriptions of their systems.
+
+``companies`` says it of all entries of a round, ``is_same_submitter`` whether two entries have a
+company in common; nothing else compares submitters.
+"""
 
 import re
 from collections import Counter
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from functools import cache
+from itertools import product, starmap
 from typing import NamedTuple
 
 from mlperf_pkg.infra.text import letters
 
 _SEPARATORS = ("-", "_", "/", "&", ",", r"\band\b")  # of names that are known to be two
+_WORD = re.compile(r"[^\W_]+")
 
 
 class SubmitterNames(NamedTuple):
@@ -131,3 +138,57 @@ def _spelt(
         for name in (*parts[entry], entry.described):
             spelt.setdefault(_key(name), name)
     return spelt
+
+
+# ---- two entries, perhaps of different rounds ---------------------------------------------
+
+
+@cache
+def is_same_submitter(one: SubmitterNames, other: SubmitterNames) -> bool:
+    """Return whether two entries, perhaps of different rounds, have a company in common.
+
+    Its name may be longer in one of them, or abbreviated.
+    """
+    if one == other:
+        return True
+    of_entry = companies((one, other))
+    names = []
+    for entry in (one, other):
+        entry_names = {*of_entry[entry]}
+        if len(entry_names) == 1:
+            entry_names.add(entry.described or entry.folder)
+        names.append(entry_names)
+    return any(starmap(_are_related, product(*names)))
+
+
+def are_same(name: str, other: str) -> bool:
+    """Return whether two names differ in nothing but case, punctuation and order of words."""
+    return sorted(_words(name)) == sorted(_words(other)) or letters(name) == letters(other)
+
+
+def _are_related(name: str, other: str) -> bool:
+    """Return whether one name begins a word of the other, abbreviates it, or has all its words.
+
+    ``Habana`` is part of ``Intel-HabanaLabs``; ``Eta`` and ``Beta`` are two organisations.
+    """
+    one = letters(name)
+    another = letters(other)
+    words = _words(name)
+    other_words = _words(other)
+    is_part = set(words) <= set(other_words) or set(other_words) <= set(words)
+    begins = _begins_within(one, other_words) or _begins_within(another, words)
+    abbreviates = another == _initials(words) or one == _initials(other_words)
+    return is_part or begins or abbreviates
+
+
+def _begins_within(name: str, words: Sequence[str]) -> bool:
+    """Return whether some of these words, together, begin with a name."""
+    return any("".join(words[start:]).startswith(name) for start in range(len(words)))
+
+
+def _words(name: str) -> list[str]:
+    return _WORD.findall(name.lower())
+
+
+def _initials(words: Iterable[str]) -> str:
+    return "".join(word[0] for word in words)

@@ -19,6 +19,8 @@ NAMES = {
     "numbers in round 0.7",
     "405b one evaluation early",
     "another platform",
+    "a run without power",
+    "power of two nodes without a switch",
 }
 
 

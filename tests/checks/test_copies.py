@@ -158,6 +158,7 @@ def test_copies_of_another_submitter(tmp_path: Path) -> None:
     root = tmp_path / "training_results_v2.0"
     write_submission(root / "Graphcore")
     write_submission(root / "Acme")
+    write_system(root / "Acme/systems", submitter="Acme")
     copy = f"Acme/results/{SYSTEM}/resnet"
     assert facts(report_of(root)) == [("SET150", "error", "rules", copy, 5, 5)]
     logs = (edited(log, "submission_org", value="Acme") for log in simulated(seed=8))

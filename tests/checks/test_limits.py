@@ -10,6 +10,7 @@ from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.checks import copies
 from mlperf_pkg.checks.descriptions import check_system
+from mlperf_pkg.submission.submitters import SubmitterNames
 from tests.helpers.descriptions import written
 from tests.helpers.logs import edited, good_log, shortened
 from tests.helpers.trees import SYSTEM, simulated, simulated_models, write_set, write_system
@@ -95,14 +96,14 @@ def test_the_number_in_a_name(name: str, usage: str, round_: str, reported: bool
     assert ("SYS206" in {finding.code for finding in system.findings}) is reported
 
 
-def context(*seeds: int) -> Any:
+def context(*seeds: int, folder: str = "Acme", described: str = "") -> Any:
     """A result set of one run with some seeds."""
     run = SimpleNamespace(seeds=[SimpleNamespace(value=seed) for seed in seeds])
     return SimpleNamespace(
         runs=[run],
         origin=SimpleNamespace(has_folder=True),
         round=SimpleNamespace(usage="training", name="2.0"),
-        submitter="Acme",
+        submitter_names=SubmitterNames(folder, described),
         files=SimpleNamespace(benchmark="resnet"),
         label="the other set",
         finding=lambda code, message, **fields: (code, fields["found"]),
@@ -118,6 +119,20 @@ def context(*seeds: int) -> Any:
 )
 def test_seeds_of_another_set(seeds: tuple[int, ...], findings: list[Any]) -> None:
     assert list(copies.check_seeds([context(1, 2, 3, 4), context(*seeds)])) == findings
+
+
+@pytest.mark.parametrize(
+    ("folder", "described", "number"),
+    [
+        pytest.param("acme-dc-power", "Acme", 1, id="another folder of the company"),
+        pytest.param("Beta", "Acme", 1, id="a folder whose description names the company"),
+        pytest.param("Acme+Beta", "", 1, id="a joint entry"),
+        pytest.param("Beta", "Beta", 0, id="another company"),
+    ],
+)
+def test_seeds_of_another_folder(folder: str, described: str, number: int) -> None:
+    sets = [context(1, 2, described="Acme"), context(1, 2, folder=folder, described=described)]
+    assert len(list(copies.check_seeds(sets))) == number
 
 
 @pytest.mark.parametrize(

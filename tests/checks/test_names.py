@@ -3,15 +3,8 @@
 import pytest
 
 from mlperf_pkg.checks.descriptions import statuses
-from mlperf_pkg.checks.names import (
-    Likeness,
-    is_same_submitter,
-    likeness,
-    published_spelling,
-    words_of,
-)
+from mlperf_pkg.checks.names import Likeness, likeness, published_spelling, words_of
 from mlperf_pkg.published.results import published_results
-from mlperf_pkg.submission.submitters import SubmitterNames
 from tests.helpers.published import published_set
 from tests.tools.names import FILE, text
 
@@ -97,21 +90,3 @@ def test_spellings(field: str, name: str, spelling: str | None) -> None:
 def test_every_published_status_is_known() -> None:
     published = {row.status.strip().lower() for row in published_results().sets} - {""}
     assert published <= {*statuses("training", "1.0")}
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "expected"),
-    [
-        pytest.param(("ACME+Beta",), ("Cray+Beta",), True, id="a company in common"),
-        pytest.param(("ACME+Beta",), ("Cray+Dell",), False, id="none in common"),
-        pytest.param(("Intel",), ("Intel-HabanaLabs",), True, id="a longer name"),
-        pytest.param(("QCT",), ("Quanta_Cloud_Technology",), True, id="an abbreviation"),
-        pytest.param(("smc-ac", "SMC"), ("smc-dc", "SMC"), True, id="described alike"),
-        pytest.param(("Habana", "HabanaLabs"), ("Intel-HabanaLabs",), True, id="one described"),
-        pytest.param(("Red_Hat", "RedHat-Dell"), ("Dell", "Dell"), True, id="a joint entry"),
-        pytest.param(("NVIDIA", "NVIDIA"), ("Dell", "Dell"), False, id="two companies"),
-        pytest.param(("Eta",), ("Beta",), False, id="a part of another name"),
-    ],
-)
-def test_submitters(one: tuple[str, ...], other: tuple[str, ...], *, expected: bool) -> None:
-    assert is_same_submitter(SubmitterNames(*one), SubmitterNames(*other)) is expected

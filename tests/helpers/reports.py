@@ -134,7 +134,7 @@ def report(**changes: Any) -> Report:
         "verdict": PASS,
     }
     findings = tuple(sorted(changes.pop("findings", ()), key=lambda one: one.sort_key))
-    return Report(**{**defaults, **changes, "findings": findings})
+    return Report(**{**defaults, **changes, "findings": findings}).with_companies
 
 
 def nested(levels: int) -> list[Any]:

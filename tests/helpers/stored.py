@@ -28,6 +28,7 @@ _WORDING = ("message", "hint", "explanation", "energy_note")
 _OF_PLACES = ("path", "line", "found", "expected")
 _OF_REPORT = ("id", "cause")  # other findings of the report; test_causes compares them
 _BY_ID = ("path", "benchmark", "division", "usage", "round")  # parts of the id of a result set
+_BY_SUBMITTER = ("companies",)  # tests/submission/test_submitters.py compares them
 _OF_LOG = ("path", "findings", "described", "curve", "fingerprint", "evaluated_ms")
 """Fields that are not stored of a run."""
 
@@ -61,7 +62,7 @@ def _together(paths: list[str], values: str) -> str:
 
 def of_report(report: Report) -> list[str]:
     """The findings and result sets of a report, and the configuration to complete."""
-    sets = (_compact(row, *_BY_ID) for row in as_json(report.result_sets))
+    sets = (_compact(row, *_BY_ID, *_BY_SUBMITTER) for row in as_json(report.result_sets))
     return [*of_findings(report.findings), *sets, *report.configuration.splitlines()]
 
 

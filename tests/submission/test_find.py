@@ -288,12 +288,16 @@ def test_nothing_there(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("log", "paths"),
-    [("result_0.old.txt", ["result_0/node_0.txt"]), ("result_1.txt", []), ("result_2.txt", [])],
+    [
+        ("result_0.old.txt", ["power/result_0/node_0.txt"]),
+        ("result_1.txt", []),
+        ("result_2.txt", []),
+    ],
 )
 def test_the_power_logs_of_a_run(log: str, paths: list[str]) -> None:
     results = {"result_0": ("node_0.txt", "notes.txt"), "result_1": None}
     power = PowerFolder(Place("power", "power"), results)
-    assert power.log_paths(log) == paths
+    assert [place.label for place in power.logs_of(f"set/{log}")] == paths
 
 
 def test_labels() -> None:

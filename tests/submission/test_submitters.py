@@ -2,7 +2,12 @@
 
 import pytest
 
-from mlperf_pkg.submission.submitters import SubmitterNames, companies, spellings
+from mlperf_pkg.submission.submitters import (
+    SubmitterNames,
+    companies,
+    is_same_submitter,
+    spellings,
+)
 
 Entry = tuple[str, str]
 
@@ -55,3 +60,24 @@ def test_companies(entries: list[Entry], expected: list[str]) -> None:
 
 def test_spellings() -> None:
     assert spellings(["b", "ac me", "ACME"]) == {"ACME": ["ACME", "ac me"], "b": ["b"]}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        pytest.param(("ACME+Beta",), ("Cray+Beta",), True, id="a company in common"),
+        pytest.param(("ACME+Beta",), ("Cray+Dell",), False, id="none in common"),
+        pytest.param(("Intel",), ("Intel-HabanaLabs",), True, id="a longer name"),
+        pytest.param(("QCT",), ("Quanta_Cloud_Technology",), True, id="an abbreviation"),
+        pytest.param(("smc-ac", "SMC"), ("smc-dc", "SMC"), True, id="described alike"),
+        pytest.param(("Habana", "HabanaLabs"), ("Intel-HabanaLabs",), True, id="one described"),
+        pytest.param(("Red_Hat", "RedHat-Dell"), ("Dell", "Dell"), True, id="a joint entry"),
+        pytest.param(("NVIDIA", "NVIDIA"), ("Dell", "Dell"), False, id="two companies"),
+        pytest.param(("Eta",), ("Beta",), False, id="a part of another name"),
+        pytest.param(("Habana",), ("Intel-HabanaLabs",), True, id="begins a word of another"),
+        pytest.param(("smc",), ("smc-ac-power",), True, id="a folder of another measurement"),
+        pytest.param(("浪潮",), ("NVIDIA",), False, id="another alphabet"),
+    ],
+)
+def test_submitters(one: tuple[str, ...], other: tuple[str, ...], *, expected: bool) -> None:
+    assert is_same_submitter(SubmitterNames(*one), SubmitterNames(*other)) is expected

@@ -617,7 +617,7 @@ def report(judged: Collection[JudgedSet], workspace: BuildWorkspace) -> Report:
         systems=tuple(systems),
         result_sets=tuple(result_sets),
         findings=in_report(_all_findings(judged)),
-    )
+    ).with_companies
 
 
 def _judged_systems(judged: Iterable[JudgedSet]) -> tuple[SystemFile, ...]:

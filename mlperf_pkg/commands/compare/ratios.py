@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 from msgspec import Struct, field
 
 from mlperf_pkg.checks.descriptions import category
-from mlperf_pkg.checks.names import is_same_submitter
 from mlperf_pkg.config import Price, read_prices
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Verdict
@@ -23,7 +22,7 @@ from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.published.model import known_division
 from mlperf_pkg.render.table import by_key
 from mlperf_pkg.rulebook.model import version_of
-from mlperf_pkg.submission.submitters import SubmitterNames
+from mlperf_pkg.submission.submitters import SubmitterNames, is_same_submitter
 
 PRICES_NAME = Path("systems") / "prices.yaml"
 

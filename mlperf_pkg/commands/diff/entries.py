@@ -12,7 +12,6 @@ from msgspec import Struct
 
 from mlperf_pkg.checks.copies import AVAILABLE
 from mlperf_pkg.checks.descriptions import category
-from mlperf_pkg.checks.names import is_same_submitter
 from mlperf_pkg.checks.resubmission import Outcome, judge
 from mlperf_pkg.commands.diff.changes import (
     ChangeKind,
@@ -27,6 +26,7 @@ from mlperf_pkg.commands.diff.changes import (
 from mlperf_pkg.commands.diff.runs import BATCH_SIZES, NAMES, ComparedLog
 from mlperf_pkg.findings import in_words
 from mlperf_pkg.results import wording
+from mlperf_pkg.submission.submitters import is_same_submitter
 
 _NODES = "number_of_nodes"
 _SCALING = "scaling.json"

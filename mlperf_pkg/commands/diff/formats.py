@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from mlperf_pkg.checks.resubmission import RULE
 from mlperf_pkg.commands.diff import changes
 from mlperf_pkg.commands.diff.runs import EditedRun
 from mlperf_pkg.infra.json_values import digits
@@ -129,7 +130,12 @@ def _groups(comparison: changes.VersionComparison, view: View) -> Iterator[RowGr
     rows = [_result(change) for change in comparison.verdicts]
     rows += [_finding(change) for change in comparison.findings]
     between = []
+    judged = {
+        entry.entry for entry in comparison.entries if entry.kind is changes.ChangeKind.RESUBMITTED
+    }
     for finding in comparison.across_rounds:
+        if finding.code == RULE and finding.about.endswith(tuple(judged)):
+            continue  # named among the entries
         about = f"{finding.severity} {finding.code}: {finding.about}"
         between.append(f"{about}: {sentence(finding)}")
     remarks = list(_messages(comparison.findings))

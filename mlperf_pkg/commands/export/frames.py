@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mlperf_pkg.checker.values import Checked
-from mlperf_pkg.commands.export.rows import Rows, rows_of, rows_of_published
+from mlperf_pkg.commands.export.rows import (
+    Rows,
+    published_companies,
+    rows_of,
+    rows_of_published,
+)
 from mlperf_pkg.commands.export.schema import TABLES
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.published.model import PublishedSet
@@ -63,8 +68,8 @@ def published_frame(table: str) -> pd.DataFrame:
     for row in sets:
         ids.append(set_id(row.submitter, row.system, row.benchmark, row.division, row.scaling))
     scalings = [row.scaling for row in sets]
-    frame = frame.assign(id=ids, scaling=scalings)
-    return frame.astype({"id": "string", "scaling": "string"})
+    frame = frame.assign(id=ids, scaling=scalings, companies=published_companies(sets))
+    return frame.astype({"id": "string", "scaling": "string", "companies": "string"})
 
 
 def _frame(rows: Rows, table: str) -> pd.DataFrame:

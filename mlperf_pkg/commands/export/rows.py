@@ -28,6 +28,7 @@ from mlperf_pkg.rulebook.model import DIVISIONS, is_round_name, version_of
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.submission.membership import set_id
 from mlperf_pkg.submission.model import set_name
+from mlperf_pkg.submission.submitters import SubmitterNames, companies
 
 Row: TypeAlias = tuple[Any, ...]
 Rows: TypeAlias = Mapping[str, Sequence[Row]]
@@ -376,6 +377,7 @@ def _result_set(
         row,
         *key,
         **_divisions(row.division),
+        companies="+".join(row.companies) or None,
         system_path=texts[system.path] if system else None,
         rcp_official_pass=rcp.official_pass if rcp else None,
         rcp_margin_percent=rcp.margin_percent if rcp else None,
@@ -463,7 +465,7 @@ def rows_of_published(results: PublishedResults, names: Sequence[str] = (_ALL,))
     return in_order(
         {
             "systems": map(_published_system, by_system.values()),
-            "result_sets": map(_published_set, sets),
+            "result_sets": map(_published_set, sets, published_companies(sets)),
             "settings": _published_settings(results, sets, chosen),
         }
     )
@@ -512,13 +514,28 @@ def _id(published: PublishedSet) -> str:
     )
 
 
-def _published_set(published: PublishedSet) -> Row:
+def published_companies(sets: Sequence[PublishedSet]) -> list[str]:
+    """Return the companies of each set, ``A+B`` of a joint one; the record knows the folders."""
+    folders: dict[_AnyRound, set[SubmitterNames]] = {}
+    for published in sets:
+        names = folders.setdefault((published.usage, published.round), set())
+        names.add(SubmitterNames(published.submitter))
+    of_round = {round_: companies(names) for round_, names in folders.items()}
+    of_sets = []
+    for published in sets:
+        of_folder = of_round[published.usage, published.round]
+        of_sets.append("+".join(of_folder[SubmitterNames(published.submitter)]))
+    return of_sets
+
+
+def _published_set(published: PublishedSet, of_set: str) -> Row:
     scaled = published.score_minutes
     unscaled = published.unscaled_minutes
     return schema.row(
         schema.ResultSetRecord,
         published,
         id=_id(published),
+        companies=of_set,
         **_divisions(published.division or None),
         system_path=_system_path(published),
         runs_found=published.runs,

@@ -74,6 +74,10 @@ class ResultSetRecord(Struct, frozen=True):
         str, "submitter, system, benchmark, division and (HPC) scaling; unique in its round"
     ]
     submitter: _Submitter
+    companies: Annotated[
+        str | None,
+        "the companies that submit it, `A+B` of a joint entry; null if no submitter is named",
+    ]
     system: _System
     benchmark: _Benchmark
     division: Annotated[

@@ -435,8 +435,7 @@ class PageContent:
         self.benchmarks = list(self._benchmarks())
         self.cards: list[Card] = []
         if self.is_round:
-            of_set = report.companies
-            companies = {section.id: of_set.get(section.row.id, ()) for section in self.sections}
+            companies = {section.id: section.row.companies for section in self.sections}
             self.cards += cards(self.sections, record, companies)
         self.columns = columns(self.sections)
         self.choices = choices(self.columns, self.sections)

@@ -398,11 +398,10 @@ def _submitters(
     rows: Sequence[PublishedRow], scores: Sequence[PublishedScore], report: Report
 ) -> tuple[Submitter, ...]:
     """Return the submitters with a result set, by rank."""
-    of_set = report.companies
-    of_path = {row.path: of_set.get(row.id, ()) for row in report.result_sets}
+    companies = {row.path: row.companies for row in report.result_sets}
     by_company: dict[str, list[PublishedScore]] = {}
     for score in scores:
-        for company in of_path[score.path]:
+        for company in companies[score.path]:
             by_company.setdefault(company, []).append(score)
     sizes = {row.key: row.accelerators for row in rows}
     unranked = []

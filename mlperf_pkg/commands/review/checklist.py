@@ -30,6 +30,7 @@ from mlperf_pkg.rulebook.load import codes
 from mlperf_pkg.rulebook.model import Rule, is_round_name, version_of
 from mlperf_pkg.run.evaluations import KEYS
 from mlperf_pkg.run.readers import is_hyperparameter
+from mlperf_pkg.submission.submitters import is_same_submitter
 
 MOST_ITEMS = 25  # of one submission
 _LONGEST = 200  # characters of a finding
@@ -208,7 +209,6 @@ def subjects(reviewed: ReviewedRound) -> Iterator[Subject]:
     groups = groups_of(checked.contexts, reviewed.companies)
     unlike = outliers_of(groups, report.findings)
     outliers = by_folder(unlike, attrgetter("entry.path"))
-    published = _published_by_submitter(reviewed)
     for submission in reviewed.submissions:
         label = submission.place.label
         submitted = sets.get(label, [])
@@ -218,18 +218,17 @@ def subjects(reviewed: ReviewedRound) -> Iterator[Subject]:
             systems=_described(submitted, checked.systems),
             findings=findings.get(label, ()),
             outliers=outliers.get(label, ()),
-            previous=_previous(submitted, published.get(letters(submission.name), ())),
+            previous=_previous(submitted, _published_by(submission.name, reviewed)),
         )
 
 
-def _published_by_submitter(reviewed: ReviewedRound) -> dict[str, list[PublishedSet]]:
-    """Return the sets of earlier rounds by the letters of their submitters."""
-    published: dict[str, list[PublishedSet]] = {}
+def _published_by(folder: str, reviewed: ReviewedRound) -> Iterator[PublishedSet]:
+    """Yield the sets of earlier rounds of the submitters of a submission."""
+    submitters = [names for names in reviewed.entries if names.folder == folder]
     for entry in reviewed.earlier.entries:
-        row = entry.row
-        if is_round_name(row.round):
-            published.setdefault(letters(row.submitter), []).append(row)
-    return published
+        is_own = any(is_same_submitter(entry.submitter_names, names) for names in submitters)
+        if is_own and is_round_name(entry.row.round):
+            yield entry.row
 
 
 def _described(submitted: Iterable[Tested], systems: Iterable[SystemFile]) -> list[SystemFile]:

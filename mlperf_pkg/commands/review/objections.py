@@ -520,7 +520,7 @@ def _scores_before(
 
 def _competes(row: ResultSetRow, other: ResultSetRow) -> bool:
     names = attrgetter("benchmark", "division", "scaling", "round")
-    return names(row) == names(other) and row.submitter != other.submitter
+    return names(row) == names(other) and set(row.companies).isdisjoint(other.companies)
 
 
 def _is_between(value: float | None, before: float, after: float) -> bool:

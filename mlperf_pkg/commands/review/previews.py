@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checks.copies import AVAILABLE, Performance
 from mlperf_pkg.checks.descriptions import PREVIEW, category
-from mlperf_pkg.checks.names import Likeness, are_same, is_same_submitter, likeness, words_of
+from mlperf_pkg.checks.names import Likeness, likeness, words_of
 from mlperf_pkg.commands.review.round import (
     ReviewedRound,
     ReviewSection,
@@ -23,13 +23,13 @@ from mlperf_pkg.commands.review.round import (
     data_column,
     matched,
 )
-from mlperf_pkg.infra.text import letters
 from mlperf_pkg.published.model import PublishedSet, known_division
 from mlperf_pkg.render.table import Column
 from mlperf_pkg.results import wording
 from mlperf_pkg.rulebook.load import benchmarks_of, load_benchmark
 from mlperf_pkg.rulebook.model import version_of
 from mlperf_pkg.rulebook.rounds import due_round, first_name
+from mlperf_pkg.submission.submitters import are_same, is_same_submitter
 
 _MANY = 100  # percent, from which on decimals are not shown
 _LEGEND = (
@@ -280,14 +280,18 @@ class _Candidate(Struct, frozen=True):
 def successions(old: ReviewSide, new: ReviewSide) -> list[Succession]:
     """Return the outcome of each Preview of the old side, by the results of the new side."""
     old, new = matched(old, new)
-    groups: dict[Hashable, list[SideEntry]] = {}
+    groups: list[list[SideEntry]] = []
     run_keys = set[Hashable]()
     for entry in old.entries:
         if category(entry.row.status) == PREVIEW:
-            groups.setdefault(_group(entry.row), []).append(entry)
+            group = next((group for group in groups if _is_of_group(entry, group[0])), None)
+            if group is None:
+                group = []
+                groups.append(group)
+            group.append(entry)
             run_keys.update(entry.all_keys)
     rows = []
-    for group in groups.values():
+    for group in groups:
         for preview, role in _roles(group):
             rows.append(_succession(preview, role, run_keys, new))
     return rows
@@ -305,10 +309,17 @@ def scale_of(row: PublishedSet) -> Scale | None:
 # ---- the Previews -------------------------------------------------------------------------
 
 
+def _is_of_group(entry: SideEntry, first: SideEntry) -> bool:
+    """Return whether two Previews have the submitter, accelerator, benchmark and division."""
+    is_alike = _group(entry.row) == _group(first.row)
+    return is_alike and is_same_submitter(entry.submitter_names, first.submitter_names)
+
+
 def _group(row: PublishedSet) -> Hashable:
-    """Return the key of Previews of one submitter, accelerator, benchmark and division."""
-    names = (row.usage, row.round, row.benchmark, letters(row.submitter))
-    return (*names, words_of(row.accelerator_model), known_division(row.division), row.scaling)
+    """Return what Previews of one accelerator, benchmark and division have in common."""
+    accelerator = words_of(row.accelerator_model)
+    division = known_division(row.division)
+    return (row.usage, row.round, row.benchmark, accelerator, division, row.scaling)
 
 
 def _roles(group: Sequence[SideEntry]) -> Iterator[tuple[SideEntry, Role]]:

@@ -52,6 +52,11 @@ class ResubmittedSet(Struct, frozen=True):
     judgement: Resubmission
 
     @property
+    def of_runs(self) -> int:
+        """The number of runs of the set, with those of weak scaling that do not count."""
+        return len(self.new.keys)
+
+    @property
     def outcome(self) -> Outcome:
         """Whether the rules allow it."""
         return self.judgement.outcome
@@ -186,7 +191,7 @@ def _origin(old: PublishedSet, new: PublishedSet) -> str:
 
 
 def _files(row: ResubmittedSet) -> str:
-    if row.identical == row.new.row.runs:
+    if row.identical == row.of_runs:
         return "identical"
     if row.identical:
         return f"{row.identical} identical"
@@ -195,7 +200,7 @@ def _files(row: ResubmittedSet) -> str:
 
 COLUMNS = (
     Column("Result set", of=attrgetter("new.name")),
-    Column("Runs", 7, numbers=True, of=lambda row: f"{row.runs}/{row.new.row.runs}"),
+    Column("Runs", 7, numbers=True, of=lambda row: f"{row.runs}/{row.of_runs}"),
     Column("From", 34, of=lambda row: _origin(row.old.row, row.new.row)),
     Column("Files", 14, of=_files),
     data_column("outcome", "outcome"),
@@ -203,7 +208,7 @@ COLUMNS = (
     data_column("path", "new.row.path"),
     data_column("old_round", "old.row.round"),
     data_column("old_path", "old.row.path"),
-    data_column("runs", "new.row.runs"),
+    data_column("runs", "of_runs"),
     data_column("shared_runs", "runs"),
     data_column("identical_files", "identical"),
     data_column("description", "description"),
