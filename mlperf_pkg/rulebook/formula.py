@@ -15,8 +15,9 @@ import ast
 import math
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
+from itertools import repeat
 from keyword import kwlist
 from typing import Any, TypeAlias
 
@@ -233,6 +234,31 @@ class Formula:
         if 0 not in signature and len(self._answers) < _MOST_ANSWERS:
             self._answers[signature] = answer
         return answer
+
+    def known_answers(self, records: Sequence[Record], seen: Seen) -> list[bool | None]:
+        """Return what ``answer`` would at each record of a key, as if logged in this order alone.
+
+        ``seen`` has no record of this key. None where this was never asked for the same values.
+        """
+        if records[0].key in self._keys:
+            return [None] * len(records)
+        columns: list[Iterable[Any]] = []
+        if self._of_value:
+            columns.append([record.value for record in records])
+        if self._of_nth:
+            columns.append(repeat(None))
+        columns += [repeat(seen[key].last if key in seen else None) for key in self._keys]
+        metadata = [r.metadata if type(r.metadata) is dict else {} for r in records]
+        for name in self._metadata:
+            columns.append([fields.get(name) for fields in metadata])
+        before = [{}, *metadata]
+        for name in self.previous:
+            columns.append([fields.get(name) for fields in before])
+        signatures = zip(*columns, strict=False)
+        try:
+            return [self._answers.get(signature) for signature in signatures]
+        except TypeError:  # a list or an object, which is not a number
+            return [None] * len(records)
 
     def evaluate(self, operands: Operands) -> bool | None:
         """Return whether it holds; None if it needs a value that is missing or not a number.

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from operator import attrgetter
 from typing import Any
 
 from msgspec import Struct
@@ -32,13 +31,10 @@ class _Refusal(Struct, frozen=True):
 
 
 class _Evaluand(Struct, frozen=True):
-    """A record that a formula is evaluated at, and how far the run had trained by then."""
+    """A record that a formula is evaluated at, and its number in the log."""
 
-    compiled: CompiledRule
-    formula: Formula
     record: Record
     number: int
-    position: float
 
 
 class PassingFormulas:
@@ -54,7 +50,8 @@ class PassingFormulas:
         self._joint_key = table.joined.key if table.joined else None
         self._findings = findings
         self._refusals: list[_Refusal] = []
-        self._waiting: dict[str, list[_Evaluand]] = {}  # by the codes of their rules
+        # By the codes of rules.
+        self._waiting: dict[str, tuple[CompiledRule, Formula, list[_Evaluand]]] = {}
         self._noted: set[str] = set()  # codes of rules that one evaluation alone breaks
         # By the codes of rules: how often ``nth_since`` was logged, and their key since then.
         self._series: dict[str, tuple[int, int]] = {}
@@ -63,20 +60,20 @@ class PassingFormulas:
         self, compiled: CompiledRule, formula: Formula, record: Record, number: int, seen: Seen
     ) -> None:
         """Evaluate the formula of a rule at a record, or let it wait for the end."""
-        if compiled.by_position and self._waits(compiled, formula, record, number):
-            return
-        self._evaluate(compiled, formula, record, number, seen)
+        if not (compiled.by_position and self._waits(compiled, formula, record, number)):
+            self._evaluate(compiled, formula, record, number, seen)
 
     def _waits(self, compiled: CompiledRule, formula: Formula, record: Record, number: int) -> bool:
-        """Keep a record for the end, unless too many wait; of a ``first`` rule only one does."""
+        """Keep a record for the end, unless too many wait; of a ``first`` rule one suffices."""
         rule = compiled.rule
-        waiting = self._waiting.setdefault(rule.code, [])
+        if rule.code not in self._waiting:
+            self._waiting[rule.code] = (compiled, formula, [])
+        waiting = self._waiting[rule.code][2]
         if len(waiting) >= _MOST_REFUSALS:
-            return False
-        position = _position(record, formula.members[0])
-        waiting.append(_Evaluand(compiled, formula, record, number, position))
-        if rule.first:
-            self._waiting[rule.code] = [min(waiting, key=attrgetter("position"))]
+            if not rule.first:
+                return False
+            waiting[:] = _in_training(waiting, formula)[:1]
+        waiting.append(_Evaluand(record, number))
         return True
 
     def _evaluate(
@@ -105,8 +102,11 @@ class PassingFormulas:
 
     def conclude(self, seen: Seen) -> None:
         """Evaluate the formulas that waited, and report those that do not hold."""
-        for waiting in self._waiting.values():
-            self._evaluate_by_position(waiting, seen)
+        for compiled, formula, waiting in self._waiting.values():
+            evaluands = _in_training(waiting, formula)
+            if compiled.rule.first:
+                evaluands = evaluands[:1]
+            self._evaluate_by_position(compiled, formula, evaluands, seen)
         for refusal in self._refusals:
             rule = _softened(refusal, seen)
             if rule.code in self._noted and rule.severity is Severity.WARNING:
@@ -119,23 +119,27 @@ class PassingFormulas:
                 self._kind(refusal.compiled),
             )
 
-    def _evaluate_by_position(self, waiting: list[_Evaluand], seen: Seen) -> None:
+    def _evaluate_by_position(
+        self, compiled: CompiledRule, formula: Formula, evaluands: Sequence[_Evaluand], seen: Seen
+    ) -> None:
         """Evaluate a formula at records in the order of training; each sees the one before it."""
-        waiting.sort(key=attrgetter("position"))
-        seen_by_position = dict(seen)
-        del seen_by_position[waiting[0].record.key]
+        key = compiled.rule.key
+        others = {name: logged for name, logged in seen.items() if name != key}
+        answers = formula.known_answers([evaluand.record for evaluand in evaluands], others)
         places: list[int] = []
-        for place, evaluand in enumerate(waiting):
-            record = evaluand.record
-            number = evaluand.number
-            compiled = evaluand.compiled
+        for place, evaluand in enumerate(evaluands):
+            if answers[place]:
+                continue
+            seen_by_position = others
+            if place:
+                before = evaluands[place - 1]
+                seen_by_position = {**others, key: first_logged(before.record, before.number)}
             held = len(self._refusals)
-            self._evaluate(compiled, evaluand.formula, record, number, seen_by_position)
+            self._evaluate(compiled, formula, evaluand.record, evaluand.number, seen_by_position)
             if len(self._refusals) > held:
                 places.append(place)
-            seen_by_position[record.key] = first_logged(record, number)
-        if _is_one_stamp(places, waiting):
-            self._noted.add(waiting[0].compiled.rule.code)
+        if _is_one_stamp(places, evaluands, formula):
+            self._noted.add(compiled.rule.code)
 
     def _kind(self, compiled: CompiledRule) -> type[Finding]:
         if compiled.rule.key == self._joint_key:
@@ -145,14 +149,16 @@ class PassingFormulas:
         return Finding
 
 
-def _is_one_stamp(places: Sequence[int], evaluated: Sequence[_Evaluand]) -> bool:
+def _is_one_stamp(
+    places: Sequence[int], evaluated: Sequence[_Evaluand], formula: Formula
+) -> bool:
     """Return whether a formula fails at these places because one evaluation is early or late.
 
     Of the intervals before and after it, one is then shorter than usual, and the other longer.
     """
     match places:
         case [before, after] if 0 < before == after - 1 and len(evaluated) >= _SERIES:
-            positions = [evaluand.position for evaluand in evaluated]
+            positions = [_position(evaluand, formula) for evaluand in evaluated]
             intervals = [later - earlier for earlier, later in pairwise(positions)]
             usual = sorted(intervals)[len(intervals) // 2]
             around = intervals[before - 1 : after]
@@ -197,10 +203,18 @@ def broken_at_the_end(rule: Rule, formula: Formula, last: Record, seen: Seen) ->
     return operands
 
 
-def _position(record: Record, name: str) -> float:
+def _in_training(evaluands: Sequence[_Evaluand], formula: Formula) -> list[_Evaluand]:
+    """Return the records of a formula in the order of training."""
+    return sorted(evaluands, key=lambda evaluand: _position(evaluand, formula))
+
+
+def _position(evaluand: _Evaluand, formula: Formula) -> float:
     """Return how far a run had trained at a record; records that do not say so come first."""
-    metadata = record.metadata if isinstance(record.metadata, dict) else {}
-    number = to_float(read_number(metadata.get(name)))
+    metadata = evaluand.record.metadata
+    position = metadata.get(formula.members[0]) if isinstance(metadata, dict) else None
+    if isinstance(position, str):
+        position = read_number(position)
+    number = to_float(position)
     if number is None or math.isnan(number):
         return -math.inf
     return number
