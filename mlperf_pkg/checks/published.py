@@ -243,13 +243,11 @@ def _earlier_availability(context: SetContext, model: str) -> list[_Availability
     round_ = context.round
     submitter = letters(context.submitter or context.tree.name)
     systems: list[_Availability] = []
-    for row in results.sets if results else ():
-        is_alike = (
-            row.usage == round_.usage
-            and letters(row.accelerator_model) == model
-            and letters(row.submitter) == submitter
-        )
-        if is_alike and is_round_name(row.round) and version_of(row.round) < round_.version:
+    rows: Sequence[PublishedSet] = ()
+    if results:
+        rows = _sets_by_accelerator(results).get((round_.usage, submitter, model), ())
+    for row in rows:
+        if is_round_name(row.round) and version_of(row.round) < round_.version:
             place = f"{row.round} ({row.system})"
             systems.append(_Availability(version_of(row.round), category(row.status), place))
     for system in context.systems:
@@ -257,6 +255,16 @@ def _earlier_availability(context: SetContext, model: str) -> list[_Availability
             status = category(system.status or "")
             systems.append(_Availability(round_.version, status, system.path))
     return sorted(systems, key=attrgetter("version"))
+
+
+@per_rulebook
+def _sets_by_accelerator(results: PublishedResults) -> dict[tuple[str, str, str], list[PublishedSet]]:
+    """Return the published sets by usage and the letters of submitter and accelerator."""
+    sets: dict[tuple[str, str, str], list[PublishedSet]] = {}
+    for row in results.sets:
+        key = (row.usage, letters(row.submitter), letters(row.accelerator_model))
+        sets.setdefault(key, []).append(row)
+    return sets
 
 
 _LEAST_LETTERS = 3  # of the name of an accelerator: "N/A" has two
