@@ -258,7 +258,9 @@ def _earlier_availability(context: SetContext, model: str) -> list[_Availability
 
 
 @per_rulebook
-def _sets_by_accelerator(results: PublishedResults) -> dict[tuple[str, str, str], list[PublishedSet]]:
+def _sets_by_accelerator(
+    results: PublishedResults,
+) -> dict[tuple[str, str, str], list[PublishedSet]]:
     """Return the published sets by usage and the letters of submitter and accelerator."""
     sets: dict[tuple[str, str, str], list[PublishedSet]] = {}
     for row in results.sets:

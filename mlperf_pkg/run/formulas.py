@@ -149,9 +149,7 @@ class PassingFormulas:
         return Finding
 
 
-def _is_one_stamp(
-    places: Sequence[int], evaluated: Sequence[_Evaluand], formula: Formula
-) -> bool:
+def _is_one_stamp(places: Sequence[int], evaluated: Sequence[_Evaluand], formula: Formula) -> bool:
     """Return whether a formula fails at these places because one evaluation is early or late.
 
     Of the intervals before and after it, one is then shorter than usual, and the other longer.
