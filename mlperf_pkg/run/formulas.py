@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -41,44 +42,35 @@ class PassingFormulas:
     """Evaluates the formulas that are evaluated ``in_passing``, and reports those that are false.
 
     Findings wait for the end of the log, which shows whether only the order of the records is
-    wrong. Formulas ``by_position`` wait, too, for the records of earlier positions: evaluations may
-    end in any order.
+    wrong. The records of formulas ``by_position`` wait, too, for those of earlier positions:
+    evaluations may end in any order.
     """
 
     def __init__(self, table: RuleTable, findings: RuleFindings) -> None:
         """Start at the head of a log with the rules of a ``table``."""
+        self._keys = table.keys
         self._joint_key = table.joined.key if table.joined else None
         self._findings = findings
         self._refusals: list[_Refusal] = []
-        # By the codes of rules.
-        self._waiting: dict[str, tuple[CompiledRule, Formula, list[_Evaluand]]] = {}
+        self._waiting: dict[str, list[_Evaluand]] = {}  # by their keys
         self._noted: set[str] = set()  # codes of rules that one evaluation alone breaks
         # By the codes of rules: how often ``nth_since`` was logged, and their key since then.
         self._series: dict[str, tuple[int, int]] = {}
 
+    def wait(self, rules: Sequence[CompiledRule], record: Record, number: int, seen: Seen) -> None:
+        """Keep a record for the rules ``by_position`` of its key; if too many wait, evaluate it."""
+        waiting = self._waiting.setdefault(record.key, [])
+        if len(waiting) < _MOST_REFUSALS:
+            waiting.append(_Evaluand(record, number))
+            return
+        for compiled in rules:
+            if compiled.in_passing and not compiled.rule.first:
+                self.take(compiled, compiled.in_passing, record, number, seen)
+
     def take(
         self, compiled: CompiledRule, formula: Formula, record: Record, number: int, seen: Seen
     ) -> None:
-        """Evaluate the formula of a rule at a record, or let it wait for the end."""
-        if not (compiled.by_position and self._waits(compiled, formula, record, number)):
-            self._evaluate(compiled, formula, record, number, seen)
-
-    def _waits(self, compiled: CompiledRule, formula: Formula, record: Record, number: int) -> bool:
-        """Keep a record for the end, unless too many wait; of a ``first`` rule one suffices."""
-        rule = compiled.rule
-        if rule.code not in self._waiting:
-            self._waiting[rule.code] = (compiled, formula, [])
-        waiting = self._waiting[rule.code][2]
-        if len(waiting) >= _MOST_REFUSALS:
-            if not rule.first:
-                return False
-            waiting[:] = _in_training(waiting, formula)[:1]
-        waiting.append(_Evaluand(record, number))
-        return True
-
-    def _evaluate(
-        self, compiled: CompiledRule, formula: Formula, record: Record, number: int, seen: Seen
-    ) -> None:
+        """Evaluate the formula of a rule at a record."""
         rule = compiled.rule
         nth = None
         if rule.nth_since and not compiled.by_position:
@@ -102,11 +94,18 @@ class PassingFormulas:
 
     def conclude(self, seen: Seen) -> None:
         """Evaluate the formulas that waited, and report those that do not hold."""
-        for compiled, formula, waiting in self._waiting.values():
-            evaluands = _in_training(waiting, formula)
-            if compiled.rule.first:
-                evaluands = evaluands[:1]
-            self._evaluate_by_position(compiled, formula, evaluands, seen)
+        for key, waiting in self._waiting.items():
+            in_training: dict[str, list[_Evaluand]] = {}
+            for compiled in self._keys[key].by_position:
+                formula = compiled.in_passing
+                if formula:
+                    name = formula.members[0]
+                    if name not in in_training:
+                        in_training[name] = sorted(waiting, key=partial(_position, name))
+                    evaluands = in_training[name]
+                    if compiled.rule.first:
+                        evaluands = evaluands[:1]
+                    self._evaluate_by_position(compiled, formula, evaluands, seen)
         for refusal in self._refusals:
             rule = _softened(refusal, seen)
             if rule.code in self._noted and rule.severity is Severity.WARNING:
@@ -135,7 +134,7 @@ class PassingFormulas:
                 before = evaluands[place - 1]
                 seen_by_position = {**others, key: first_logged(before.record, before.number)}
             held = len(self._refusals)
-            self._evaluate(compiled, formula, evaluand.record, evaluand.number, seen_by_position)
+            self.take(compiled, formula, evaluand.record, evaluand.number, seen_by_position)
             if len(self._refusals) > held:
                 places.append(place)
         if _is_one_stamp(places, evaluands, formula):
@@ -156,7 +155,7 @@ def _is_one_stamp(places: Sequence[int], evaluated: Sequence[_Evaluand], formula
     """
     match places:
         case [before, after] if 0 < before == after - 1 and len(evaluated) >= _SERIES:
-            positions = [_position(evaluand, formula) for evaluand in evaluated]
+            positions = [_position(formula.members[0], evaluand) for evaluand in evaluated]
             intervals = [later - earlier for earlier, later in pairwise(positions)]
             usual = sorted(intervals)[len(intervals) // 2]
             around = intervals[before - 1 : after]
@@ -201,15 +200,10 @@ def broken_at_the_end(rule: Rule, formula: Formula, last: Record, seen: Seen) ->
     return operands
 
 
-def _in_training(evaluands: Sequence[_Evaluand], formula: Formula) -> list[_Evaluand]:
-    """Return the records of a formula in the order of training."""
-    return sorted(evaluands, key=lambda evaluand: _position(evaluand, formula))
-
-
-def _position(evaluand: _Evaluand, formula: Formula) -> float:
+def _position(name: str, evaluand: _Evaluand) -> float:
     """Return how far a run had trained at a record; records that do not say so come first."""
     metadata = evaluand.record.metadata
-    position = metadata.get(formula.members[0]) if isinstance(metadata, dict) else None
+    position = metadata.get(name) if isinstance(metadata, dict) else None
     if isinstance(position, str):
         position = read_number(position)
     number = to_float(position)
