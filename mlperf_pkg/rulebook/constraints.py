@@ -7,7 +7,7 @@ that raises, such as a string with a number, is a failure.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from enum import Enum
+from enum import StrEnum
 from functools import partial
 from typing import Any
 
@@ -22,7 +22,7 @@ PartTest = Callable[[Any], Any]
 """The test of a part of a record."""
 
 
-class RecordPart(Enum):
+class RecordPart(StrEnum):
     """What a constraint is about: a part of a record, or all of it and what was logged before."""
 
     VALUE = "value"
