@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from mlperf_pkg.findings import Basis, Finding, Pending, Severity, Unordered
 from mlperf_pkg.infra.json_values import to_float
 from mlperf_pkg.log.record import Record
-from mlperf_pkg.rulebook.formula import Formula, Operands, Seen, first_logged, read_number
+from mlperf_pkg.rulebook.formula import Formula, Operands, Seen, read_number
 from mlperf_pkg.rulebook.model import Rule
 from mlperf_pkg.rulebook.table import CompiledRule, RuleTable
 from mlperf_pkg.run.rule_findings import RuleFindings
@@ -78,9 +78,16 @@ class PassingFormulas:
         holds = formula.answer(record, seen, nth)
         if holds is None:  # it lacks a value
             holds = not rule.official
-        if not holds and len(self._refusals) < _MOST_REFUSALS:
+        if not holds:
             operands = formula.operands(record, seen, nth)
-            self._refusals.append(_Refusal(compiled, formula, operands, record.value, number))
+            self._refuse(_Refusal(compiled, formula, operands, record.value, number))
+
+    def _refuse(self, refusal: _Refusal) -> bool:
+        """Keep a refusal for the end of the log, and return whether there are not too many."""
+        is_kept = len(self._refusals) < _MOST_REFUSALS
+        if is_kept:
+            self._refusals.append(refusal)
+        return is_kept
 
     def _nth(self, rule: Rule, since: str, seen: Seen) -> int:
         """Count the records of the rule's key since the last record of the key ``since``."""
@@ -122,21 +129,15 @@ class PassingFormulas:
         self, compiled: CompiledRule, formula: Formula, evaluands: Sequence[_Evaluand], seen: Seen
     ) -> None:
         """Evaluate a formula at records in the order of training; each sees the one before it."""
-        key = compiled.rule.key
-        others = {name: logged for name, logged in seen.items() if name != key}
-        answers = formula.known_answers([evaluand.record for evaluand in evaluands], others)
+        records = [evaluand.record for evaluand in evaluands]
         places: list[int] = []
-        for place, evaluand in enumerate(evaluands):
-            if answers[place]:
-                continue
-            seen_by_position = others
-            if place:
-                before = evaluands[place - 1]
-                seen_by_position = {**others, key: first_logged(before.record, before.number)}
-            held = len(self._refusals)
-            self.take(compiled, formula, evaluand.record, evaluand.number, seen_by_position)
-            if len(self._refusals) > held:
-                places.append(place)
+        for place, signature in enumerate(formula.signatures(records, seen)):
+            if formula.answer_of(signature) is False:
+                value = records[place].value
+                number = evaluands[place].number
+                operands = formula.operands_of(signature)
+                if self._refuse(_Refusal(compiled, formula, operands, value, number)):
+                    places.append(place)
         if _is_one_stamp(places, evaluands, formula):
             self._noted.add(compiled.rule.code)
 
