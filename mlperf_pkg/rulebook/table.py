@@ -79,9 +79,9 @@ class KeyRules(msgspec.Struct, frozen=True):
     """All rules of one key: those to check of its ``first`` record and of the ``later`` ones.
 
     Later ``submission_*`` records are not checked. Those ``by_position`` are checked of all records
-    once the log has ended. ``quiet`` says that the later ones need only
-    themselves, and which keys were logged before them. The rules need the values of the keys
-    ``related``, and the order of those ``ordered``.
+    once the log has ended. ``quiet`` says that the later ones need only themselves, and which keys
+    were logged before them. The rules need the values of the keys ``related``, and the order of
+    those ``ordered``.
     """
 
     rules: tuple[CompiledRule, ...]

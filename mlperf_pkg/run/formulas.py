@@ -58,7 +58,10 @@ class PassingFormulas:
         self._series: dict[str, tuple[int, int]] = {}
 
     def wait(self, rules: Sequence[CompiledRule], record: Record, number: int, seen: Seen) -> None:
-        """Keep a record for the rules ``by_position`` of its key; if too many wait, evaluate it."""
+        """Keep a record for the rules ``by_position`` of its key; if too many wait, evaluate it.
+
+        Which record is the first in training is decided among those that wait.
+        """
         waiting = self._waiting.setdefault(record.key, [])
         if len(waiting) < _MOST_REFUSALS:
             waiting.append(_Evaluand(record, number))
