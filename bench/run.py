@@ -126,6 +126,9 @@ def main(times: int) -> None:
         for name, tree in trees.items():
             costs[name], floors[name] = against_the_floor(name, [tree], scratch, times)
         if rounds := corpus():
+            for tree in rounds:
+                if tree.name not in trees:
+                    against_the_floor(tree.name, [tree], scratch, times)
             against_the_floor(f"{len(rounds)} rounds", rounds, scratch, times)
             against_the_floor("as one", [CORPUS], scratch, times)
         say("\nseconds of the official checkers and ours on a sample; ratio per log, whole tree")

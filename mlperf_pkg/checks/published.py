@@ -244,13 +244,12 @@ def _earlier_availability(context: SetContext, model: str) -> list[_Availability
     round_ = context.round
     names = context.submitter_names
     systems: list[_Availability] = []
-    for row in results.sets if results else ():
-        is_alike = (
-            row.usage == round_.usage
-            and letters(row.accelerator_model) == model
-            and is_same_submitter(names, SubmitterNames(row.submitter))
-        )
-        if is_alike and is_round_name(row.round) and version_of(row.round) < round_.version:
+    rows: Sequence[PublishedSet] = ()
+    if results:
+        rows = _sets_by_accelerator(results).get((round_.usage, model), ())
+    for row in rows:
+        is_earlier = is_round_name(row.round) and version_of(row.round) < round_.version
+        if is_earlier and is_same_submitter(names, SubmitterNames(row.submitter)):
             place = f"{row.round} ({row.system})"
             systems.append(_Availability(version_of(row.round), category(row.status), place))
     for system in context.systems:
@@ -258,6 +257,15 @@ def _earlier_availability(context: SetContext, model: str) -> list[_Availability
             status = category(system.status or "")
             systems.append(_Availability(round_.version, status, system.path))
     return sorted(systems, key=attrgetter("version"))
+
+
+@per_rulebook
+def _sets_by_accelerator(results: PublishedResults) -> dict[tuple[str, str], list[PublishedSet]]:
+    """Return the published sets by usage and the letters of their accelerator."""
+    sets: dict[tuple[str, str], list[PublishedSet]] = {}
+    for row in results.sets:
+        sets.setdefault((row.usage, letters(row.accelerator_model)), []).append(row)
+    return sets
 
 
 _LEAST_LETTERS = 3  # of the name of an accelerator: "N/A" has two

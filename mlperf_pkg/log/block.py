@@ -36,6 +36,8 @@ else:
 
 TIME, VALUE, METADATA, RECORD = range(4)  # the parts of a record, as in _scan.c
 
+_REMEMBERED_BYTES = 1 << 16  # of the metadata of a key in a block
+
 _PARTS = (attrgetter("time_ms"), attrgetter("value"), attrgetter("metadata"))
 _KEY = attrgetter("key")
 
@@ -124,7 +126,10 @@ class ScannedBlock(Block):
         return list(map(decoded.__getitem__, indexes))
 
     def _parts(self, part: int, indexes: Collection[int]) -> list[Any]:
-        return decode_values(_scan.cut(self.text, self._spans, part, indexes))
+        array = _scan.cut(self.text, self._spans, part, indexes)
+        if part == METADATA and len(array) <= _REMEMBERED_BYTES:
+            return _remembered_values(array)
+        return decode_values(array)
 
     def mentions(self, words: tuple[bytes, ...]) -> Iterator[tuple[Words, list[Record | bytes]]]:
         """Yield, in order, the words on each line that has any of ``words``, with its record.
@@ -137,6 +142,9 @@ class ScannedBlock(Block):
         indexes = sorted(chain.from_iterable([self.indexes[key] for key in held]))
         rows = groupby(self.select(indexes), _KEY)
         return ((held[key], list(records)) for key, records in rows)
+
+
+_remembered_values = lru_cache(maxsize=16)(decode_values)  # the runs of a set repeat their metadata
 
 
 class Scanner:

@@ -7,7 +7,7 @@ that raises, such as a string with a number, is a failure.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from enum import Enum
+from enum import StrEnum
 from functools import partial
 from typing import Any
 
@@ -22,7 +22,7 @@ PartTest = Callable[[Any], Any]
 """The test of a part of a record."""
 
 
-class RecordPart(Enum):
+class RecordPart(StrEnum):
     """What a constraint is about: a part of a record, or all of it and what was logged before."""
 
     VALUE = "value"
@@ -321,7 +321,13 @@ def _has_all(names: Sequence[str]) -> PartTest:
 
 
 def _has_any(names: Sequence[str]) -> PartTest:
-    return lambda metadata: any(name in metadata for name in names)
+    def test(metadata: Any) -> bool:
+        for name in names:  # noqa: SIM110 - any() of a generator takes twice as long
+            if name in metadata:
+                return True
+        return False
+
+    return test
 
 
 def _has_pairs(pairs: Mapping[str, str]) -> PartTest:

@@ -353,7 +353,7 @@ def _of_distance(distance: ast.expr, tolerance: ast.expr) -> Expectation | None:
     """Return the expectation of ``abs(amount - bound) <= tolerance``."""
     match distance:
         case ast.BinOp(left=amount, op=ast.Sub(), right=bound):
-            if has_record(amount) and not has_record(bound):
+            if has_record(amount) and not has_record(bound) and not has_record(tolerance):
                 return Expectation(amount, (Limit("", bound, tolerance),))
     return None
 
@@ -372,7 +372,7 @@ def _of_multiple(number: ast.expr, rounded: ast.expr) -> Expectation | None:
     """Return the expectation of ``number == math.ceil(number / multiple) * multiple``."""
     match rounding(rounded):
         case rounded_number, _, ast.expr() as multiple:
-            if has_record(number) and same(rounded_number, number):
+            if has_record(number) and same(rounded_number, number) and not has_record(multiple):
                 return Expectation(number, (Limit(_MULTIPLE, multiple),))
     return None
 
@@ -385,22 +385,34 @@ _SIGNIFICANT = 12  # of the difference between doubles
 _BATCH_SIZE = "global_batch_size"
 
 
-def breach_of(rule: Rule, operands: Operands, value: Any) -> tuple[Any, str, str]:
+def breach_of(
+    rule: Rule, operands: Operands, value: Any, wordings: dict[str, str]
+) -> tuple[Any, str, str]:
     """Return how a record with this ``value`` and ``operands`` breaks the formula of a rule.
 
-    What was found, what is expected, and the template of a message.
+    What was found, what is expected, and the template of a message. ``wordings`` are what was
+    expected of the records of this run so far: it depends on the values of other keys alone.
     """
     rule = _about(rule, operands)
     expects = expectation(rule.formula or "")
+    others = {name: other for name, other in operands.values.items() if name != "value"}
+    reasons = f"{rule.code} {rule.formula} {others}"
+    if reasons not in wordings:
+        wordings[reasons] = _needed(rule, expects, operands)
+    needed = wordings[reasons]
     if not expects:
-        message = f"{rule.key} is {{found}}; expected {{expected}}"
-        return value, _in_general(rule, operands), message
-    needed = _Calculation(rule, operands, expects.amount).expected(expects)
+        return value, needed, f"{rule.key} is {{found}}; expected {{expected}}"
     member = member_of(expects.amount, "metadata")
     if member and operands.metadata.get(member) is None:
         message = f"{rule.key} has no {member} in its metadata; expected {{expected}}"
         return None, needed, message
     return _found(expects.amount, operands, value), needed, _message(rule, expects, operands)
+
+
+def _needed(rule: Rule, expects: Expectation | None, operands: Operands) -> str:
+    if expects is None:
+        return _in_general(rule, operands)
+    return _Calculation(rule, operands, expects.amount).expected(expects)
 
 
 def _about(rule: Rule, operands: Operands) -> Rule:

@@ -15,8 +15,9 @@ import ast
 import math
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
+from itertools import repeat
 from keyword import kwlist
 from typing import Any, TypeAlias
 
@@ -192,9 +193,9 @@ class Formula:
 
     def operands(self, record: Record, seen: Seen, nth: Any = None) -> Operands:
         """Return its values at a record: of other keys, the last that were logged before it."""
-        return self._operands_of(self._signature(record, seen, nth))
+        return self.operands_of(self._signature(record, seen, nth))
 
-    def _operands_of(self, signature: tuple[Any, ...]) -> Operands:
+    def operands_of(self, signature: tuple[Any, ...]) -> Operands:
         """Return the operands whose values are those of a signature."""
         start = len(self._values)
         end = len(signature) - len(self.previous)
@@ -222,13 +223,16 @@ class Formula:
         Raises:
             FormulaError: it is not a condition.
         """
-        signature = self._signature(record, seen, nth)
+        return self.answer_of(self._signature(record, seen, nth))
+
+    def answer_of(self, signature: tuple[Any, ...]) -> bool | None:
+        """Return whether it holds for the values of a signature; see ``answer``."""
         try:
             if signature in self._answers:
                 return self._answers[signature]
         except TypeError:  # a list or an object, which is not a number
-            return self.evaluate(self._operands_of(signature))
-        answer = self.evaluate(self._operands_of(signature))
+            return self.evaluate(self.operands_of(signature))
+        answer = self.evaluate(self.operands_of(signature))
         # Zeros have a sign, which equality does not see.
         if 0 not in signature and len(self._answers) < _MOST_ANSWERS:
             self._answers[signature] = answer
@@ -264,9 +268,37 @@ class Formula:
             members = before if type(before) is dict else {}  # isinstance takes longer
             for name in self.previous:
                 values.append(members.get(name))
+        return tuple(self._read(values))
+
+    def signatures(self, records: Sequence[Record], seen: Seen) -> list[tuple[Any, ...]]:
+        """Return the values of ``operands`` at each record of a key, without their names.
+
+        As if the records were logged in this order, after all others in ``seen``.
+        """
+        columns: list[Iterable[Any]] = []
+        values = [record.value for record in records]
+        if self._of_value:
+            columns.append(self._read(values))
+        if self._of_nth:
+            columns.append(repeat(None))
+        for key in self._keys:
+            if key == records[0].key:
+                columns.append(self._read([None, *values]))
+            else:
+                columns.append(repeat(*self._read([seen[key].last if key in seen else None])))
+        members = [record.metadata if type(record.metadata) is dict else {} for record in records]
+        for name in self._metadata:
+            columns.append(self._read([fields.get(name) for fields in members]))
+        members_before = [{}, *members]
+        for name in self.previous:
+            columns.append(self._read([fields.get(name) for fields in members_before]))
+        return list(zip(*columns, strict=False))
+
+    def _read(self, values: list[Any]) -> list[Any]:
+        """Return values, in which text is a number if the formula reads it so."""
         if self._reads_text and str in map(type, values):
-            return tuple(map(read_number, values))
-        return tuple(values)
+            return list(map(read_number, values))
+        return values
 
 
 def _members_of(owner: str, formula: str) -> tuple[str, ...]:

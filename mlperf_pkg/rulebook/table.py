@@ -48,9 +48,10 @@ class CompiledRule(msgspec.Struct, frozen=True):
     The formula ``in_passing`` is evaluated at every record and sees only what was logged before it,
     as in the official checker; one that only the written rules know is evaluated ``at_the_end`` and
     sees the final values of the whole run, unless it is about a record's metadata. ``by_position``
-    says that such a formula is about the first record in training, or relates records to those
-    before them, whatever the order of the log. ``has_more`` says that there is more to check of a
-    record than ``checks``. ``tensors`` are those that a run must list.
+    says that such a formula, the only thing to check of a record, is about the first record in
+    training, or relates records to those before them, whatever the order of the log. ``has_more``
+    says that there is more to check of a record, in the order of the log, than ``checks``.
+    ``tensors`` are those that a run must list.
     """
 
     rule: Rule
@@ -77,14 +78,16 @@ class Checklist(msgspec.Struct, frozen=True):
 class KeyRules(msgspec.Struct, frozen=True):
     """All rules of one key: those to check of its ``first`` record and of the ``later`` ones.
 
-    Later ``submission_*`` records are not checked. ``quiet`` says that the later ones need only
-    themselves, and which keys were logged before them. The rules need the values of the keys
-    ``related``, and the order of those ``ordered``.
+    Later ``submission_*`` records are not checked. Those ``by_position`` are checked of all records
+    once the log has ended. ``quiet`` says that the later ones need only themselves, and which keys
+    were logged before them. The rules need the values of the keys ``related``, and the order of
+    those ``ordered``.
     """
 
     rules: tuple[CompiledRule, ...]
     first: Checklist
     later: Checklist
+    by_position: tuple[CompiledRule, ...]
     quiet: bool
     related: frozenset[str]
     ordered: frozenset[str]
@@ -222,6 +225,7 @@ def _key_rules(rules: tuple[Rule, ...]) -> KeyRules:
         rules=compiled,
         first=first,
         later=later,
+        by_position=tuple([item for item in compiled if item.by_position]),
         quiet=all(map(_is_quiet, compiled)),
         related=frozenset(related),
         ordered=frozenset(ordered),
@@ -231,7 +235,7 @@ def _key_rules(rules: tuple[Rule, ...]) -> KeyRules:
 def _is_checked_later(compiled: CompiledRule) -> bool:
     """Return whether a rule is also about records of its key after the first."""
     rule = compiled.rule
-    return compiled.by_position or not (rule.first or "submission_" in rule.key)
+    return not (rule.first or "submission_" in rule.key)
 
 
 def _is_quiet(compiled: CompiledRule) -> bool:
@@ -294,7 +298,8 @@ def _compiled(rule: Rule) -> CompiledRule:
     if rule.formula:
         formula = Formula(rule.formula, reads_text=not rule.official)
         relates_positions = formula.previous or (rule.first and formula.members)
-        by_position = bool(relates_positions) and not rule.official
+        is_alone = not (rule.official or rule.constraints)
+        by_position = bool(relates_positions) and is_alone
         if rule.official or (formula.members and not rule.last):
             in_passing = formula
         else:
@@ -307,7 +312,7 @@ def _compiled(rule: Rule) -> CompiledRule:
         in_passing=in_passing,
         at_the_end=at_the_end,
         by_position=by_position,
-        has_more=is_about_run or in_passing is not None,
+        has_more=is_about_run or (in_passing is not None and not by_position),
         tensors=frozenset(rule.tensors or ()),
     )
 

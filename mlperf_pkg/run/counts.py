@@ -42,16 +42,17 @@ class RecordCounts:
         """Check how often the key of a rule is logged."""
         occurs = rule.occurs
         logged = self._seen.get(rule.key)
-        if isinstance(occurs, dict) and "or" in occurs:
+        if not isinstance(occurs, dict):
+            if logged is None:
+                self._report_missing(rule, {rule.key})
+            elif occurs == "once" and logged.count > 1:
+                self._report_repeated(rule, logged)
+        elif "or" in occurs:
             keys = {rule.key, occurs["or"]}
             if not keys & self._seen.keys():
                 self._report_missing(rule, keys)
-        elif isinstance(occurs, dict):
+        else:
             self._check_limits(rule, logged, occurs)
-        elif logged is None:
-            self._report_missing(rule, {rule.key})
-        elif occurs == "once" and logged.count > 1:
-            self._report_repeated(rule, logged)
 
     def _report_missing(self, rule: Rule, keys: Set[str]) -> None:
         times = "once" if rule.occurs == "once" else "at least once"

@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
-from operator import attrgetter
 from typing import Any
 
 from msgspec import Struct
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from mlperf_pkg.findings import Basis, Finding, Pending, Severity, Unordered
 from mlperf_pkg.infra.json_values import to_float
 from mlperf_pkg.log.record import Record
-from mlperf_pkg.rulebook.formula import Formula, Operands, Seen, first_logged, read_number
+from mlperf_pkg.rulebook.formula import Formula, Operands, Seen, read_number
 from mlperf_pkg.rulebook.model import Rule
 from mlperf_pkg.rulebook.table import CompiledRule, RuleTable
 from mlperf_pkg.run.rule_findings import RuleFindings
@@ -32,56 +32,48 @@ class _Refusal(Struct, frozen=True):
 
 
 class _Evaluand(Struct, frozen=True):
-    """A record that a formula is evaluated at, and how far the run had trained by then."""
+    """A record that a formula is evaluated at, and its number in the log."""
 
-    compiled: CompiledRule
-    formula: Formula
     record: Record
     number: int
-    position: float
 
 
 class PassingFormulas:
     """Evaluates the formulas that are evaluated ``in_passing``, and reports those that are false.
 
     Findings wait for the end of the log, which shows whether only the order of the records is
-    wrong. Formulas ``by_position`` wait, too, for the records of earlier positions: evaluations may
-    end in any order.
+    wrong. The records of formulas ``by_position`` wait, too, for those of earlier positions:
+    evaluations may end in any order.
     """
 
     def __init__(self, table: RuleTable, findings: RuleFindings) -> None:
         """Start at the head of a log with the rules of a ``table``."""
+        self._keys = table.keys
         self._joint_key = table.joined.key if table.joined else None
         self._findings = findings
         self._refusals: list[_Refusal] = []
-        self._waiting: dict[str, list[_Evaluand]] = {}  # by the codes of their rules
+        self._waiting: dict[str, list[_Evaluand]] = {}  # by their keys
         self._noted: set[str] = set()  # codes of rules that one evaluation alone breaks
         # By the codes of rules: how often ``nth_since`` was logged, and their key since then.
         self._series: dict[str, tuple[int, int]] = {}
 
+    def wait(self, rules: Sequence[CompiledRule], record: Record, number: int, seen: Seen) -> None:
+        """Keep a record for the rules ``by_position`` of its key; if too many wait, evaluate it.
+
+        Which record is the first in training is decided among those that wait.
+        """
+        waiting = self._waiting.setdefault(record.key, [])
+        if len(waiting) < _MOST_REFUSALS:
+            waiting.append(_Evaluand(record, number))
+            return
+        for compiled in rules:
+            if compiled.in_passing and not compiled.rule.first:
+                self.take(compiled, compiled.in_passing, record, number, seen)
+
     def take(
         self, compiled: CompiledRule, formula: Formula, record: Record, number: int, seen: Seen
     ) -> None:
-        """Evaluate the formula of a rule at a record, or let it wait for the end."""
-        if compiled.by_position and self._waits(compiled, formula, record, number):
-            return
-        self._evaluate(compiled, formula, record, number, seen)
-
-    def _waits(self, compiled: CompiledRule, formula: Formula, record: Record, number: int) -> bool:
-        """Keep a record for the end, unless too many wait; of a ``first`` rule only one does."""
-        rule = compiled.rule
-        waiting = self._waiting.setdefault(rule.code, [])
-        if len(waiting) >= _MOST_REFUSALS:
-            return False
-        position = _position(record, formula.members[0])
-        waiting.append(_Evaluand(compiled, formula, record, number, position))
-        if rule.first:
-            self._waiting[rule.code] = [min(waiting, key=attrgetter("position"))]
-        return True
-
-    def _evaluate(
-        self, compiled: CompiledRule, formula: Formula, record: Record, number: int, seen: Seen
-    ) -> None:
+        """Evaluate the formula of a rule at a record."""
         rule = compiled.rule
         nth = None
         if rule.nth_since and not compiled.by_position:
@@ -89,9 +81,16 @@ class PassingFormulas:
         holds = formula.answer(record, seen, nth)
         if holds is None:  # it lacks a value
             holds = not rule.official
-        if not holds and len(self._refusals) < _MOST_REFUSALS:
+        if not holds:
             operands = formula.operands(record, seen, nth)
-            self._refusals.append(_Refusal(compiled, formula, operands, record.value, number))
+            self._refuse(_Refusal(compiled, formula, operands, record.value, number))
+
+    def _refuse(self, refusal: _Refusal) -> bool:
+        """Keep a refusal for the end of the log, and return whether there are not too many."""
+        is_kept = len(self._refusals) < _MOST_REFUSALS
+        if is_kept:
+            self._refusals.append(refusal)
+        return is_kept
 
     def _nth(self, rule: Rule, since: str, seen: Seen) -> int:
         """Count the records of the rule's key since the last record of the key ``since``."""
@@ -105,8 +104,18 @@ class PassingFormulas:
 
     def conclude(self, seen: Seen) -> None:
         """Evaluate the formulas that waited, and report those that do not hold."""
-        for waiting in self._waiting.values():
-            self._evaluate_by_position(waiting, seen)
+        for key, waiting in self._waiting.items():
+            in_training: dict[str, list[_Evaluand]] = {}
+            for compiled in self._keys[key].by_position:
+                formula = compiled.in_passing
+                if formula:
+                    name = formula.members[0]
+                    if name not in in_training:
+                        in_training[name] = sorted(waiting, key=partial(_position, name))
+                    evaluands = in_training[name]
+                    if compiled.rule.first:
+                        evaluands = evaluands[:1]
+                    self._evaluate_by_position(compiled, formula, evaluands, seen)
         for refusal in self._refusals:
             rule = _softened(refusal, seen)
             if rule.code in self._noted and rule.severity is Severity.WARNING:
@@ -119,23 +128,21 @@ class PassingFormulas:
                 self._kind(refusal.compiled),
             )
 
-    def _evaluate_by_position(self, waiting: list[_Evaluand], seen: Seen) -> None:
+    def _evaluate_by_position(
+        self, compiled: CompiledRule, formula: Formula, evaluands: Sequence[_Evaluand], seen: Seen
+    ) -> None:
         """Evaluate a formula at records in the order of training; each sees the one before it."""
-        waiting.sort(key=attrgetter("position"))
-        seen_by_position = dict(seen)
-        del seen_by_position[waiting[0].record.key]
+        records = [evaluand.record for evaluand in evaluands]
         places: list[int] = []
-        for place, evaluand in enumerate(waiting):
-            record = evaluand.record
-            number = evaluand.number
-            compiled = evaluand.compiled
-            held = len(self._refusals)
-            self._evaluate(compiled, evaluand.formula, record, number, seen_by_position)
-            if len(self._refusals) > held:
-                places.append(place)
-            seen_by_position[record.key] = first_logged(record, number)
-        if _is_one_stamp(places, waiting):
-            self._noted.add(waiting[0].compiled.rule.code)
+        for place, signature in enumerate(formula.signatures(records, seen)):
+            if formula.answer_of(signature) is False:
+                value = records[place].value
+                number = evaluands[place].number
+                operands = formula.operands_of(signature)
+                if self._refuse(_Refusal(compiled, formula, operands, value, number)):
+                    places.append(place)
+        if _is_one_stamp(places, evaluands, formula):
+            self._noted.add(compiled.rule.code)
 
     def _kind(self, compiled: CompiledRule) -> type[Finding]:
         if compiled.rule.key == self._joint_key:
@@ -145,14 +152,14 @@ class PassingFormulas:
         return Finding
 
 
-def _is_one_stamp(places: Sequence[int], evaluated: Sequence[_Evaluand]) -> bool:
+def _is_one_stamp(places: Sequence[int], evaluated: Sequence[_Evaluand], formula: Formula) -> bool:
     """Return whether a formula fails at these places because one evaluation is early or late.
 
     Of the intervals before and after it, one is then shorter than usual, and the other longer.
     """
     match places:
         case [before, after] if 0 < before == after - 1 and len(evaluated) >= _SERIES:
-            positions = [evaluand.position for evaluand in evaluated]
+            positions = [_position(formula.members[0], evaluand) for evaluand in evaluated]
             intervals = [later - earlier for earlier, later in pairwise(positions)]
             usual = sorted(intervals)[len(intervals) // 2]
             around = intervals[before - 1 : after]
@@ -197,10 +204,13 @@ def broken_at_the_end(rule: Rule, formula: Formula, last: Record, seen: Seen) ->
     return operands
 
 
-def _position(record: Record, name: str) -> float:
+def _position(name: str, evaluand: _Evaluand) -> float:
     """Return how far a run had trained at a record; records that do not say so come first."""
-    metadata = record.metadata if isinstance(record.metadata, dict) else {}
-    number = to_float(read_number(metadata.get(name)))
+    metadata = evaluand.record.metadata
+    position = metadata.get(name) if isinstance(metadata, dict) else None
+    if isinstance(position, str):
+        position = read_number(position)
+    number = to_float(position)
     if number is None or math.isnan(number):
         return -math.inf
     return number

@@ -66,7 +66,7 @@ _STOP = "power_measurement_stop"
 _EFFICIENCY = "conversion_eff"
 _ESTIMATE = "interconnect_power_est"
 MAX_GAP_MS = 1000  # between two samples
-_ROUNDED_MS = 1000  # by which times are wrong: some meters log whole seconds
+_LONG_GAP_MS = MAX_GAP_MS + 1000  # by which times are wrong: some meters log whole seconds
 MAX_BYTES = 128 << 20  # of a measurement, six days of one sample a second
 
 
@@ -146,7 +146,8 @@ def _missing(gaps: Sequence[float]) -> float:
     if not any(gaps):
         return 0.0
     few_ms = sum(gaps) - len(gaps) * MAX_GAP_MS
-    without_ms = sum(max(gap - MAX_GAP_MS - _ROUNDED_MS, 0) for gap in gaps)
+    # Of a thousand gaps, few are long; one that is NaN counts.
+    without_ms = sum([gap - _LONG_GAP_MS for gap in gaps if not gap <= _LONG_GAP_MS])
     return max(few_ms, without_ms) / sum(gaps)
 
 

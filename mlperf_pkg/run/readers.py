@@ -415,16 +415,20 @@ class Fingerprint:
                 self._stopped = record.key == "run_stop"
                 value = None if self._stopped else record.value
                 self._events.append((record.time_ms - self._start, value))
-                numbers = _numbers(value)
-                if numbers and len(self.evaluated) < _KEPT_VALUES:
-                    self.evaluated += numbers
-                    time_ms = to_finite(record.time_ms)
-                    self.evaluated_ms.append(nan if time_ms is None else time_ms)
+                if len(self.evaluated) < _KEPT_VALUES:
+                    self._keep(_numbers(value), record.time_ms)
         while len(self._events) >= _MOST_UNHASHED:
             self._update_hash()
         for key in _LOSSES:
             if key in block.indexes and self._looked_at < _MOST_LOOKED_AT:
                 self._take_losses(block, block.indexes[key])
+
+    def _keep(self, numbers: Sequence[float], time_ms: float) -> None:
+        """Keep what an evaluation gave, and its time."""
+        if numbers:
+            self.evaluated += numbers
+            finite_ms = to_finite(time_ms)
+            self.evaluated_ms.append(nan if finite_ms is None else finite_ms)
 
     def _take_losses(self, block: Block, indexes: Sequence[int]) -> None:
         values = block.values(indexes[: _MOST_LOOKED_AT - self._looked_at])

@@ -30,6 +30,7 @@ class RuleFindings:
         self._report = report
         self._ended = False
         self._broken: dict[str, set[Basis]] = {}
+        self._wordings: dict[str, str] = {}  # of what formulas expect
 
     def mark(self, key: str, basis: Basis) -> None:
         """Note an error in the value of a key, after which its formulas are silent."""
@@ -87,7 +88,7 @@ class RuleFindings:
         # Most logs break no formula, and need none of what puts one into words.
         from mlperf_pkg.rulebook.expectation import breach_of  # noqa: PLC0415
 
-        breaking, expected, words = breach_of(rule, operands, value)
+        breaking, expected, words = breach_of(rule, operands, value, self._wordings)
         message = rule.message or words
         self.add(rule, number, value=breaking, expected=expected, message=message, kind=kind)
 

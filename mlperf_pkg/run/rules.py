@@ -161,6 +161,8 @@ class RuleChecker:
                         self._check_more(compiled, record, number)
                     if compiled.reaches:
                         self.targets.compare(compiled.rule, compiled.reaches, record, number, seen)
+            if rules and rules.by_position:
+                self._formulas.wait(rules.by_position, record, number, seen)
             if logged:
                 logged.add(record, number)
             else:

@@ -99,7 +99,7 @@ def _message(
     if before is not None:
         seen[key] = _logged(key, 0, before)
     operands = Formula(formula).operands(Record(key, 0, value, now or {}), seen, 2)
-    amount, expected, message = breach_of(rule, operands, value)
+    amount, expected, message = breach_of(rule, operands, value, {})
     return Finding(rule.code, message, "log", found=amount, expected=expected).text
 
 
