@@ -319,10 +319,15 @@ def _submitter_and_org(context: SetContext) -> tuple[str, str]:
     return letters(context.submitter or ""), letters(org)
 
 
-def check_seeds(contexts: Sequence[SetContext]) -> Iterator[tuple[int, Finding]]:
-    """Note sets of a submitter and benchmark with the seeds of another; with the index of the set.
+_LEAST_SEED = 1000  # that is random
 
-    Seeds are random, so that two sets have few or none in common.
+
+def check_seeds(contexts: Sequence[SetContext]) -> Iterator[tuple[int, Finding]]:
+    """Note sets with the seeds of another one of the submitter; with the index of the set.
+
+    That is another set of the benchmark, or another benchmark on the same system, where small seeds
+    do not count: they may be numbers of the runs. Seeds are random, so that two sets have few or
+    none in common.
     """
     earlier: dict[Hashable, list[tuple[SetContext, set[int]]]] = {}
     for index, context in enumerate(contexts):
@@ -330,13 +335,18 @@ def check_seeds(contexts: Sequence[SetContext]) -> Iterator[tuple[int, Finding]]
         if len(seeds) <= 1 or not context.origin.has_folder:
             continue
         round_ = context.round
-        key = (round_.usage, round_.name, context.submitter, context.files.benchmark)
-        others = earlier.setdefault(key, [])
-        number, other = _most_in_common(seeds, others)
+        files = context.files
+        key = (round_.usage, round_.name, context.submitter)
+        of_benchmark = earlier.setdefault((*key, "benchmark", files.benchmark), [])
+        of_system = earlier.setdefault((*key, "system", files.system), [])
+        number, other = _most_in_common(seeds, of_benchmark)
+        if not other and min(seeds) >= _LEAST_SEED:
+            number, other = _most_in_common(seeds, of_system)
         if other and 2 * number >= len(seeds):
             message = f"{{found}} of {len(seeds)} seeds are also in {other.label}"
             yield index, context.finding("SEED106", message, found=number)
-        others.append((context, seeds))
+        of_benchmark.append((context, seeds))
+        of_system.append((context, seeds))
 
 
 def _most_in_common(

@@ -7,7 +7,7 @@ from itertools import chain
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from mlperf_pkg.checks import consistency, rcp, runs
+from mlperf_pkg.checks import consistency, plausibility, rcp, runs
 from mlperf_pkg.checks.context import SetContext, SetOrigin
 from mlperf_pkg.checks.one_run import check_one_run
 from mlperf_pkg.checks.power import Energy, check_power, energy
@@ -366,6 +366,8 @@ RULES = (
     consistency.check_status,
     consistency.check_platform,
     consistency.check_nodes,
+    plausibility.check_devices,
+    plausibility.check_spliced,
     check_membership,
     check_one_run,
     check_folders,

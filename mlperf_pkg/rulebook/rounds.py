@@ -141,6 +141,14 @@ def window(usage: str, name: str) -> tuple[date, date]:
 
 
 @per_rulebook
+def round_before(usage: str, name: str) -> str | None:
+    """Return the round before one of the ``rounds``; None before the first."""
+    names = rounds(usage)
+    index = names.index(name)
+    return names[index - 1] if index else None
+
+
+@per_rulebook
 def last_day(usage: str, name: str) -> date:
     """Return the last day on which a run may be of one of the ``rounds``."""
     return submission_date(usage, name) + LATEST

@@ -25,7 +25,9 @@ from mlperf_pkg.rulebook.rounds import (
     day_of,
     known_verdicts,
     last_day,
+    round_before,
     round_instead,
+    submission_date,
     where_instead,
 )
 from mlperf_pkg.run import readers
@@ -34,6 +36,8 @@ from mlperf_pkg.run.lost import lost_records
 from mlperf_pkg.run.model import BENCHMARK, Identity, LogFile, Run, identify, rules_of, table_of
 from mlperf_pkg.run.repairs import combined, whole_log
 from mlperf_pkg.run.rules import RuleChecker
+from mlperf_pkg.run.shifts import early_work
+from mlperf_pkg.run.stated_times import StatedTimes
 
 if TYPE_CHECKING:
     from mlperf_pkg.run.evaluations import CurveReader
@@ -127,6 +131,7 @@ class _Reading:
         self._evaluations = readers.EvaluationTimes()
         self._distinct = readers.DistinctValues(line_of)
         self._scale = readers.InstanceScale()
+        self._stated = StatedTimes(rules_of(identity))
         self._seeds = readers.SeedReader(line_of)
         steps = identity.choice.name == "3.1"
         self._convergence = ConvergenceReader(train_samples=log.train_samples, steps=steps)
@@ -157,6 +162,7 @@ class _Reading:
             _take_records(block, dict.fromkeys(self._curve.keys, self._curve.take))
         self._fingerprint.take_block(block)
         self._evaluations.take_block(block)
+        self._stated.take_block(block)
         if not isinstance(block, ScannedBlock):  # all of whose numbers are JSON
             self._check_evaluations(block)
         for words, lines in block.mentions(self._convergence.words):
@@ -232,6 +238,7 @@ class _Reading:
             losses=tuple(self._fingerprint.losses),
             batch_sizes=tuple(self._distinct.lines("global_batch_size")),
             config_files=self._distinct.lines("config_filename"),
+            device_batch_sizes=self._distinct.device_batch_sizes(),
             instance_scale=self._scale.result(),
             nodes=self._scale.nodes,
             hyperparameters=readers.hyperparameters_of(rules.seen, rules.table.followed)
@@ -341,6 +348,8 @@ class _Reading:
                 basis=Basis.RULES,
                 found=early_ms / 1000,
             )
+        self._check_stated_times()
+        self._check_initialisation()
         if not self._check_unit():
             self._check_day()
         if self._records and not self._is_success:
@@ -396,6 +405,47 @@ class _Reading:
             hint=hint,
         )
 
+    def _check_stated_times(self) -> None:
+        """Warn about stamps that leave less time than the log states for what is between them."""
+        seen = self._rules.seen
+        sizes: list[Any] = []
+        for key in ("global_batch_size", "train_samples"):
+            sizes.append(seen[key].last if key in seen else None)
+        intervals = self._stated.too_short(*sizes)
+        if not intervals:
+            return
+        shortest = max(intervals, key=lambda interval: interval.needed - interval.seconds)
+        message = f"{shortest.arithmetic}, but the time stamps since {shortest.start} leave"
+        message = f"{message} {{found:,.1f}}"
+        if len(intervals) > 1:
+            message = f"{message}; {len(intervals) - 1} more intervals are too short"
+        self._add(
+            "RUN180",
+            message,
+            line=self._reader.line_of(shortest.number),
+            severity=Severity.WARNING,
+            basis=Basis.ADVICE,
+            found=round(shortest.seconds, 3),
+            expected=round(shortest.needed, 3),
+            hint="a clock that was set during the run makes its time-to-train wrong: run again",
+        )
+
+    def _check_initialisation(self) -> None:
+        """Warn about an initialisation that begins after the work of it."""
+        seen = self._rules.seen
+        start = seen.get("init_start")
+        if start is None:
+            return
+        message = early_work(seen, start, self._stated.warmup)
+        if message:
+            self._add(
+                "RUN181",
+                f"{message}; expected init_start before the initialisation",
+                line=self._reader.line_of(start.first_number),
+                severity=Severity.WARNING,
+                basis=Basis.ADVICE,
+            )
+
     def _check_unit(self) -> bool:
         """Report times in another unit than milliseconds; return whether they are."""
         starts = self._rules.seen.get("run_start")
@@ -424,6 +474,7 @@ class _Reading:
         day = day_of(start_ms)
         last = last_day(self._identity.usage, choice.name)
         if _FIRST_DAY <= day <= last:
+            self._note_early_day(day, choice.name)
             return
         limit = f"{last} or earlier" if day > last else f"{_FIRST_DAY} or later"
         self._add(
@@ -433,6 +484,21 @@ class _Reading:
             basis=Basis.RULES,
             found=str(day),
             expected=f"{limit} (round {choice.name})",
+        )
+
+    def _note_early_day(self, day: date, round_name: str) -> None:
+        """Note a run that is older than the submission of the round before."""
+        usage = self._identity.usage
+        before = round_before(usage, round_name)
+        if before is None or day > submission_date(usage, before):
+            return
+        self._add(
+            "RUN182",
+            "the run is dated {found:s}; expected {expected}",
+            severity=Severity.NOTE,
+            basis=Basis.ADVICE,
+            found=str(day),
+            expected=f"after {submission_date(usage, before)}, the submission of round {before}",
         )
 
     def _stop_line(self) -> int | None:

@@ -54,3 +54,37 @@ def early_stop(logged: LoggedKey, targets: Targets, seen: Seen) -> Shift | None:
     if early_ms > allowed_ms and not is_backwards:
         return Shift("before", "the evaluation that reached the target", early_ms)
     return None
+
+
+# ---- an initialisation that begins after its work -----------------------------------------
+
+_WORK_MS = 120_000.0  # before init_start; in published logs, no setting is 40 seconds before it
+_HEAD_MS = 600_000.0  # the same of other records, which are up to 377 seconds before it
+_WARMUP_PART = 0.99  # of the warm-up that a log states; published logs have all of it
+_NO_WORK = frozenset({"cache_clear", "init_stop", "status"})
+_CLOCK = frozenset({"run_start", "run_stop"})  # for which other rules say when they are logged
+
+
+def early_work(seen: Seen, start: LoggedKey, warmup: tuple[int, float, float] | None) -> str | None:
+    """Return what shows that the work of the initialisation began before its ``start``, in words.
+
+    That are settings or weights minutes before it, any record ten minutes before it, or a
+    ``warmup``, as ``StatedTimes`` has it, that takes longer than the time since. Times of 0 and
+    those of a clock that is years off do not count.
+    """
+    start_ms = start.earliest_ms
+    if warmup is not None:
+        _, stop_ms, seconds = warmup
+        since = (stop_ms - start_ms) / 1000
+        if 0 <= since < _WARMUP_PART * seconds:
+            return (
+                f"warmup_time is {seconds:,.1f} seconds, but init_start is logged only"
+                f" {since:,.1f} seconds before it"
+            )
+    for key, logged in seen.items():
+        early_ms = start_ms - logged.earliest_ms
+        is_work = not key.startswith("submission_") and key not in _NO_WORK
+        allowed_ms = _WORK_MS if is_work else _HEAD_MS
+        if allowed_ms < early_ms < _MOST_MS and logged.earliest_ms > 0 and key not in _CLOCK:
+            return f"{key} is logged {early_ms / 1000:,.1f} seconds before init_start"
+    return None
