@@ -18,7 +18,7 @@ from mlperf_pkg.log.damage import to_utf_8
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.log.spans import RunSpan, spans_of
-from mlperf_pkg.rulebook.load import codes, reweighed
+from mlperf_pkg.rulebook.load import codes, reweighed, submission_date
 from mlperf_pkg.rulebook.model import EVALUATION_KEYS
 from mlperf_pkg.rulebook.rounds import (
     Sureness,
@@ -27,7 +27,6 @@ from mlperf_pkg.rulebook.rounds import (
     last_day,
     round_before,
     round_instead,
-    submission_date,
     where_instead,
 )
 from mlperf_pkg.run import readers

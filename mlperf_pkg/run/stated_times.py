@@ -123,7 +123,7 @@ class StatedTimes:
         value = record.value
         if record.key == "throughput":
             value = {"throughput": value}
-        if not isinstance(value, dict) or "reduced_train_loss" in value:
+        if not isinstance(value, dict) or any("loss" in name for name in value):
             return
         name = next((name for name in _NAMES if name in value), None)
         seconds = to_finite(value[name]) if name else None
