@@ -334,11 +334,8 @@ def check_seeds(contexts: Sequence[SetContext]) -> Iterator[tuple[int, Finding]]
         seeds = {seed.value for run in context.runs for seed in run.seeds}
         if len(seeds) <= 1 or not context.origin.has_folder:
             continue
-        round_ = context.round
-        files = context.files
-        key = (round_.usage, round_.name, context.submitter)
-        of_benchmark = earlier.setdefault((*key, "benchmark", files.benchmark), [])
-        of_system = earlier.setdefault((*key, "system", files.system), [])
+        of_benchmark = earlier.setdefault(_submitted(context, "benchmark"), [])
+        of_system = earlier.setdefault(_submitted(context, "system"), [])
         number, other = _most_in_common(seeds, of_benchmark)
         if not other and min(seeds) >= _LEAST_SEED:
             number, other = _most_in_common(seeds, of_system)
@@ -347,6 +344,13 @@ def check_seeds(contexts: Sequence[SetContext]) -> Iterator[tuple[int, Finding]]
             yield index, context.finding("SEED106", message, found=number)
         of_benchmark.append((context, seeds))
         of_system.append((context, seeds))
+
+
+def _submitted(context: SetContext, field: str) -> Hashable:
+    """Return what the sets of a submitter in a round have in common that agree in a field."""
+    round_ = context.round
+    common = getattr(context.files, field)
+    return round_.usage, round_.name, context.submitter, field, common
 
 
 def _most_in_common(

@@ -9,8 +9,27 @@ from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.results.wording import counted
 from mlperf_pkg.rulebook.formula import read_number
+from mlperf_pkg.rulebook.rounds import Sureness, day_of, submission_before
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.relations import relation_of
+
+# ---- the day --------------------------------------------------------------------------------
+
+
+def check_days(context: SetContext) -> Iterator[Finding]:
+    """Note runs of a round that was named which are no younger than the submission before it."""
+    before = submission_before(context.round.usage, context.round.name)
+    if before is None:
+        return
+    name, submitted = before
+    for run in context.runs:
+        is_named = run.sureness in (Sureness.GIVEN, Sureness.NAMED)
+        if is_named and run.start_ms and day_of(run.start_ms) <= submitted:
+            message = "the run is dated {found:s}; expected after {expected}, the submission of"
+            message = f"{message} round {name}"
+            days = {"found": str(day_of(run.start_ms)), "expected": str(submitted)}
+            yield context.finding("SET172", message, path=run.path, **days)
+
 
 # ---- the batch size is that of a device, times accumulation, times devices -----------------
 

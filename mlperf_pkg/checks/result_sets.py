@@ -366,6 +366,7 @@ RULES = (
     consistency.check_status,
     consistency.check_platform,
     consistency.check_nodes,
+    plausibility.check_days,
     plausibility.check_devices,
     plausibility.check_spliced,
     check_membership,

@@ -141,11 +141,13 @@ def window(usage: str, name: str) -> tuple[date, date]:
 
 
 @per_rulebook
-def round_before(usage: str, name: str) -> str | None:
-    """Return the round before one of the ``rounds``; None before the first."""
+def submission_before(usage: str, name: str) -> tuple[str, date] | None:
+    """Return the round before one of the ``rounds``, and its submission; None before the first."""
     names = rounds(usage)
     index = names.index(name)
-    return names[index - 1] if index else None
+    if index == 0:
+        return None
+    return names[index - 1], submission_date(usage, names[index - 1])
 
 
 @per_rulebook

@@ -18,14 +18,13 @@ from mlperf_pkg.log.damage import to_utf_8
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.log.spans import RunSpan, spans_of
-from mlperf_pkg.rulebook.load import codes, reweighed, submission_date
+from mlperf_pkg.rulebook.load import codes, reweighed
 from mlperf_pkg.rulebook.model import EVALUATION_KEYS
 from mlperf_pkg.rulebook.rounds import (
     Sureness,
     day_of,
     known_verdicts,
     last_day,
-    round_before,
     round_instead,
     where_instead,
 )
@@ -473,7 +472,6 @@ class _Reading:
         day = day_of(start_ms)
         last = last_day(self._identity.usage, choice.name)
         if _FIRST_DAY <= day <= last:
-            self._note_early_day(day, choice.name)
             return
         limit = f"{last} or earlier" if day > last else f"{_FIRST_DAY} or later"
         self._add(
@@ -483,21 +481,6 @@ class _Reading:
             basis=Basis.RULES,
             found=str(day),
             expected=f"{limit} (round {choice.name})",
-        )
-
-    def _note_early_day(self, day: date, round_name: str) -> None:
-        """Note a run that is older than the submission of the round before."""
-        usage = self._identity.usage
-        before = round_before(usage, round_name)
-        if before is None or day > submission_date(usage, before):
-            return
-        self._add(
-            "RUN182",
-            "the run is dated {found:s}; expected {expected}",
-            severity=Severity.NOTE,
-            basis=Basis.ADVICE,
-            found=str(day),
-            expected=f"after {submission_date(usage, before)}, the submission of round {before}",
         )
 
     def _stop_line(self) -> int | None:

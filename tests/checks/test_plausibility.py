@@ -7,6 +7,7 @@ import pytest
 
 from mlperf_pkg.checks import copies, plausibility
 from mlperf_pkg.rulebook.load import finding_of
+from mlperf_pkg.rulebook.rounds import Sureness
 from tests.helpers.logs import edited, good_log, joined, records, run_of
 
 
@@ -18,6 +19,34 @@ def context(benchmark: str, *logs: bytes, round_: str = "5.0", accelerators: int
         system=SimpleNamespace(accelerators=accelerators),
         finding=finding_of,
     )
+
+
+# ---- the day ------------------------------------------------------------------------------
+
+SUBMITTED_MS = 1_634_256_000_000  # 15 October 2021, for round 1.1
+DAY_MS = 86_400_000
+
+
+@pytest.mark.parametrize(
+    ("day_ms", "round_", "sureness", "is_reported"),
+    [
+        pytest.param(SUBMITTED_MS, "2.0", Sureness.NAMED, True, id="the day of the submission"),
+        pytest.param(SUBMITTED_MS, "2.0", Sureness.GIVEN, True, id="of a round that is given"),
+        pytest.param(SUBMITTED_MS + DAY_MS, "2.0", Sureness.NAMED, False, id="the day after"),
+        pytest.param(SUBMITTED_MS, "2.0", Sureness.INFERRED, False, id="of an inferred round"),
+        pytest.param(SUBMITTED_MS, "1.1", Sureness.NAMED, False, id="for that submission"),
+        pytest.param(1.55e12, "0.7", Sureness.NAMED, False, id="for the first round"),
+        pytest.param(None, "2.0", Sureness.NAMED, False, id="without a time"),
+    ],
+)
+def test_an_early_day(
+    day_ms: float | None, round_: str, sureness: Sureness, is_reported: bool
+) -> None:
+    result_set = context("bert")
+    result_set.round = SimpleNamespace(usage="training", name=round_)
+    result_set.runs = [SimpleNamespace(path="log", start_ms=day_ms, sureness=sureness)]
+    codes = [finding.code for finding in plausibility.check_days(result_set)]
+    assert codes == ["SET172"] * is_reported
 
 
 # ---- batch sizes --------------------------------------------------------------------------
@@ -52,7 +81,8 @@ def sized(size: int, steps: int, key: str = "", of_device: int = 0) -> bytes:
 )
 def test_batch_sizes_of_devices(benchmark: str, log: bytes, expected: str | None) -> None:
     findings = list(plausibility.check_devices(context(benchmark, log, round_="2.0")))
-    assert [str(f.expected).startswith(expected or "") for f in findings] == [True] * bool(expected)
+    codes = [f.code for f in findings if str(f.expected).startswith(expected or "")]
+    assert codes == ["SET170"] * bool(expected)
 
 
 # ---- evaluations --------------------------------------------------------------------------

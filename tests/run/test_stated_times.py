@@ -7,10 +7,6 @@ from typing import Any
 import pytest
 
 from mlperf_pkg.findings import Basis, Finding, Severity
-from mlperf_pkg.infra.source import Source
-from mlperf_pkg.rulebook.rounds import Sureness
-from mlperf_pkg.run.model import LogFile, Run
-from mlperf_pkg.run.reading import read_run
 from tests.helpers.logs import edited, good_log, joined, line_of, records, run_of
 
 Records = list[dict[str, Any]]
@@ -221,35 +217,3 @@ def test_the_start_of_the_initialisation(change: Change, is_reported: bool) -> N
     assert (finding is not None) is is_reported
     if finding:
         assert finding.line == line_of(joined(log), "init_start")
-
-
-# ---- the day ------------------------------------------------------------------------------
-
-
-def dated(day_ms: float, round_: str, sureness: Sureness) -> Run:
-    """A run that began on another day."""
-    log = records(good_log("bert", round_="2.0"))
-    late_ms = day_ms - log[0]["time_ms"]
-    text = joined([{**record, "time_ms": record["time_ms"] + late_ms} for record in log])
-    file = LogFile(Source("log.txt", text), "training", round_, sureness=sureness)
-    return read_run(file)
-
-
-SUBMITTED_MS = 1_634_256_000_000  # 15 October 2021, for round 1.1
-DAY_MS = 86_400_000
-
-
-@pytest.mark.parametrize(
-    ("day_ms", "round_", "sureness", "is_reported"),
-    [
-        pytest.param(SUBMITTED_MS, "2.0", Sureness.NAMED, True, id="the day of the submission"),
-        pytest.param(SUBMITTED_MS, "2.0", Sureness.GIVEN, True, id="of a round that is given"),
-        pytest.param(SUBMITTED_MS + DAY_MS, "2.0", Sureness.NAMED, False, id="the day after"),
-        pytest.param(SUBMITTED_MS, "2.0", Sureness.INFERRED, False, id="of an inferred round"),
-        pytest.param(SUBMITTED_MS, "1.1", Sureness.NAMED, False, id="for that submission"),
-        pytest.param(1.55e12, "0.7", Sureness.NAMED, False, id="for the first round"),
-    ],
-)
-def test_an_early_day(day_ms: float, round_: str, sureness: Sureness, is_reported: bool) -> None:
-    codes = {finding.code for finding in dated(day_ms, round_, sureness).findings}
-    assert ("RUN182" in codes) is is_reported
