@@ -319,38 +319,24 @@ def _submitter_and_org(context: SetContext) -> tuple[str, str]:
     return letters(context.submitter or ""), letters(org)
 
 
-_LEAST_SEED = 1000  # that is random
-
-
 def check_seeds(contexts: Sequence[SetContext]) -> Iterator[tuple[int, Finding]]:
-    """Note sets with the seeds of another one of the submitter; with the index of the set.
+    """Note sets of a submitter and benchmark with the seeds of another; with the index of the set.
 
-    That is another set of the benchmark, or another benchmark on the same system, where small seeds
-    do not count: they may be numbers of the runs. Seeds are random, so that two sets have few or
-    none in common.
+    Seeds are random, so that two sets have few or none in common.
     """
     earlier: dict[Hashable, list[tuple[SetContext, set[int]]]] = {}
     for index, context in enumerate(contexts):
         seeds = {seed.value for run in context.runs for seed in run.seeds}
         if len(seeds) <= 1 or not context.origin.has_folder:
             continue
-        of_benchmark = earlier.setdefault(_submitted(context, "benchmark"), [])
-        of_system = earlier.setdefault(_submitted(context, "system"), [])
-        number, other = _most_in_common(seeds, of_benchmark)
-        if not other and min(seeds) >= _LEAST_SEED:
-            number, other = _most_in_common(seeds, of_system)
+        round_ = context.round
+        key = (round_.usage, round_.name, context.submitter, context.files.benchmark)
+        others = earlier.setdefault(key, [])
+        number, other = _most_in_common(seeds, others)
         if other and 2 * number >= len(seeds):
             message = f"{{found}} of {len(seeds)} seeds are also in {other.label}"
             yield index, context.finding("SEED106", message, found=number)
-        of_benchmark.append((context, seeds))
-        of_system.append((context, seeds))
-
-
-def _submitted(context: SetContext, field: str) -> Hashable:
-    """Return what the sets of a submitter in a round have in common that agree in a field."""
-    round_ = context.round
-    common = getattr(context.files, field)
-    return round_.usage, round_.name, context.submitter, field, common
+        others.append((context, seeds))
 
 
 def _most_in_common(

@@ -17,13 +17,13 @@ from mlperf_pkg.run.relations import relation_of
 
 
 def check_days(context: SetContext) -> Iterator[Finding]:
-    """Note runs of a round that was named which are no younger than the submission before it."""
+    """Note runs in the tree of a round that are no younger than the submission before it."""
     before = submission_before(context.round.usage, context.round.name)
     if before is None:
         return
     name, submitted = before
     for run in context.runs:
-        is_named = run.sureness in (Sureness.GIVEN, Sureness.NAMED)
+        is_named = run.sureness is Sureness.NAMED
         if is_named and run.start_ms and day_of(run.start_ms) <= submitted:
             message = "the run is dated {found:s}; expected after {expected}, the submission of"
             message = f"{message} round {name}"

@@ -82,7 +82,7 @@ def context(*seeds: int) -> Any:
         origin=SimpleNamespace(has_folder=True),
         round=SimpleNamespace(usage="training", name="2.0"),
         submitter="Acme",
-        files=SimpleNamespace(benchmark="resnet", system="box"),
+        files=SimpleNamespace(benchmark="resnet"),
         label="the other set",
         finding=lambda code, message, **fields: (code, fields["found"]),
     )

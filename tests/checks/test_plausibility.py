@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.checks import copies, plausibility
+from mlperf_pkg.checks import plausibility
 from mlperf_pkg.rulebook.load import finding_of
 from mlperf_pkg.rulebook.rounds import Sureness
 from tests.helpers.logs import edited, good_log, joined, records, run_of
@@ -31,7 +31,7 @@ DAY_MS = 86_400_000
     ("day_ms", "round_", "sureness", "is_reported"),
     [
         pytest.param(SUBMITTED_MS, "2.0", Sureness.NAMED, True, id="the day of the submission"),
-        pytest.param(SUBMITTED_MS, "2.0", Sureness.GIVEN, True, id="of a round that is given"),
+        pytest.param(SUBMITTED_MS, "2.0", Sureness.GIVEN, False, id="of a round that is given"),
         pytest.param(SUBMITTED_MS + DAY_MS, "2.0", Sureness.NAMED, False, id="the day after"),
         pytest.param(SUBMITTED_MS, "2.0", Sureness.INFERRED, False, id="of an inferred round"),
         pytest.param(SUBMITTED_MS, "1.1", Sureness.NAMED, False, id="for that submission"),
@@ -146,44 +146,3 @@ def test_few_digits_are_not_compared() -> None:
     values = (0.1, 0.25, 0.34512, 0.37)
     result_set.runs = [evaluated((*values, 0.371)), evaluated((*values, 0.392))]
     assert not list(plausibility.check_spliced(result_set))
-
-
-# ---- seeds --------------------------------------------------------------------------------
-
-
-def seeded(benchmark: str, system: str, *seeds: int) -> Any:
-    """A result set with some seeds."""
-    return SimpleNamespace(
-        runs=[SimpleNamespace(seeds=[SimpleNamespace(value=seed)]) for seed in seeds],
-        origin=SimpleNamespace(has_folder=True),
-        round=SimpleNamespace(usage="training", name="2.0"),
-        submitter="Acme",
-        files=SimpleNamespace(benchmark=benchmark, system=system),
-        label=f"{system}/{benchmark}",
-        finding=lambda code, message, **fields: (code, message.rpartition(" ")[2]),
-    )
-
-
-SEEDS = (4711, 20762, 9031, 15551)
-
-
-@pytest.mark.parametrize(
-    ("benchmark", "system", "seeds", "other"),
-    [
-        pytest.param("bert", "box", SEEDS, "box/resnet", id="of another benchmark"),
-        pytest.param("bert", "box", (*SEEDS[:1], 5, 6, 7), None, id="one by chance"),
-        pytest.param("bert", "other", SEEDS, None, id="of another system"),
-        pytest.param("resnet", "other", SEEDS, "box/resnet", id="of the benchmark"),
-    ],
-)
-def test_seeds_of_another_set(
-    benchmark: str, system: str, seeds: tuple[int, ...], other: str | None
-) -> None:
-    sets = [seeded("resnet", "box", *SEEDS), seeded(benchmark, system, *seeds)]
-    findings: list[Any] = [finding for _, finding in copies.check_seeds(sets)]
-    assert findings == ([("SEED106", other)] if other else [])
-
-
-def test_small_seeds_may_be_numbers() -> None:
-    sets = [seeded("resnet", "box", 1, 2, 3, 4), seeded("bert", "box", 1, 2, 3, 4)]
-    assert not list(copies.check_seeds(sets))
