@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import chain
-from statistics import median
 from typing import Any
 
 from msgspec import Struct
@@ -16,9 +15,19 @@ from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.model import Benchmark
 
 _STATING = ("tracked_stats", "throughput")
-_EVENTS = ("run_start", "block_start", "block_stop", "epoch_start", "epoch_stop", "eval_start")
-_BESIDE = ("block_stop", "epoch_stop", "eval_start", "eval_stop", "init_stop")
-_NEAR = (-2, -1, 1, 2, 3)  # records away from those of _BESIDE, where logs state times
+_EVENTS = ("run_start", "block_start", "eval_start")
+_EPOCH_EVENTS = ("run_start", "epoch_start", "epoch_stop", "eval_start")
+_BESIDE = (
+    ("block_stop", -1),
+    ("eval_start", -1),
+    ("eval_stop", -1),
+    ("init_stop", -1),
+    ("init_stop", -2),
+)
+_EPOCHS_BESIDE = (("epoch_stop", 1), ("epoch_stop", 2), ("eval_stop", -1), ("init_stop", -2))
+"""Keys beside whose records logs state times, and how many records away."""
+
+_UNKNOWN = 2  # blocks, or more: a part of the log was not followed
 _NAMES = ("warmup_time", "validation_time", "throughput", "train_step_time")
 _WHOLE_EPOCHS = frozenset({"resnet", "rnnt"})  # whose throughput is that of an epoch
 
@@ -103,13 +112,17 @@ class StatedTimes:
         """Take the next records: beginnings, ends, and the statements beside these."""
         indexes = block.indexes
         stating = set(chain.from_iterable([indexes.get(key, ()) for key in _STATING]))
-        if not stating:
-            events = [indexes[key][-1] for key in _EVENTS if key in indexes]
-        else:
-            ends = chain.from_iterable([indexes.get(key, ()) for key in _BESIDE])
-            beside = {end + offset for end in ends for offset in _NEAR}
-            events = list(chain.from_iterable([indexes.get(key, ()) for key in _EVENTS]))
-            events += stating & beside
+        statements: set[int] = set()
+        if stating:
+            for key, offset in _EPOCHS_BESIDE if self._has_epochs else _BESIDE:
+                statements |= stating.intersection([i + offset for i in indexes.get(key, ())])
+        if not statements:
+            if "block_start" in indexes or "eval_start" in indexes:
+                self._blocks = _UNKNOWN
+            return
+        events = list(statements)
+        for key in _EPOCH_EVENTS if self._has_epochs else _EVENTS:
+            events += indexes.get(key, ())
         events.sort()
         for index, record in zip(events, block.select(events), strict=True):
             if record.key in _STATING:
@@ -136,7 +149,7 @@ class StatedTimes:
             self._add(statement, "eval_start", self._time_of("eval_start"), statement.time_ms)
         elif self._has_epochs:
             self._add_epoch(statement)
-        elif not self._add_closed_block(statement):
+        else:
             self._statement = statement
 
     def _take_event(self, record: Record) -> None:
@@ -170,21 +183,6 @@ class StatedTimes:
         stop_ms = self._time_of("epoch_stop")
         if stop_ms > start_ms:
             self._add(statement, "epoch_start", start_ms, stop_ms, -1.0)
-
-    def _add_closed_block(self, statement: _Statement) -> bool:
-        """Add the block that has ended, if its records count its samples; return whether."""
-        start = self._last.get("block_start")
-        stop = self._last.get("block_stop")
-        if not self._counted_by or start is None or stop is None:
-            return False
-        begun = self._position_of(start)
-        ended = self._position_of(stop)
-        if begun is None or ended is None or ended <= begun:
-            return False
-        if _time(stop) < _time(start):
-            return False
-        self._add(statement, "block_start", _time(start), _time(stop), ended - begun)
-        return True
 
     def _add(
         self,
@@ -224,7 +222,8 @@ class StatedTimes:
             is_known = samples > 0 and (size > 0 or interval.stated == "throughput")
             if is_known or interval.stated == "validation_time":
                 intervals.append(replace(interval, samples=samples, batch_size=size))
-        if not intervals or median([i.seconds / i.needed for i in intervals]) < _OTHER_UNIT:
+        parts = sorted([interval.seconds / interval.needed for interval in intervals])
+        if not parts or parts[len(parts) // 2] < _OTHER_UNIT:
             return []
         return [interval for interval in intervals if interval.is_too_short]
 
