@@ -29,6 +29,7 @@ _EPOCHS_BESIDE = (("epoch_stop", 1), ("epoch_stop", 2), ("eval_stop", -1), ("ini
 
 _UNKNOWN = 2  # blocks, or more: a part of the log was not followed
 _NAMES = ("warmup_time", "validation_time", "throughput", "train_step_time")
+_BY_CHECKPOINT = "stable_diffusion"  # whose evaluations follow later, and not each block
 _WHOLE_EPOCHS = frozenset({"resnet", "rnnt"})  # whose throughput is that of an epoch
 
 # In published logs, no interval is more than 15 milliseconds shorter than stated.
@@ -96,7 +97,10 @@ class StatedTimes:
 
     def __init__(self, rules: Benchmark | None) -> None:
         """Start at the head of a log of a benchmark."""
-        self._counted_by = rules.counted_by if rules and rules.unit == "samples" else None
+        counts_samples = (
+            rules is not None and rules.unit == "samples" and rules.name != _BY_CHECKPOINT
+        )
+        self._counted_by = rules.counted_by if rules and counts_samples else None
         self._has_epochs = rules is not None and rules.name in _WHOLE_EPOCHS
         self._last: dict[str, Record] = {}
         self._start = "run_start"
@@ -113,7 +117,7 @@ class StatedTimes:
         indexes = block.indexes
         stating = set(chain.from_iterable([indexes.get(key, ()) for key in _STATING]))
         statements: set[int] = set()
-        if stating:
+        if stating and (self._counted_by or self._has_epochs):
             for key, offset in _EPOCHS_BESIDE if self._has_epochs else _BESIDE:
                 statements |= stating.intersection([i + offset for i in indexes.get(key, ())])
         if not statements:
