@@ -35,7 +35,7 @@ from mlperf_pkg.run.model import BENCHMARK, Identity, LogFile, Run, identify, ru
 from mlperf_pkg.run.repairs import combined, whole_log
 from mlperf_pkg.run.rules import RuleChecker
 from mlperf_pkg.run.shifts import early_work
-from mlperf_pkg.run.stated_times import StatedTimes
+from mlperf_pkg.run.stated_times import too_short
 
 if TYPE_CHECKING:
     from mlperf_pkg.run.evaluations import CurveReader
@@ -129,7 +129,6 @@ class _Reading:
         self._evaluations = readers.EvaluationTimes()
         self._distinct = readers.DistinctValues(line_of)
         self._scale = readers.InstanceScale()
-        self._stated = StatedTimes(rules_of(identity))
         self._seeds = readers.SeedReader(line_of)
         steps = identity.choice.name == "3.1"
         self._convergence = ConvergenceReader(train_samples=log.train_samples, steps=steps)
@@ -160,7 +159,8 @@ class _Reading:
             _take_records(block, dict.fromkeys(self._curve.keys, self._curve.take))
         self._fingerprint.take_block(block)
         self._evaluations.take_block(block)
-        self._stated.take_block(block)
+        if "run_start" in block.indexes:
+            self._check_stated_times(block)
         if not isinstance(block, ScannedBlock):  # all of whose numbers are JSON
             self._check_evaluations(block)
         for words, lines in block.mentions(self._convergence.words):
@@ -349,7 +349,6 @@ class _Reading:
                 basis=Basis.RULES,
                 found=early_ms / 1000,
             )
-        self._check_stated_times()
         self._check_initialisation()
         if not self._check_unit():
             self._check_day()
@@ -417,20 +416,22 @@ class _Reading:
             hint=hint,
         )
 
-    def _check_stated_times(self) -> None:
+    def _check_stated_times(self, block: Block) -> None:
         """Warn about stamps that leave less time than the log states for what is between them."""
-        intervals = self._stated.too_short()
+        intervals = too_short(block, rules_of(self._identity), self._rules.seen)
         if not intervals:
             return
         shortest = max(intervals, key=lambda interval: interval.needed - interval.seconds)
-        message = f"{shortest.arithmetic}, but the time stamps since {shortest.start} leave"
-        message = f"{message} {{found:,.1f}}"
+        (start,) = block.select([shortest.start])
+        message = (
+            f"{shortest.arithmetic}, but the time stamps since {start.key} leave {{found:,.1f}}"
+        )
         if len(intervals) > 1:
             message = f"{message}; {len(intervals) - 1} more intervals are too short"
         self._add(
             "RUN180",
             message,
-            line=self._reader.line_of(shortest.number),
+            line=self._reader.line_of(block.first + shortest.statement),
             severity=Severity.WARNING,
             basis=Basis.ADVICE,
             found=round(shortest.seconds, 3),

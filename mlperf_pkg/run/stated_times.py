@@ -1,66 +1,80 @@
-"""Times that a log states beside its stamps: of training, evaluations and warm-up."""
+"""Times that a log states beside its stamps: of training and of the warm-up."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from math import isnan, nan
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from math import nan
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.log.block import Block
-from mlperf_pkg.log.record import Record
+from mlperf_pkg.rulebook.formula import Seen
 from mlperf_pkg.rulebook.model import Benchmark
 
-_STATING = frozenset({
-    "bert", "flux1", "llama2_70b_lora", "llama31_405b", "llama31_8b", "resnet", "rnnt",
-    "stable_diffusion",
-})  # fmt: skip
-"""The benchmarks whose published logs state times of samples. Others count batches or tokens."""
-
-_STATEMENTS = frozenset({"throughput", "tracked_stats"})
-_OPENINGS = ("run_start", "block_start", "epoch_start", "eval_start")
-"""Keys of records from which the next statement counts."""
-
-_BY_STATEMENT = "stable_diffusion"  # whose statements count from the one before, by its blocks
-_HEAD = ("init_start", "global_batch_size", "train_samples")  # logged once, or by each process
-_ENDS = ("epoch_stop", "block_stop", "eval_start", "eval_stop", "init_stop")
-_NEAR = 2  # records from an end, within which logs state what has ended
-_MOST_RECORDS = 400  # that are followed; published logs have up to 307
+_MOST = 4  # statements that are compared, from the first on: to read a record costs time
 
 # In published logs, no interval is more than 15 milliseconds shorter than stated.
 _LEAST_SECONDS = 0.1
 _LEAST_PART = 0.005
 _OTHER_UNIT = 0.6  # of the time that would be needed: below it, the throughput is of something else
 
+
+class _Layout(Struct, frozen=True):
+    """Where logs state the throughput, or the time of a step, of a part of the training.
+
+    It stands one of the ``offsets`` from a record of the key ``end``, and counts from the last
+    record of the key ``opening``, or from the statement before if that is later.
+    """
+
+    end: str
+    offsets: tuple[int, ...]
+    opening: str
+
+
+_BY_EVALUATION = _Layout("eval_start", (-1, -2), "block_start")
+_BY_EPOCH = _Layout("epoch_stop", (1, 2), "epoch_start")
+_LAYOUTS = {
+    "bert": _BY_EVALUATION,
+    "flux1": _BY_EVALUATION,
+    "llama2_70b_lora": _BY_EVALUATION,
+    "llama31_405b": _BY_EVALUATION,
+    "llama31_8b": _BY_EVALUATION,
+    "resnet": _BY_EPOCH,
+    "rnnt": _BY_EPOCH,
+    "stable_diffusion": _Layout("block_start", (-1,), ""),
+}
+"""By benchmark; those of all others count batches, tokens, or parts of an epoch."""
+
+_NUMBERS = (int, float)  # as their types, which is faster than ``to_finite``
+_LARGEST = 1e18
+_MOST_MS = 3e10  # a year; times farther apart are of different units, or have a digit too many
+
 _WORDS = {
     "throughput": (
         "{amount:,.0f} samples at a throughput of {value:,.2f} a second take {needed:,.1f} seconds"
     ),
     "train_step_time": "{amount:,.0f} steps of {value:,.3f} seconds take {needed:,.1f} seconds",
-    "validation_time": "validation_time is {needed:,.1f} seconds",
     "warmup_time": "warmup_time is {needed:,.1f} seconds",
 }
 """The arithmetic of what is stated. Of several statements in one record, the first counts."""
-
-_SINCE = {"validation_time": "eval_start", "warmup_time": "init_start"}
 
 
 class Interval(Struct, frozen=True):
     """A time between two stamps, and what the log states of it.
 
-    ``stated`` is the name of the ``value`` that the record ``number`` states. It counts ``amount``
-    samples, steps, or the time itself. The ``seconds`` begin with a record of the key ``start``.
+    ``start`` and ``statement`` are the indexes of its records in a block of lines, ``seconds`` what
+    is between them. The ``value`` is that of ``stated``, for an ``amount`` of samples or steps.
     """
 
-    number: int
-    start: str
+    start: int
+    statement: int
     seconds: float
     stated: str
     value: float
-    amount: float = 1.0
+    amount: float
 
     @property
     def needed(self) -> float:
@@ -70,126 +84,103 @@ class Interval(Struct, frozen=True):
         return self.amount * self.value
 
     @property
-    def is_too_short(self) -> bool:
-        """Whether the stamps leave less than the time that is needed."""
-        missing = self.needed - self.seconds
-        return missing > max(_LEAST_SECONDS, _LEAST_PART * self.needed)
-
-    @property
     def arithmetic(self) -> str:
         """Why the time is needed, in words."""
         words = _WORDS[self.stated]
         return words.format(amount=self.amount, value=self.value, needed=self.needed)
 
 
-class StatedTimes:
-    """Follows what a log states of its times, and the stamps around it."""
+def too_short(block: Block, rules: Benchmark | None, seen: Seen) -> list[Interval]:
+    """Return the intervals whose stamps leave less time than the log states.
 
-    def __init__(self, rules: Benchmark | None) -> None:
-        """Start at the head of a log of a benchmark."""
-        self._counted_by = rules.counted_by if rules and rules.name in _STATING else None
-        self._counting = "eval_start"
-        self._openings = _OPENINGS
-        if rules and rules.name == _BY_STATEMENT:
-            self._counting = "block_start"
-            self._openings = ("tracked_stats",)
-        self._records = 0
-        self._last: dict[str, Record] = {}
-        self._opening = ""
-        self._position = 0.0
-        self._statement: Interval | None = None
-        self._intervals: list[Interval] = []
-
-    def take_block(self, block: Block) -> None:
-        """Take the next records: beginnings, and the statements near an end."""
-        if self._counted_by is None or self._records >= _MOST_RECORDS:
-            return
-        indexes = block.indexes
-        near: set[int] = set()
-        for key in _ENDS:
-            for index in indexes.get(key, ()):
-                near.update(range(index - _NEAR, index + _NEAR + 1))
-        followed: set[int] = set()
-        for key in _STATEMENTS:
-            followed |= near.intersection(indexes.get(key, ()))
-        for key in _OPENINGS:
-            followed.update(indexes.get(key, ()))
-        for key in _HEAD:
-            followed.update(indexes.get(key, ())[:1])
-        in_order = sorted(followed)[: _MOST_RECORDS - self._records]
-        self._records += len(in_order)
-        for index, record in zip(in_order, block.select(in_order), strict=True):
-            self._take(record, block.first + index)
-
-    def _take(self, record: Record, number: int) -> None:
-        key = record.key
-        if key in _STATEMENTS and not self._take_statement(record, number):
-            return
-        self._last[key] = record
-        if key == self._counting:
-            self._take_position(record, number)
-        elif key == self._opening == "block_start":  # without an evaluation between them
-            self._position = nan
-        if key in self._openings:
-            self._opening = key
-
-    def _take_statement(self, record: Record, number: int) -> bool:
-        """Take a statement, and return whether it is one; that of a step, with a loss, is not."""
-        values = record.value
-        if record.key == "throughput":
-            values = {"throughput": values}
-        if not isinstance(values, dict) or any("loss" in name for name in values):
-            return False
-        for name in _WORDS:
-            value = to_finite(values.get(name))
-            if value is not None and value > 0:
-                start = _SINCE.get(name, self._opening)
-                seconds = (_number(record.time_ms) - self._time_of(start)) / 1000
-                amount = 1.0 if name in _SINCE else nan
-                if start == "epoch_start":
-                    amount = self._value_of("train_samples")
-                self._statement = Interval(number, start, seconds, name, value, amount)
-                self._intervals.append(self._statement)
-                return True
-        return False
-
-    def _take_position(self, record: Record, number: int) -> None:
-        """Take a record that counts the samples of the statement before it."""
-        metadata: Any = record.metadata
-        position = nan
-        if isinstance(metadata, Mapping):
-            position = _number(metadata.get(self._counted_by))
-        statement = self._statement
-        if statement and isnan(statement.amount) and number - statement.number <= _NEAR:
-            amount = position - self._position
-            if statement.stated == "train_step_time":
-                amount /= self._value_of("global_batch_size") or nan
-            self._intervals.append(replace(statement, amount=amount))
-        self._position = position
-
-    def _time_of(self, key: str) -> float:
-        return _number(self._last[key].time_ms) if key in self._last else nan
-
-    def _value_of(self, key: str) -> float:
-        return _number(self._last[key].value) if key in self._last else nan
-
-    def too_short(self) -> list[Interval]:
-        """Return the intervals whose stamps leave less than the time that the log states.
-
-        There are none if most intervals are far too short: then the log states the throughput of
-        something else.
-        """
-        intervals: list[Interval] = []
-        for interval in self._intervals:
-            if interval.needed > 0 and not isnan(interval.seconds):
-                intervals.append(interval)
-        parts = sorted([interval.seconds / interval.needed for interval in intervals])
-        if not parts or parts[len(parts) // 2] < _OTHER_UNIT:
-            return []
-        return [interval for interval in intervals if interval.is_too_short]
+    There are none if most intervals are far too short: then the log states the throughput of
+    something else. Only the ``block`` with ``run_start`` is read: nearly all logs are one.
+    """
+    layout = _LAYOUTS.get(rules.name) if rules else None
+    indexes = block.indexes
+    stating = {*indexes.get("tracked_stats", ()), *indexes.get("throughput", ())}
+    if rules is None or layout is None or not stating:
+        return []
+    places = [*_warmup(block, stating), *_places(block, layout, rules.counted_by, stating)]
+    intervals: list[Interval] = []
+    far = 0
+    for interval in _intervals(block, places, _sizes(rules, seen)):
+        missing = interval.needed - interval.seconds
+        if missing > _LEAST_SECONDS and missing > _LEAST_PART * interval.needed:
+            intervals.append(interval)
+            far += interval.seconds < _OTHER_UNIT * interval.needed
+    return [] if 2 * far > len(places) else intervals
 
 
-def _number(value: Any) -> float:
-    """Return a value as a finite number, else NaN."""
-    number = to_finite(value)
-    return nan if number is None else number
+def _places(
+    block: Block, layout: _Layout, counted_by: str, stating: set[int]
+) -> Iterator[tuple[int, int, float]]:
+    """Yield the record from which a statement counts, the statement, and how much it counts.
+
+    Records are indexes in the block. Several openings between two statements are not compared.
+    """
+    openings = block.indexes.get(layout.opening, [])
+    ends = block.indexes.get(layout.end, [])[:_MOST]
+    position = 0.0
+    last = -1
+    opened = 0
+    for end, metadata in zip(ends, block.metadata(ends), strict=True):
+        reached: Any = metadata.get(counted_by) if type(metadata) is dict else None
+        if type(reached) not in _NUMBERS or not 0 <= reached < _LARGEST:
+            reached = nan
+        near = stating.intersection(map(end.__add__, layout.offsets))
+        statement = max(near, default=end)
+        place = bisect_left(openings, statement)
+        start = max(last, openings[place - 1] if place else -1)
+        if near and start >= 0 and place - opened <= 1:
+            yield start, statement, reached - position
+        position = reached
+        last = statement if near else -1
+        opened = place
+
+
+def _warmup(block: Block, stating: set[int]) -> Iterator[tuple[int, int, float]]:
+    """Yield the first ``init_start``, and a statement at the end of the initialisation."""
+    starts = block.indexes.get("init_start", [])[:1]
+    stops = block.indexes.get("init_stop", [])[:1]
+    for start, stop in zip(starts, stops, strict=False):
+        for statement in stating.intersection((stop - 1, stop - 2)):
+            yield start, statement, 1.0
+
+
+def _intervals(
+    block: Block, places: Sequence[tuple[int, int, float]], sizes: Mapping[str, float]
+) -> Iterator[Interval]:
+    """Yield what is stated at some places."""
+    statements = [place[1] for place in places]
+    starts_ms = block.times([place[0] for place in places])
+    stops_ms = block.times(statements)
+    rows = zip(places, block.values(statements), starts_ms, stops_ms, strict=True)
+    for place, value, start_ms, stop_ms in rows:
+        stated = _stated(value)
+        if stated and abs(stop_ms - start_ms) < _MOST_MS:
+            amount = place[2] / sizes[stated[0]]
+            yield Interval(*place[:2], (stop_ms - start_ms) / 1000, *stated, amount)
+
+
+def _stated(value: Any) -> tuple[str, float] | None:
+    """Return what a record states, and its value; that of one step, with a loss, does not count."""
+    stated = value if type(value) is dict else {"throughput": value}
+    if "loss" in " ".join(stated):
+        return None
+    for name in _WORDS:
+        rate: Any = stated.get(name)
+        if type(rate) in _NUMBERS and 0 < rate < _LARGEST:
+            return name, rate
+    return None
+
+
+def _sizes(rules: Benchmark, seen: Seen) -> dict[str, float]:
+    """Return how much of the training each thing that may be stated counts: a sample, or a step."""
+    sizes: dict[str, float] = {}
+    for key in ("train_samples", "global_batch_size"):
+        size = to_finite(seen[key].last) if key in seen else None
+        sizes[key] = size or nan
+    sample = 1 / sizes["train_samples"] if rules.unit == "epochs" else 1.0
+    step = sizes["global_batch_size"] * sample
+    return {"throughput": sample, "train_step_time": step, "warmup_time": 1.0}

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -43,21 +42,6 @@ def stating(name: str, of: Records = LORA, factor: float = 1.0) -> Records:
             log.append(statistics(record, value, record["time_ms"]))
             position += samples
         log.append(record)
-    return log
-
-
-def evaluating(of: Records = LORA, factor: float = 1.0) -> Records:
-    """A log that states how long each evaluation took, ``factor`` times what it did."""
-    log: Records = []
-    for record, following in pairwise([*of, of[-1]]):
-        if following["key"] == "eval_stop":
-            start_ms = next(r["time_ms"] for r in reversed(log) if r["key"] == "eval_start")
-            seconds = (following["time_ms"] - start_ms) / 1000
-            log.append(record)
-            value = {"validation_time": seconds * factor}
-            log.append(statistics(record, value, following["time_ms"]))
-        else:
-            log.append(record)
     return log
 
 
@@ -138,7 +122,6 @@ def finding_of(log: Records, code: str, round_: str = "5.0") -> Finding | None:
 KINDS = {
     "throughput": stating("throughput"),
     "step time": stating("train_step_time"),
-    "time of evaluations": evaluating(),
     "throughput of epochs": by_epoch(),
     "throughput since the statement before": by_statement(),
 }
@@ -170,7 +153,6 @@ def test_a_clock_that_runs_slow(kind: str, factor: float, is_reported: bool) -> 
         pytest.param(stating("throughput", factor=4096), False, id="tokens"),
         pytest.param(squeezed(with_losses(stating("throughput")), 0.5), False, id="of one step"),
         pytest.param(stating("throughput", factor=0), False, id="a throughput of 0"),
-        pytest.param(evaluating(factor=1.2), True, id="a longer evaluation"),
         pytest.param(warmed_up(0.99), False, id="a warm-up"),
         pytest.param(warmed_up(1.1), True, id="a longer warm-up"),
     ],
