@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from struct import pack, unpack
+from typing import Any
 
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.findings import Finding
@@ -42,20 +43,26 @@ _STEPS = "gradient_accumulation_steps"
 
 def check_devices(context: SetContext) -> Iterator[Finding]:
     """Check that the batch sizes of the devices, with accumulation, are the global batch size."""
+    expectations: dict[Any, str | None] = {}
     for run in context.runs:
-        sizes = [to_finite(read_number(text)) for text in run.batch_sizes]
-        steps = to_finite(read_number(run.hyperparameters.get(_STEPS, "1")))
-        if len(sizes) != 1 or not sizes[0] or not steps:
-            continue
-        expected = _expected_size(context, run, sizes[0], steps)
+        steps = run.hyperparameters.get(_STEPS, "1")
+        settings = (run.batch_sizes, steps, *run.device_batch_sizes.items())
+        if settings not in expectations:  # of most runs, they are equal
+            expectations[settings] = _expected_size(context, run, steps)
+        expected = expectations[settings]
         if expected is not None:
-            message = f"global_batch_size is {{found:,.0f}}; expected {expected}"
-            fields = {"path": run.path, "found": sizes[0]}
+            message = f"global_batch_size is {{found:s}}; expected {expected}"
+            fields = {"path": run.path, "found": run.batch_sizes[0]}
             yield context.finding("SET170", message, expected=expected, **fields)
 
 
-def _expected_size(context: SetContext, run: Run, size: float, steps: float) -> str | None:
-    """Return which batch size the other settings need, in words; None if ``size`` fits."""
+def _expected_size(context: SetContext, run: Run, steps_text: str) -> str | None:
+    """Return which batch size the other settings need, in words; None if that of the run fits."""
+    sizes = [to_finite(read_number(text)) for text in run.batch_sizes]
+    steps = to_finite(read_number(steps_text))
+    size = sizes[0] if len(sizes) == 1 else None
+    if not size or not steps:
+        return None
     if size % steps:
         return f"a multiple of {_STEPS}, which is {steps:g}"
     accelerators = context.system.accelerators if context.system else None

@@ -311,7 +311,8 @@ class _Reading:
 
     @property
     def _is_converged(self) -> bool:
-        if self._is_open:
+        rules = rules_of(self._identity)
+        if self._is_open and not (rules and rules.open_needs_target):
             return self._clock.minutes is not None
         return self._is_success and self._rules.targets.reached is not False
 

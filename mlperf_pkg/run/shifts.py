@@ -99,6 +99,8 @@ def early_work(seen: Seen) -> tuple[str, float] | None:
     if "init_start" not in seen:
         return None
     start_ms = seen["init_start"].earliest_ms
+    if start_ms - min([logged.earliest_ms for logged in seen.values()]) <= _WORK_MS:
+        return None  # nearly always, and fast
     for key, logged in seen.items():
         early_ms = start_ms - logged.earliest_ms
         if not _WORK_MS < early_ms < _MOST_MS or logged.earliest_ms <= 0 or key in _CLOCK:
