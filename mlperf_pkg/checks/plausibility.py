@@ -18,7 +18,7 @@ from mlperf_pkg.run.relations import relation_of
 
 
 def check_days(context: SetContext) -> Iterator[Finding]:
-    """Note runs in the tree of a round that are no younger than the submission before it."""
+    """Note runs in the tree of a round that began before the round did."""
     before = submission_before(context.round.usage, context.round.name)
     if before is None:
         return

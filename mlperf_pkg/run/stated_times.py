@@ -14,7 +14,7 @@ from mlperf_pkg.log.block import Block
 from mlperf_pkg.rulebook.formula import Seen
 from mlperf_pkg.rulebook.model import Benchmark
 
-_MOST = 4  # statements that are compared, from the first on: to read a record costs time
+_MOST = 3  # statements that are compared, from the first on: to read a record costs time
 
 # In published logs, no interval is more than 15 milliseconds shorter than stated.
 _LEAST_SECONDS = 0.1
@@ -63,7 +63,7 @@ _WORDS = {
 
 
 class Interval(Struct, frozen=True):
-    """A time between two stamps, and what the log states of it.
+    """A time between two stamps that is shorter than what the log states needs.
 
     ``start`` and ``statement`` are the indexes of its records in a block of lines, ``seconds`` what
     is between them. The ``value`` is that of ``stated``, for an ``amount`` of samples or steps.
@@ -72,16 +72,10 @@ class Interval(Struct, frozen=True):
     start: int
     statement: int
     seconds: float
+    needed: float
     stated: str
     value: float
     amount: float
-
-    @property
-    def needed(self) -> float:
-        """The seconds that the statement needs."""
-        if self.stated == "throughput":
-            return self.amount / self.value
-        return self.amount * self.value
 
     @property
     def arithmetic(self) -> str:
@@ -105,10 +99,8 @@ def too_short(block: Block, rules: Benchmark | None, seen: Seen) -> list[Interva
     intervals: list[Interval] = []
     far = 0
     for interval in _intervals(block, places, _sizes(rules, seen)):
-        missing = interval.needed - interval.seconds
-        if missing > _LEAST_SECONDS and missing > _LEAST_PART * interval.needed:
-            intervals.append(interval)
-            far += interval.seconds < _OTHER_UNIT * interval.needed
+        intervals.append(interval)
+        far += interval.seconds < _OTHER_UNIT * interval.needed
     return [] if 2 * far > len(places) else intervals
 
 
@@ -151,36 +143,38 @@ def _warmup(block: Block, stating: set[int]) -> Iterator[tuple[int, int, float]]
 def _intervals(
     block: Block, places: Sequence[tuple[int, int, float]], sizes: Mapping[str, float]
 ) -> Iterator[Interval]:
-    """Yield what is stated at some places."""
-    statements = [place[1] for place in places]
-    starts_ms = block.times([place[0] for place in places])
-    stops_ms = block.times(statements)
-    rows = zip(places, block.values(statements), starts_ms, stops_ms, strict=True)
-    for place, value, start_ms, stop_ms in rows:
-        stated = _stated(value)
-        if stated and abs(stop_ms - start_ms) < _MOST_MS:
-            amount = place[2] / sizes[stated[0]]
-            yield Interval(*place[:2], (stop_ms - start_ms) / 1000, *stated, amount)
+    """Yield the intervals between two places that are too short for what is stated there."""
+    openings = block.select([place[0] for place in places])
+    statements = block.select([place[1] for place in places])
+    for place, opening, statement in zip(places, openings, statements, strict=True):
+        stated, value = _stated(statement.value)
+        amount = place[2] / sizes[stated]
+        needed = amount / value if stated == "throughput" else amount * value
+        elapsed_ms = statement.time_ms - opening.time_ms
+        allowed_ms = (needed - max(_LEAST_SECONDS, _LEAST_PART * needed)) * 1000
+        if -_MOST_MS < elapsed_ms < allowed_ms:
+            yield Interval(*place[:2], elapsed_ms / 1000, needed, stated, value, amount)
 
 
-def _stated(value: Any) -> tuple[str, float] | None:
+def _stated(value: Any) -> tuple[str, float]:
     """Return what a record states, and its value; that of one step, with a loss, does not count."""
     stated = value if type(value) is dict else {"throughput": value}
-    if "loss" in " ".join(stated):
-        return None
-    for name in _WORDS:
+    for name in () if "loss" in " ".join(stated) else _WORDS:
         rate: Any = stated.get(name)
         if type(rate) in _NUMBERS and 0 < rate < _LARGEST:
             return name, rate
-    return None
+    return "throughput", nan
 
 
 def _sizes(rules: Benchmark, seen: Seen) -> dict[str, float]:
     """Return how much of the training each thing that may be stated counts: a sample, or a step."""
-    sizes: dict[str, float] = {}
-    for key in ("train_samples", "global_batch_size"):
-        size = to_finite(seen[key].last) if key in seen else None
-        sizes[key] = size or nan
-    sample = 1 / sizes["train_samples"] if rules.unit == "epochs" else 1.0
-    step = sizes["global_batch_size"] * sample
+    sample = 1.0
+    if rules.unit == "epochs":
+        sample = 1 / _size("train_samples", seen)
+    step = _size("global_batch_size", seen) * sample
     return {"throughput": sample, "train_step_time": step, "warmup_time": 1.0}
+
+
+def _size(key: str, seen: Seen) -> float:
+    size = to_finite(seen[key].last) if key in seen else None
+    return size or nan
