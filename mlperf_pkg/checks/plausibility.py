@@ -51,8 +51,8 @@ def check_devices(context: SetContext) -> Iterator[Finding]:
             expectations[settings] = _expected_size(context, run, steps)
         expected = expectations[settings]
         if expected is not None:
-            message = f"global_batch_size is {{found:s}}; expected {expected}"
-            fields = {"path": run.path, "found": run.batch_sizes[0]}
+            message = f"global_batch_size is {{found:,.0f}}; expected {expected}"
+            fields = {"path": run.path, "found": to_finite(read_number(run.batch_sizes[0]))}
             yield context.finding("SET170", message, expected=expected, **fields)
 
 
