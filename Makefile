@@ -81,6 +81,12 @@ demo: $(RULES)
 	$(TOOL) simulate $(DEMO)/logs --round 2.0 --benchmark resnet --system bow-pod16 --submitter Graphcore --minutes 20
 	$(TOOL) simulate $(DEMO)/logs --round 2.0 --benchmark bert --system bow-pod16 --submitter Graphcore --minutes 21
 	$(TOOL) simulate $(DEMO)/logs --round 2.0 --benchmark rnnt --division open --system bow-pod64-open --accelerators 64 --submitter Graphcore --minutes 109
+	mkdir $(DEMO)/code
+	echo 'Simulated: there is no code. `bash run_and_time.sh` says so.' > $(DEMO)/code/README.md
+	for script in run_and_time.sh setup.sh init_datasets.sh; do \
+	  printf '#!/bin/bash\necho "simulated: nothing to do" >&2\n' > $(DEMO)/code/$$script || exit; \
+	done
+	echo 'code: {bert: code, resnet: code, rnnt: code}' > $(DEMO)/mlperf-pkg.yaml
 	$(TOOL) check $(DEMO)/logs
 	$(TOOL) build $(DEMO) --division closed --output submissions/closed --force
 	$(TOOL) build $(DEMO) --division open --output submissions/open --force

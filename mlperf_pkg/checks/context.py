@@ -209,8 +209,10 @@ class SetContext(Struct, frozen=True):
         return self.rules.runs.drop if self.rules else 1
 
     def is_converged(self, run: Run) -> bool:
-        """Return whether a run counts as converged; in Open, each with a time does."""
-        return run.converged or (self.division_by_rules == "open" and run.minutes is not None)
+        """Return whether a run counts as converged; in Open, each with a time does, but in 0.7."""
+        if self.division_by_rules != "open" or (self.rules and self.rules.open_needs_target):
+            return run.converged
+        return run.minutes is not None
 
     def power_of(self, run: Run) -> list[PowerLog]:
         """Return the power logs of a run."""

@@ -7,7 +7,7 @@ from itertools import chain
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from mlperf_pkg.checks import consistency, rcp, runs
+from mlperf_pkg.checks import consistency, plausibility, rcp, runs
 from mlperf_pkg.checks.context import SetContext, SetOrigin
 from mlperf_pkg.checks.one_run import check_one_run
 from mlperf_pkg.checks.power import Energy, check_power, energy
@@ -137,7 +137,12 @@ def _collect(context: SetContext, measured: _Measured) -> list[Finding]:
     findings += check_availability(context, is_published=published is None)
     if published is not None and not published:
         findings += check_unlike_published(context, measured.score.minutes)
+    if _PUBLISHED_BEFORE.isdisjoint([finding.code for finding in findings]):
+        findings += plausibility.check_days(context)
     return findings
+
+
+_PUBLISHED_BEFORE = frozenset({"SET160", "SET161"})  # which explain why the runs are old
 
 
 def _soften(context: SetContext, collected: Iterable[Finding]) -> _Shown:
@@ -378,6 +383,8 @@ RULES = (
     consistency.check_status,
     consistency.check_platform,
     consistency.check_nodes,
+    plausibility.check_devices,
+    plausibility.check_spliced,
     check_membership,
     check_one_run,
     check_folders,

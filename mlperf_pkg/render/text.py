@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain
 from operator import attrgetter
 from typing import Any, TypeVar
@@ -114,11 +114,15 @@ def text(report: Report, view: View) -> str:
     return f"{terminal.text().rstrip()}\n"
 
 
-def warnings_text(report: Report, view: View) -> str:
-    """Render only the warnings of a report; empty if there are none."""
-    warnings = [f for f in report.findings if f.severity is Severity.WARNING and not f.waiver]
+def warnings_text(report: Report, view: View, errors: Collection[str] = ()) -> str:
+    """Render only the warnings of a report, and its ``errors`` of some codes, if there are any."""
+    shown: list[Finding] = []
+    for finding in report.findings:
+        is_shown = finding.severity is Severity.WARNING or finding.code in errors
+        if is_shown and not finding.waiver:
+            shown.append(finding)
     terminal = Terminal(view)
-    _findings(terminal, replace(report, findings=warnings), view)
+    _findings(terminal, replace(report, findings=shown), view)
     return terminal.text()
 
 

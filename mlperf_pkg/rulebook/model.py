@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import date
 from enum import StrEnum
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 from msgspec import Struct, field
@@ -186,6 +187,12 @@ class Benchmark(Struct, frozen=True):
     joined: Joined | None = None
     epochs: Epochs = field(default_factory=Epochs)
     rcp: Rcp = Rcp.TESTED
+
+    @property
+    def open_needs_target(self) -> bool:
+        """Whether the rules ask Open runs to reach a target, as they did in 0.7."""
+        rules = chain.from_iterable(self.sections["open"].values())
+        return any(rule.reaches and rule.basis is not Basis.OFFICIAL for rule in rules)
 
 
 class Round(Struct, frozen=True):

@@ -141,6 +141,16 @@ def window(usage: str, name: str) -> tuple[date, date]:
 
 
 @per_rulebook
+def submission_before(usage: str, name: str) -> tuple[str, date] | None:
+    """Return the round before one of the ``rounds``, and its submission; None before the first."""
+    names = rounds(usage)
+    index = names.index(name)
+    if index == 0:
+        return None
+    return names[index - 1], submission_date(usage, names[index - 1])
+
+
+@per_rulebook
 def last_day(usage: str, name: str) -> date:
     """Return the last day on which a run may be of one of the ``rounds``."""
     return submission_date(usage, name) + LATEST

@@ -70,7 +70,8 @@ class Run(msgspec.Struct, frozen=True):
 
     ``batch_sizes`` and ``config_files`` are the different values of ``global_batch_size`` and
     ``config_filename``, as JSON, of the latter with their first lines; no more than
-    ``MAX_DISTINCT``. ``instance_scale`` is the number of accelerators that the log names,
+    ``MAX_DISTINCT``. ``device_batch_sizes`` are the values of ``DEVICE_BATCH_KEYS`` that are logged
+    with one value. ``instance_scale`` is the number of accelerators that the log names,
     ``nodes`` that of nodes. ``is_read`` is False for a log that could not be read: then only its
     findings are known.
     ``hyperparameters`` are as in ``hyperparameters_of``, ``lost`` as ``lost_records`` returns it:
@@ -102,6 +103,7 @@ class Run(msgspec.Struct, frozen=True):
     losses: tuple[float, ...] = ()
     batch_sizes: tuple[str, ...] = ()
     config_files: Mapping[str, int] = {}
+    device_batch_sizes: Mapping[str, str] = {}
     epochs: Convergence | None = None
     instance_scale: int | None = None
     nodes: int | None = None

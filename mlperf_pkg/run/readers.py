@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 # ---- what the log says of its run --------------------------------------------------------
 
-DISTINCT_KEYS = ("global_batch_size", "config_filename")
+DEVICE_BATCH_KEYS = ("d_batch_size", "local_batch_size")
+DISTINCT_KEYS = ("global_batch_size", "config_filename", *DEVICE_BATCH_KEYS)
 MAX_DISTINCT = 100  # values of a key that may have one
 
 
@@ -62,6 +63,14 @@ class DistinctValues:
     def lines(self, key: str) -> dict[str, int]:
         """Return the different values of a key, as JSON, each with its first line."""
         return {value: self._line_of(number) for value, number in self._numbers[key].items()}
+
+    def device_batch_sizes(self) -> dict[str, str]:
+        """Return the values of ``DEVICE_BATCH_KEYS``, without those that have several."""
+        sizes: dict[str, str] = {}
+        for key in DEVICE_BATCH_KEYS:
+            if len(self._numbers[key]) == 1:
+                sizes[key] = next(iter(self._numbers[key]))
+        return sizes
 
 
 def as_count(value: Any) -> str:

@@ -30,6 +30,8 @@ from mlperf_pkg.run import readers
 from mlperf_pkg.run.convergence import SAMPLES, WORDS, ConvergenceReader
 from mlperf_pkg.run.model import BENCHMARK, Identity, LogFile, Run, identify, rules_of, table_of
 from mlperf_pkg.run.rules import RuleChecker
+from mlperf_pkg.run.shifts import early_work
+from mlperf_pkg.run.stated_times import too_short
 
 if TYPE_CHECKING:
     from mlperf_pkg.run.evaluations import CurveReader
@@ -163,6 +165,8 @@ class _Reading:
             _take_records(block, dict.fromkeys(self._curve.keys, self._curve.take))
         self._fingerprint.take_block(block)
         self._evaluations.take_block(block)
+        if "run_start" in block.indexes:
+            self._check_stated_times(block)
         if not isinstance(block, ScannedBlock):  # all of whose numbers are JSON
             self._check_evaluations(block)
         for words, lines in block.mentions(self._convergence.words):
@@ -243,6 +247,7 @@ class _Reading:
             losses=tuple(self._fingerprint.losses),
             batch_sizes=tuple(self._distinct.lines("global_batch_size")),
             config_files=self._distinct.lines("config_filename"),
+            device_batch_sizes=self._distinct.device_batch_sizes(),
             instance_scale=self._scale.result(),
             nodes=self._scale.nodes,
             hyperparameters=readers.hyperparameters_of(rules.seen, self.table.followed)
@@ -306,7 +311,8 @@ class _Reading:
 
     @property
     def _is_converged(self) -> bool:
-        if self._is_open:
+        rules = rules_of(self._identity)
+        if self._is_open and not (rules and rules.open_needs_target):
             return self._clock.minutes is not None
         return self._is_success and self._rules.targets.reached is not False
 
@@ -344,6 +350,7 @@ class _Reading:
                 basis=Basis.RULES,
                 found=early_ms / 1000,
             )
+        self._check_initialisation()
         if not self._check_unit():
             self._check_day()
         if self._records and not self._is_success:
@@ -408,6 +415,45 @@ class _Reading:
             found=self._clock.status,
             expected="success",
             hint=hint,
+        )
+
+    def _check_stated_times(self, block: Block) -> None:
+        """Warn about stamps that leave less time than the log states for what is between them."""
+        intervals = too_short(block, rules_of(self._identity), self._rules.seen)
+        if not intervals:
+            return
+        shortest = max(intervals, key=lambda interval: interval.needed - interval.seconds)
+        (start,) = block.select([shortest.start])
+        message = (
+            f"{shortest.arithmetic}, but the time stamps since {start.key} leave {{found:,.1f}}"
+        )
+        if len(intervals) > 1:
+            message = f"{message}; {len(intervals) - 1} more intervals are too short"
+        self._add(
+            "RUN180",
+            message,
+            line=self._reader.line_of(block.first + shortest.statement),
+            severity=Severity.WARNING,
+            basis=Basis.ADVICE,
+            found=round(shortest.seconds, 3),
+            expected=round(shortest.needed, 3),
+            hint="a clock that was set during the run makes its time-to-train wrong: run again",
+        )
+
+    def _check_initialisation(self) -> None:
+        """Warn about an initialisation that begins after the work of it."""
+        early = early_work(self._rules.seen)
+        if early is None:
+            return
+        key, early_ms = early
+        self._add(
+            "RUN181",
+            f"{key} is logged {{found:,.1f}} seconds before init_start;"
+            " expected init_start before the initialisation",
+            line=self._reader.line_of(self._rules.seen["init_start"].first_number),
+            severity=Severity.WARNING,
+            basis=Basis.ADVICE,
+            found=early_ms / 1000,
         )
 
     def _check_unit(self) -> bool:

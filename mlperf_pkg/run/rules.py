@@ -217,6 +217,20 @@ class RuleChecker:
             kind=Finding,
         )
 
+    def _check_limits(self, misplaced: Misplaced) -> None:
+        """Check, by the rules, how long after a record a misplaced one is that stands above it."""
+        record = misplaced.record
+        for compiled in self.table.keys[record.key].rules:
+            within = compiled.rule.constraints.get("within_minutes", {})
+            start = self.seen.get(within.get("of"))
+            is_below = start is not None and start.first_number > misplaced.number
+            if is_below and compiled.rule.basis is not Basis.OFFICIAL:
+                failed = _first_failed(compiled.checks, record, self.seen)
+                if failed:
+                    by_rules = replace(compiled.rule, basis=Basis.RULES)
+                    limit = replace(compiled, rule=by_rules)
+                    self._report_failed(limit, failed, record, misplaced.number)
+
     def _keeps_as_number(self, compiled: CompiledRule, record: Record) -> bool:
         """Return whether a value is text, and the number that it holds keeps a rule of both."""
         as_number = replace(record, value=read_number(record.value))
@@ -271,6 +285,7 @@ class RuleChecker:
             self._check_all(self._joiner.records())
         for misplaced in self._misplaced:
             self._report_misplaced(misplaced)
+            self._check_limits(misplaced)
         for key in broken:
             self._findings.mark(key, Basis.RULES)
         self._formulas.conclude(self.seen)

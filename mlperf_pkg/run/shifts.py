@@ -80,3 +80,32 @@ def is_in_time(misplaced: Misplaced, seen: Seen) -> bool:
             if not check.is_after and key in seen and seen[key].earliest_ms < time_ms:
                 return False
     return True
+
+
+# ---- an initialisation that begins after its work -----------------------------------------
+
+_WORK_MS = 120_000.0  # before init_start; in published logs, no setting is 40 seconds before it
+_HEAD_MS = 600_000.0  # the same of other records, which are up to 377 seconds before it
+_NO_WORK = frozenset({"cache_clear", "init_stop", "status"})
+_CLOCK = frozenset({"run_start", "run_stop"})  # for which other rules say when they are logged
+
+
+def early_work(seen: Seen) -> tuple[str, float] | None:
+    """Return a key whose record shows that work began before ``init_start``, and by how many ms.
+
+    That is a setting or weight minutes before it, or any record ten minutes before it. Times of 0
+    and those of a clock that is years off do not count.
+    """
+    if "init_start" not in seen:
+        return None
+    start_ms = seen["init_start"].earliest_ms
+    if start_ms - min([logged.earliest_ms for logged in seen.values()]) <= _WORK_MS:
+        return None  # nearly always, and fast
+    for key, logged in seen.items():
+        early_ms = start_ms - logged.earliest_ms
+        if not _WORK_MS < early_ms < _MOST_MS or logged.earliest_ms <= 0 or key in _CLOCK:
+            continue
+        is_work = not key.startswith("submission_") and key not in _NO_WORK
+        if is_work or early_ms > _HEAD_MS:
+            return key, early_ms
+    return None

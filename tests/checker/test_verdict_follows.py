@@ -28,7 +28,7 @@ from tests.checks.traps import ALL, LORA
 from tests.helpers import copies
 from tests.helpers import published as publications
 from tests.helpers.broken_runs import SET
-from tests.helpers.logs import edited, records, shortened, without
+from tests.helpers.logs import edited, joined, records, shortened, without
 from tests.helpers.models import models, of_models
 from tests.helpers.program import call
 from tests.helpers.published import results_of
@@ -184,6 +184,17 @@ def of_scalings(*scalings: str) -> Example:
     return made
 
 
+def of_longer_warmup(log: bytes) -> bytes:
+    """A log that states a warm-up which took longer than the time since ``init_start``."""
+    fields = records(log)
+    keys = [record["key"] for record in fields]
+    stop = fields[keys.index("init_stop")]
+    seconds = (stop["time_ms"] - fields[keys.index("init_start")]["time_ms"]) / 1000
+    statement = {**stop, "key": "tracked_stats", "value": {"warmup_time": 1.1 * seconds}}
+    fields.insert(keys.index("init_stop"), statement)
+    return joined(fields)
+
+
 def of_one_seed(root: Path, _: pytest.MonkeyPatch) -> tuple[Paths, Options]:
     """Models of weak scaling, of which two have one seed."""
     logs = models()
@@ -302,6 +313,7 @@ EXAMPLES: dict[str, Example] = {
     "RAW101": raw_logs(crashed),
     "RAW102": raw_logs(repeated),
     "RUN158": broken(lambda r: rewrite(r, lambda log: shifted(log, 9 * YEAR_MS), *range(5))),
+    "RUN180": broken(change(LORA, of_longer_warmup, 0), round="4.1", benchmark="llama2_70b_lora"),
     "SET105": with_file(f"{SET}/notes.txt"),
     "SET115": in_workspace(OWN, saying("submission_org", "ACME")),
     "SET117": raw_logs(nothing),
@@ -320,6 +332,7 @@ EXAMPLES: dict[str, Example] = {
     "SET150": copied,
     "SET151": resubmitted,
     "SET152": unproven_preview,
+    "SET172": unproven_preview,
     "SET160": published_before(copies.two_rounds),
     "SET161": published_before(lambda root: copies.two_rounds(root, system_name="x")),
     "SET162": unlike(*publications.PEERS, value=1e6),

@@ -93,6 +93,50 @@ def stop_first(text: bytes) -> bytes:
     return edited(text, "run_stop", time_ms=start["time_ms"] - 60_000)
 
 
+# ---- what does not fit together -----------------------------------------------------------
+
+
+def rewritten(edit: Callable[[bytes], bytes]) -> Change:
+    """Another log of run 0."""
+    return lambda root: rewrite(root, edit, 0)
+
+
+def late_initialisation(text: bytes) -> bytes:
+    """``init_start`` a second before ``run_start``, the settings minutes before both."""
+    fields = records(text)
+    (start,) = (record for record in fields if record["key"] == "run_start")
+    settings = False
+    for record in fields:
+        if record["key"] == "init_start":
+            settings = True
+            record["time_ms"] = start["time_ms"] - 1000
+        elif record["key"] == "init_stop":
+            settings = False
+        elif settings:
+            record["time_ms"] -= 150_000
+    return joined(fields)
+
+
+def of_eight_devices(text: bytes) -> bytes:
+    """A batch size of a device that is the global one on 8 accelerators, of 16."""
+    fields = records(text)
+    (place,) = (i for i, record in enumerate(fields) if record["key"] == "global_batch_size")
+    size = fields[place]
+    of_device = {**size, "key": "d_batch_size", "value": size["value"] // 8}
+    return joined([*fields[:place], of_device, *fields[place:]])
+
+
+def spliced(root: Path) -> None:
+    """Run 3 has three evaluations of run 0; both have more digits than simulated ones."""
+    logs = [records(log(root, index).read_bytes()) for index in (0, 3)]
+    evaluations = [[r for r in fields if r["key"] == "eval_accuracy"] for fields in logs]
+    for place, (first, other) in enumerate(zip(*evaluations, strict=False)):
+        first["value"] += 1.23456e-6
+        other["value"] = first["value"] if place in (2, 3, 4) else other["value"] + 2.34567e-6
+    for index, fields in zip((0, 3), logs, strict=True):
+        log(root, index).write_bytes(joined(fields))
+
+
 # ---- identity -----------------------------------------------------------------------------
 
 
@@ -1758,6 +1802,28 @@ OF_RUNS = [
         (f"SET122 error rules {RNNT}",),
         round="3.1",
         benchmark="rnnt",
+    ),
+    # plausibility
+    Trap(
+        "a late initialisation",
+        rewritten(late_initialisation),
+        "pass",
+        "pass",
+        (f"RUN181 warning advice {SET}/result_0.txt@init_start",),
+    ),
+    Trap(
+        "a batch size of fewer accelerators",
+        rewritten(of_eight_devices),
+        "pass",
+        "pass",
+        (f"SET170 warning advice {SET}/result_0.txt",),
+    ),
+    Trap(
+        "spliced evaluations",
+        spliced,
+        "pass",
+        "pass",
+        (f"SET171 warning advice {SET}/result_3.txt",),
     ),
     # descriptions
     Trap(

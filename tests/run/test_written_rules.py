@@ -330,6 +330,26 @@ CASES = [
             ("hpc_3.0", "deepcam", "run_stop", "init_start", ("RUN109",)),
         )
     ),
+    *(
+        Case(
+            f"init_start behind init_stop, {minutes} minutes",
+            round_,
+            "bert",
+            changed(initialised(minutes), partial(moved, key="init_start", after="init_stop")),
+            ("RUN106 error official", "RUN107 error official", *findings),
+            "fail",
+            division,
+        )
+        for round_, division, minutes, findings in (
+            ("2.0", "closed", 29, ()),
+            ("2.0", "closed", 30, ()),
+            ("2.0", "closed", 31, ("RUN121 error rules",)),
+            ("2.0", "open", 31, ()),
+            ("2.0", "open", 241, ("RUN122 error rules",)),
+            ("1.1", "closed", 21, ("RUN122 error rules",)),
+            ("0.7", "open", 21, ("RUN121 error rules",)),
+        )
+    ),
     Case(
         "run_stop first, and earlier",
         "5.1",
@@ -931,6 +951,16 @@ CASES = [
             ("5.1", "rgat", "open", "success", False, (), "pass"),
             ("0.7", "resnet", "open", "success", False, ("RN202 error both",), "fail"),
             ("0.7", "ssd", "open", "success", True, (), "pass"),
+            (
+                "0.7",
+                "resnet",
+                "open",
+                "aborted",
+                False,
+                ("RN202 error official", "RUN130 warning rules"),
+                "fail",
+            ),
+            ("1.0", "resnet", "open", "aborted", False, ("RUN130 note advice",), "pass"),
             ("1.0", "resnet", "open", "success", False, (), "pass"),
             (
                 "5.1",

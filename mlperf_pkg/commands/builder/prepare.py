@@ -137,20 +137,25 @@ def _notes(
     yield from planning.waiver_notes(judged, workspace)
 
 
+_TO_BE_ADDED = ("CODE100",)
+
+
 def accept(prepared: Prepared, tree: Path, *, keeps_invalid: bool) -> Report:
     """Check the tree that was built, and return the report on it.
 
-    Findings of codes that the plan had already do not count against it: they were accepted.
+    Findings of codes that the plan had already do not count against it: they were accepted. The
+    code may still be missing: results are looked at long before; ``pack`` needs it.
 
     Raises:
         UserError: it is not valid, and ``keeps_invalid`` is not set.
     """
-    accepted: set[str] = set()
+    accepted = set(_TO_BE_ADDED)
     for judged in prepared.judged:
         accepted.update(finding.code for finding in judged.result.observations)
     round_ = prepared.workspace.round
     config = Config(waivers=prepared.workspace.config.waivers)
-    report = check([str(tree)], Options(round_.usage, round_.name, config=config)).report
+    options = Options(round_.usage, round_.name, config=config, complete=True)
+    report = check([str(tree)], options).report
     lines = []
     for finding in planning.failures(report.findings):
         if finding.code not in accepted:
@@ -205,7 +210,7 @@ def built_text(prepared: Prepared, checked: Report) -> str:
     results = planning.report(prepared.judged, workspace)
     remarks = writing.remarks(results, workspace.config)
     markdown = results_markdown(results, remarks)
-    warnings = warnings_text(checked, View())
+    warnings = warnings_text(checked, View(), _TO_BE_ADDED)
     return f"{_printable(lines)}{markdown}\n{warnings}{findings.counts_in_words(checked)}\n"
 
 

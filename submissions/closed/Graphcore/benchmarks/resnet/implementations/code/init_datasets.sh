@@ -1,0 +1,2 @@
+#!/bin/bash
+echo "simulated: nothing to do" >&2
