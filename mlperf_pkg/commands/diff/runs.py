@@ -118,19 +118,17 @@ class _LogText(Struct, frozen=True):
 
 
 class _LoggedRecord(Struct, frozen=True, gc=False):
-    """A record of a log: what it says, where the code logged it, when, and its line."""
+    """A record of a log: what it says, where the code logged it, when, and its line.
+
+    ``statement`` is what it says, whenever and wherever it was logged.
+    """
 
     key: str
-    value: str
-    metadata: str
+    value: Any
+    statement: tuple[str, str, str]
     place: tuple[Any, ...]
     time_ms: float
     line: int
-
-    @property
-    def statement(self) -> tuple[str, str, str]:
-        """What it says, whenever and wherever it was logged."""
-        return self.key, self.value, self.metadata
 
     @property
     def place_text(self) -> str:
@@ -292,6 +290,9 @@ def _blocks(log: ComparedLog) -> Iterator[tuple[Block, LogReader]]:
 
 def _edits(old: _LogText, new: _LogText) -> Iterator[Edit]:
     """Yield what differs between two logs of one run; at least one, as their bytes differ."""
+    if old.tails == new.tails:
+        yield Edit("text outside the records", "")
+        return
     # Most lines are the same in both logs: only the others are read.
     common = Counter(old.tails) & Counter(new.tails)
     both, removed, added = _split(_others(old, common), _others(new, common))
@@ -299,8 +300,6 @@ def _edits(old: _LogText, new: _LogText) -> Iterator[Edit]:
     edits = [*_of_records(removed, added), *_of_times(both, unmoved), *_of_code(both)]
     if edits:
         yield from edits
-    elif old.tails == new.tails:
-        yield Edit("text outside the records", "")
     elif unmoved == len(old.tails) == len(new.tails):
         yield Edit("records in another order", "")
     else:
@@ -320,20 +319,18 @@ def _others(text: _LogText, common: Counter[bytes]) -> Iterator[_LoggedRecord]:
 
 
 def _logged_record(record: Record, line: int) -> _LoggedRecord:
+    key = str(record.key)
+    value = record.value
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     metadata = record.metadata
     place = []
     if isinstance(metadata, dict):
-        metadata = dict(metadata)
+        metadata = dict(sorted(metadata.items()))
         for name in _PLACE:
             place.append(metadata.pop(name, None))
-    return _LoggedRecord(
-        key=str(record.key),
-        value=as_text(record.value),
-        metadata=as_text(metadata),
-        place=tuple(place),
-        time_ms=float(record.time_ms),
-        line=line,
-    )
+    statement = (key, repr(value), repr(metadata))
+    return _LoggedRecord(key, value, statement, tuple(place), float(record.time_ms), line)
 
 
 def _split(
@@ -376,7 +373,7 @@ def _kind(key: str) -> str:
 
 
 def _alteration(old: _LoggedRecord, new: _LoggedRecord) -> str:
-    if old.value == new.value:
+    if old.statement[:2] == new.statement[:2]:
         return f"metadata of {old.key} (line {new.line})"
     return f"{old.key} {_short(old.value)} -> {_short(new.value)} (line {new.line})"
 
@@ -443,5 +440,6 @@ def as_text(value: Any) -> str:
     return shown(value)
 
 
-def _short(value: str) -> str:
-    return value if len(value) <= _SHORT else f"{value[: _SHORT - 3]}..."
+def _short(value: Any) -> str:
+    text = as_text(value)
+    return text if len(text) <= _SHORT else f"{text[: _SHORT - 3]}..."
