@@ -16,7 +16,6 @@ from typing import Any
 from msgspec import Struct
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.findings import in_words
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.reader import LogReader
@@ -360,7 +359,7 @@ def _of_records(removed: Sequence[_LoggedRecord], added: Sequence[_LoggedRecord]
         new = added_by_kind.get(kind, [])
         if old and len(old) == len(new):
             alterations = [_alteration(*pair) for pair in zip(old, new, strict=True)]
-            yield Edit(f"{kind} altered", in_words(alterations, "s"))
+            yield Edit(f"{kind} altered", ", ".join(alterations))
             continue
         if old:
             yield Edit(f"{kind} removed", _lines(old, "of the old log"))
@@ -375,7 +374,7 @@ def _kind(key: str) -> str:
 def _alteration(old: _LoggedRecord, new: _LoggedRecord) -> str:
     if old.statement[:2] == new.statement[:2]:
         return f"metadata of {old.key} (line {new.line})"
-    return f"{old.key} {_short(old.value)} -> {_short(new.value)} (line {new.line})"
+    return f"{old.key} {as_text(old.value)} -> {as_text(new.value)} (line {new.line})"
 
 
 def _lines(records: Sequence[_LoggedRecord], where: str) -> str:
@@ -423,7 +422,6 @@ def _of_code(both: Sequence[_RecordPair]) -> Iterator[Edit]:
 
 MAX_CHARACTERS = 10_000
 _EXACT = 2.0**53
-_SHORT = 40  # characters of a value in a sentence
 _encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode
 
 
@@ -438,8 +436,3 @@ def as_text(value: Any) -> str:
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
         return f"{text[:MAX_CHARACTERS]}... (sha256 {digest})"
     return shown(value)
-
-
-def _short(value: Any) -> str:
-    text = as_text(value)
-    return text if len(text) <= _SHORT else f"{text[: _SHORT - 3]}..."
