@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence, Set
+from datetime import date
 from enum import StrEnum
 from operator import attrgetter
 from typing import NamedTuple
@@ -27,10 +28,11 @@ from mlperf_pkg.infra.text import letters
 from mlperf_pkg.published.model import PublishedSet, known_division
 from mlperf_pkg.render.table import Column
 from mlperf_pkg.results import wording
-from mlperf_pkg.rulebook.load import benchmarks_of, load_benchmark
+from mlperf_pkg.rulebook.load import benchmarks_of, load_benchmark, submission_date
 from mlperf_pkg.rulebook.model import version_of
 from mlperf_pkg.rulebook.rounds import due_round, first_name
 
+_SINCE = date(2025, 6, 12)  # of proofs on old benchmarks
 _MANY = 100  # percent, from which on decimals are not shown
 _LEGEND = (
     "On: accelerators. Change: of the performance by time; s: by time x scale, on fewer"
@@ -57,10 +59,13 @@ _BRIEF = (
 _MINUTES = Column("Minutes", 9, numbers=True, key="minutes", show=wording.minutes)
 
 
-def previews(old: ReviewSide, new: ReviewSide) -> RoundListing:
-    """Return the Previews of the old side with their successors on the new one."""
+def previews(old: ReviewSide, new: ReviewSide, proofs: Sequence[SideEntry] = ()) -> RoundListing:
+    """Return the Previews of the old side with their successors on the new one.
+
+    ``proofs`` are as in ``successions``.
+    """
     order = tuple(PreviewOutcome)
-    rows = sorted(successions(old, new), key=lambda row: order.index(row.outcome))
+    rows = sorted(successions(old, new, proofs), key=lambda row: order.index(row.outcome))
     sides = old.name if old is new else f"{old.name}, with successors in {new.name}"
     return RoundListing(
         name="previews",
@@ -201,15 +206,17 @@ class PreviewOutcome(StrEnum):
 
     NOT_MET: the performance of the successor is lower. OTHER_SCALE: all successors are larger, or
     smaller, than the Preview. OWN_LOGS: the only successors have the logs of a Preview. NONE: no
-    successor exists. LATE: the successor came after the round in which it was due. CHANGED: the
-    benchmark was changed or removed. BETWEEN: a larger and a smaller scale were previewed too, so
-    a successor is not required.
+    successor exists. RETIRED: none of the benchmarks of the system is comparable, and no runs of
+    the old ones are shown. LATE: the successor came after the round in which it was due.
+    CHANGED: the benchmark was changed or removed. BETWEEN: a larger and a smaller scale were
+    previewed too, so a successor is not required.
     """
 
     NOT_MET = "not met"
     OTHER_SCALE = "other scale only"
     OWN_LOGS = "own logs only"
     NONE = "no successor"
+    RETIRED = "old benchmark not shown"
     LATE = "late"
     NOT_DUE = "not due yet"
     CHANGED = "not comparable"
@@ -277,9 +284,16 @@ class _Candidate(Struct, frozen=True):
     likeness: Likeness
 
 
-def successions(old: ReviewSide, new: ReviewSide) -> list[Succession]:
-    """Return the outcome of each Preview of the old side, by the results of the new side."""
-    old, new = matched(old, new)
+def successions(
+    old: ReviewSide, new: ReviewSide, proofs: Sequence[SideEntry] = ()
+) -> list[Succession]:
+    """Return the outcome of each Preview of the old side, by the results of the new side.
+
+    ``proofs`` are results on benchmarks of the old side, which are shown but not published.
+    """
+    old, both = matched(old, ReviewSide(new.name, (*new.entries, *proofs)))
+    new = ReviewSide(new.name, both.entries[: len(new.entries)])
+    proofs = both.entries[len(new.entries) :]
     groups: dict[Hashable, list[SideEntry]] = {}
     run_keys = set[Hashable]()
     for entry in old.entries:
@@ -290,7 +304,8 @@ def successions(old: ReviewSide, new: ReviewSide) -> list[Succession]:
     for group in groups.values():
         for preview, role in _roles(group):
             rows.append(_succession(preview, role, run_keys, new))
-    return rows
+    retired = _retired(rows)
+    return [_by_proof(row, proofs, run_keys) if row in retired else row for row in rows]
 
 
 def scale_of(row: PublishedSet) -> Scale | None:
@@ -381,6 +396,34 @@ def _change_in_all(row: PublishedSet, entries: Iterable[SideEntry]) -> str:
     if changes and all(changes):
         return changes[0]
     return ""
+
+
+def _retired(rows: Iterable[Succession]) -> list[Succession]:
+    """Return the Previews of systems none of whose benchmarks is comparable in the round due.
+
+    Their proof is by the old benchmarks. (Preview Systems, 2025-06-12)
+    """
+    rows_by_system: dict[Hashable, list[Succession]] = {}
+    for row in rows:
+        published = row.preview.row
+        is_since = row.due and submission_date(published.usage, row.due) >= _SINCE
+        if is_since and row.outcome is not PreviewOutcome.BETWEEN:
+            group = _group(replace(published, benchmark=""))
+            rows_by_system.setdefault(group, []).append(row)
+    retired = []
+    for system_rows in rows_by_system.values():
+        if all(row.outcome is PreviewOutcome.CHANGED for row in system_rows):
+            retired += system_rows
+    return retired
+
+
+def _by_proof(row: Succession, proofs: Iterable[SideEntry], run_keys: Set[Hashable]) -> Succession:
+    """Return the outcome of a Preview by the results on its old benchmark that are shown."""
+    if row.scale:
+        shown = _fresh(_candidates(row.preview, row.scale, proofs), run_keys)
+        if shown:
+            return _judged(row, row.scale, shown)
+    return replace(row, outcome=PreviewOutcome.RETIRED)
 
 
 def _of_its_logs(preview: SideEntry, candidates: Iterable[_Candidate]) -> list[_Candidate]:
