@@ -400,12 +400,12 @@ class VersionComparison(Struct, frozen=True):
     entries: tuple[EntryVerdict, ...] = ()
 
     @property
-    def old_rounds(self) -> list[str]:
+    def old_rounds(self) -> str:
         """The names of the rounds of the old side."""
         return _rounds([*self.removed_sets, *(change.old for change in self.sets)])
 
     @property
-    def new_rounds(self) -> list[str]:
+    def new_rounds(self) -> str:
         """The names of the rounds of the new side."""
         return _rounds([*self.added_sets, *(change.new for change in self.sets)])
 
@@ -421,11 +421,9 @@ class VersionComparison(Struct, frozen=True):
         return any(change.any for change in self.sets)
 
 
-def _rounds(sets: Iterable[ComparedSet]) -> list[str]:
-    names = set()
-    for result_set in sets:
-        names.add(wording.edition(result_set.row.usage, result_set.row.round))
-    return sorted(names)
+def _rounds(sets: Iterable[ComparedSet]) -> str:
+    rows = (result_set.row for result_set in sets)
+    return ", ".join(sorted({wording.edition(row.usage, row.round) for row in rows}))
 
 
 # ---- the comparison -----------------------------------------------------------------------

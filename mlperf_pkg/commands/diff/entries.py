@@ -26,11 +26,13 @@ from mlperf_pkg.commands.diff.changes import (
     set_change,
 )
 from mlperf_pkg.commands.diff.runs import BATCH_SIZES, NAMES, ComparedLog
+from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import wording
 from mlperf_pkg.submission.model import is_power_log
 
 _NODES = "number_of_nodes"
 _SCALING = "scaling.json"
+_OF_OTHERS = "moved here from"
 _AGAINST_LOGS = ("SET111", "SET140", "SET141", "SET142")
 _LEAST_CHANGE = 0.05  # percent; less is shown as 0.0
 
@@ -233,33 +235,34 @@ def _files(
 def _power(
     comparison: VersionComparison, old: ComparedSide, new: ComparedSide
 ) -> Iterator[EntryVerdict]:
-    """Yield the verdicts on power logs that moved, were copied, changed, are new or missing."""
+    """Yield the verdicts on power logs that moved, changed, are new or missing.
+
+    Those that moved have the bytes of a log of another run, or of another entry.
+    """
     names = {change.old.path: change.new.path for change in comparison.sets}
     old_logs = _power_logs(old, names)
     new_logs = _power_logs(new, {})
     origins = {digest: path for path, digest in old_logs.items()}
-    counts: dict[str, Counter[str]] = {result_set.path: Counter() for result_set in new.sets}
-    copying = set()
+    changes = []
     for path, digest in new_logs.items():
-        entry = _power_set(path)
-        origin = origins.get(digest)
-        if entry not in counts or digest == old_logs.get(path):
-            continue
-        if origin and _power_set(origin) != entry:
-            copying.add(entry)
-        counts[entry][_power_change(path, origin, old_logs)] += 1
+        if digest != old_logs.get(path):
+            changes.append((_power_set(path), _power_change(path, origins.get(digest), old_logs)))
     kept = set(new_logs.values())
-    for path in old_logs.keys() - new_logs.keys():
-        entry = _power_set(path)
-        if entry in counts and old_logs[path] not in kept:
-            counts[entry]["removed"] += 1
-    for entry, changes in sorted(counts.items()):
-        texts = []
-        for what, number in sorted(changes.items()):
-            texts.append(f"{wording.counted(number, 'log')} {what}")
-        if texts:
-            allowed = False if entry in copying else None
-            yield ChangeKind.POWER.verdict(entry, "; ".join(texts), allowed=allowed)
+    for path, digest in old_logs.items():
+        if path not in new_logs and digest not in kept:
+            changes.append((_power_set(path), "removed"))
+    changes_by_set = by_key(changes)
+    for entry in sorted({result_set.path for result_set in new.sets} & changes_by_set.keys()):
+        yield _power_verdict(entry, changes_by_set[entry])
+
+
+def _power_verdict(entry: str, changes: Sequence[str]) -> EntryVerdict:
+    texts = []
+    for change, number in sorted(Counter(changes).items()):
+        texts.append(f"{wording.counted(number, 'log')} {change}")
+    is_copied = any(change.startswith(_OF_OTHERS) for change in changes)
+    allowed = False if is_copied else None
+    return ChangeKind.POWER.verdict(entry, "; ".join(texts), allowed=allowed)
 
 
 def _power_logs(side: ComparedSide, names: Mapping[str, str]) -> dict[str, str]:
@@ -282,6 +285,8 @@ def _power_change(path: str, origin: str | None, old_logs: Mapping[str, str]) ->
     if origin is None:
         return "changed" if path in old_logs else "added"
     entry = _power_set(path)
+    if _power_set(origin) != entry:
+        return f"{_OF_OTHERS} {_power_set(origin)}"
     old_folder = origin.rpartition("/")[0].removeprefix(f"{entry}/")
     new_folder = path.rpartition("/")[0].removeprefix(f"{entry}/")
     if old_folder == new_folder:

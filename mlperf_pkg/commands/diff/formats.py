@@ -143,18 +143,26 @@ def _submitters(comparison: changes.VersionComparison) -> Table:
 
 def _summary(comparison: changes.VersionComparison) -> Iterator[str]:
     """Yield the rounds, the numbers of what changed, changed verdicts, and those on entries."""
-    old_rounds = wording.enumerated(comparison.old_rounds)
-    new_rounds = wording.enumerated(comparison.new_rounds)
-    if old_rounds or new_rounds:
-        yield _to(old_rounds or "nothing", new_rounds or "nothing")
-    changed = sum(change.any for change in comparison.sets)
-    unchanged = len(comparison.sets) - changed
+    if comparison.old_rounds or comparison.new_rounds:
+        yield _to(comparison.old_rounds or "nothing", comparison.new_rounds or "nothing")
     if not comparison.any:
-        sets = wording.counted(unchanged, "result set")
+        sets = wording.counted(len(comparison.sets), "result set")
         number = sum(change.runs.unchanged for change in comparison.sets)
         runs = wording.counted(number, "run")
         yield f"nothing changed: {sets}, {runs} with identical bytes"
         return
+    yield from _numbers(comparison)
+    yield from _verdict_changes(comparison)
+    for allowed, words in _ALLOWED.items():
+        numbers = Counter(entry.kind for entry in comparison.entries if entry.allowed is allowed)
+        if numbers:
+            texts = [f"{number} {kind}" for kind, number in numbers.most_common()]
+            yield f"{words}: {', '.join(texts)}"
+
+
+def _numbers(comparison: changes.VersionComparison) -> Iterator[str]:
+    changed = sum(change.any for change in comparison.sets)
+    unchanged = len(comparison.sets) - changed
     removed = len(comparison.removed_sets)
     added = len(comparison.added_sets)
     yield (
@@ -163,12 +171,6 @@ def _summary(comparison: changes.VersionComparison) -> Iterator[str]:
     removed = len(comparison.removed_systems)
     added = len(comparison.added_systems)
     yield f"systems: {len(comparison.systems)} changed, {removed} removed, {added} added"
-    yield from _verdict_changes(comparison)
-    for allowed, words in _ALLOWED.items():
-        verdicts = [verdict.kind for verdict in comparison.entries if verdict.allowed is allowed]
-        numbers = [f"{number} {kind}" for kind, number in Counter(verdicts).most_common()]
-        if numbers:
-            yield f"{words}: {', '.join(numbers)}"
 
 
 def _verdict_changes(comparison: changes.VersionComparison) -> Iterator[str]:
@@ -199,11 +201,11 @@ def _removed_and_added(comparison: changes.VersionComparison) -> Iterator[str]:
     for system in comparison.removed_systems:
         yield f"removed: system {system.path}"
     for result_set in comparison.removed_sets:
-        yield f"removed: {result_set.in_short}: result set {_name(result_set)}"
+        yield f"removed: round {result_set.row.round}, {result_set.in_short}: {_name(result_set)}"
     for system in comparison.added_systems:
         yield f"added: system {system.path}"
     for result_set in comparison.added_sets:
-        yield f"added: {result_set.in_short}: result set {_name(result_set)}"
+        yield f"added: round {result_set.row.round}, {result_set.in_short}: {_name(result_set)}"
 
 
 def _name(result_set: changes.ComparedSet) -> str:

@@ -27,7 +27,7 @@ _COLUMNS = (
 
 
 def audits(side: ReviewSide, seed: int, number: int) -> RoundListing:
-    """Return so many result sets with a score, of different submitters as far as possible.
+    """Return a number of result sets with a score, of different submitters as far as possible.
 
     Who knows the seed and the results of the round can draw them again.
     """

@@ -36,8 +36,8 @@ _FARTHEST = timedelta(183)  # from the submission
 class CalendarEvent(Struct, frozen=True):
     """What is due, and the command for it, if any.
 
-    It is due so many ``days`` after the Monday of the week of submission, ``at`` a time; or so many
-    days after the submission, and as much later as ``at`` says if that is not a time.
+    If ``at`` is a time of the day, ``days`` count from the Monday of the week of submission;
+    otherwise it is due ``days`` and ``at`` after the submission.
     """
 
     title: str

@@ -419,8 +419,7 @@ def from_other(power: Path) -> None:
         ),
         (
             from_other,
-            f"power logs changed (False): 1 log moved from {OTHER}/power/result_0"
-            " to power/result_2",
+            f"power logs changed (False): 1 log moved here from {OTHER}",
         ),
         (
             lambda power: (power / "result_0" / NODE).rename(power / "result_0/node_1.txt"),
