@@ -30,7 +30,7 @@ SUBMISSION = "submission"
 _SUBMISSION_TIME = time(13)
 FRIDAY = 4
 _NIGHT = time(23, 59)
-_FARTHEST = timedelta(183)  # from the submission
+_FARTHEST = timedelta(183)  # from the date by the rules
 
 
 class CalendarEvent(Struct, frozen=True):
@@ -158,7 +158,7 @@ def read_calendar(path: Path) -> dict[str, datetime]:
 
     Raises:
         UserError: the file cannot be read, or has an unknown name, a wrong date, or one that is
-            more than half a year from the submission. The message has the line.
+            more than half a year from that by the rules. The message has the line.
     """
     root: Any = compose(path)
     if root is None or kind(root) != "mapping":
@@ -174,12 +174,12 @@ def read_calendar(path: Path) -> dict[str, datetime]:
         dates[name] = _moment(name, node.value, where)
     if SUBMISSION not in dates:
         raise UserError(f"{path}: no date of {SUBMISSION}; the other dates are counted from it")
-    submission = dates[SUBMISSION]
+    usual = calendar_of(dates[SUBMISSION].date(), dates[SUBMISSION].time())
     for name, moment in dates.items():
-        if abs(moment - submission) > _FARTHEST:
-            reason = f"{name} is more than half a year from {SUBMISSION}, {submission:%Y-%m-%d}"
-            raise UserError(f"{places[name]}: {reason}")
-    return calendar_of(submission.date(), submission.time()) | dates
+        if abs(moment - usual[name]) > _FARTHEST:
+            about = f"{name} is more than half a year from its date by the rules"
+            raise UserError(f"{places[name]}: {about}, {usual[name]:%Y-%m-%d}")
+    return usual | dates
 
 
 def _moment(name: str, text: Any, where: str) -> datetime:

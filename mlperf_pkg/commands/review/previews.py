@@ -26,7 +26,7 @@ from mlperf_pkg.commands.review.round import (
 )
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.published.model import PublishedSet, known_division
-from mlperf_pkg.render.table import Column
+from mlperf_pkg.render.table import Column, by_key
 from mlperf_pkg.results import wording
 from mlperf_pkg.rulebook.load import benchmarks_of, load_benchmark, submission_date
 from mlperf_pkg.rulebook.model import version_of
@@ -294,14 +294,10 @@ def successions(
     old, both = matched(old, ReviewSide(new.name, (*new.entries, *proofs)))
     new = ReviewSide(new.name, both.entries[: len(new.entries)])
     proofs = both.entries[len(new.entries) :]
-    groups: dict[Hashable, list[SideEntry]] = {}
-    run_keys = set[Hashable]()
-    for entry in old.entries:
-        if category(entry.row.status) == PREVIEW:
-            groups.setdefault(_group(entry.row), []).append(entry)
-            run_keys.update(entry.all_keys)
+    previewed = [entry for entry in old.entries if category(entry.row.status) == PREVIEW]
+    run_keys = frozenset[Hashable]().union(*(entry.all_keys for entry in previewed))
     rows = []
-    for group in groups.values():
+    for group in by_key((_group(entry.row), entry) for entry in previewed).values():
         for preview, role in _roles(group):
             rows.append(_succession(preview, role, run_keys, new))
     retired = _retired(rows)
