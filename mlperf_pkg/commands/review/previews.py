@@ -300,8 +300,7 @@ def successions(
     for group in by_key((_group(entry.row), entry) for entry in previewed).values():
         for preview, role in _roles(group):
             rows.append(_succession(preview, role, run_keys, new))
-    retired = _retired(rows)
-    return [_by_proof(row, proofs, run_keys) if row in retired else row for row in rows]
+    return list(_proved(rows, proofs, run_keys))
 
 
 def scale_of(row: PublishedSet) -> Scale | None:
@@ -413,13 +412,20 @@ def _retired(rows: Iterable[Succession]) -> list[Succession]:
     return retired
 
 
-def _by_proof(row: Succession, proofs: Iterable[SideEntry], run_keys: Set[Hashable]) -> Succession:
-    """Return the outcome of a Preview by the results on its old benchmark that are shown."""
-    if row.scale:
+def _proved(
+    rows: Sequence[Succession], proofs: Sequence[SideEntry], run_keys: Set[Hashable]
+) -> Iterator[Succession]:
+    """Yield the outcomes, of retired benchmarks by the results that are shown."""
+    retired = _retired(rows)
+    for row in rows:
+        if row not in retired or row.scale is None:
+            yield row
+            continue
         shown = _fresh(_candidates(row.preview, row.scale, proofs), run_keys)
         if shown:
-            return _judged(row, row.scale, shown)
-    return replace(row, outcome=PreviewOutcome.RETIRED)
+            yield _judged(row, row.scale, shown)
+        else:
+            yield replace(row, outcome=PreviewOutcome.RETIRED)
 
 
 def _of_its_logs(preview: SideEntry, candidates: Iterable[_Candidate]) -> list[_Candidate]:
