@@ -100,7 +100,7 @@ def _whole(comparison: changes.VersionComparison, view: View) -> str:
 
 def _brief(comparison: changes.VersionComparison, view: View, table: Table, ending: str) -> str:
     terminal = Terminal(view)
-    for line in _summary(comparison):
+    for line in _summary(comparison, _FEW):
         terminal.paragraph((line, PLAIN))
     terminal.line()
     if table.groups:
@@ -141,8 +141,11 @@ def _submitters(comparison: changes.VersionComparison) -> Table:
     return Table(_SUBMITTERS, [RowGroup("", rows[:_MOST_SUBMITTERS], remarks)])
 
 
-def _summary(comparison: changes.VersionComparison) -> Iterator[str]:
-    """Yield the rounds, the numbers of what changed, changed verdicts, and those on entries."""
+def _summary(comparison: changes.VersionComparison, most: int | None = None) -> Iterator[str]:
+    """Yield the rounds, the numbers of what changed, changed verdicts, and those on entries.
+
+    ``most`` is the number of result sets that are named with a verdict, of all if there is none.
+    """
     if comparison.old_rounds or comparison.new_rounds:
         yield _to(comparison.old_rounds or "nothing", comparison.new_rounds or "nothing")
     if not comparison.any:
@@ -152,7 +155,7 @@ def _summary(comparison: changes.VersionComparison) -> Iterator[str]:
         yield f"nothing changed: {sets}, {runs} with identical bytes"
         return
     yield from _numbers(comparison)
-    yield from _verdict_changes(comparison)
+    yield from _verdict_changes(comparison, most or len(comparison.sets))
     for allowed, words in _ALLOWED.items():
         numbers = Counter(entry.kind for entry in comparison.entries if entry.allowed is allowed)
         if numbers:
@@ -173,7 +176,7 @@ def _numbers(comparison: changes.VersionComparison) -> Iterator[str]:
     yield f"systems: {len(comparison.systems)} changed, {removed} removed, {added} added"
 
 
-def _verdict_changes(comparison: changes.VersionComparison) -> Iterator[str]:
+def _verdict_changes(comparison: changes.VersionComparison, most: int) -> Iterator[str]:
     """Yield a line for each kind of change of a verdict, of the whole, of result sets or both."""
     whole = [_verdict_change(change) for change in comparison.verdicts]
     names: dict[str, list[str]] = {}  # of result sets by the change of a verdict
@@ -187,7 +190,7 @@ def _verdict_changes(comparison: changes.VersionComparison) -> Iterator[str]:
             yield line
     for line, set_names in names.items():
         number = wording.counted(len(set_names), "result set")
-        few = wording.shortened(set_names, _FEW)
+        few = wording.shortened(set_names, most)
         extent = "of all together, and of" if line in whole else "of"
         yield f"{line} {extent} {number}: {few}"
 
