@@ -429,7 +429,7 @@ def _energy(change: SetChange, *, allowed: bool | None) -> Iterator[EntryVerdict
     text = " to ".join(amounts)
     growth = percent(before, after)
     if growth is not None:
-        text = f"by {growth:+.1f} %: {text}"
+        text = f"by {growth:+.2f} %: {text}"
     yield ChangeKind.ENERGY.verdict(change.new.name, text, allowed=allowed)
 
 

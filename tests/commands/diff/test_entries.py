@@ -449,7 +449,7 @@ def test_energy(old: Path, new: Path) -> None:
     measure(new / "ACME", watts=600.0)
     power, energy = found(old, new)
     assert power == "power logs changed (None): 5 logs changed"
-    assert energy.startswith("energy changed (None): by +20.0 %: ")
+    assert energy.startswith("energy changed (None): by +20.00 %: ")
 
 
 def test_removed_code(old: Path, tmp_path: Path) -> None:
