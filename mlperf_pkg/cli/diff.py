@@ -34,9 +34,10 @@ def command(
 
     For two versions of one round, diff first lists the changes to each entry in the
     review, with the rules on them: hyperparameters borrowed from another submitter of
-    OLD, scale, nodes or description changed, logs edited, copied or replaced, score
-    changed, moved to Open, withdrawn, added. Of many changes, only these are shown; -v
-    shows the rest. If NEW is one submission, OLD may be the whole round.
+    OLD, scale, nodes, description or code changed, logs or power logs edited, copied,
+    moved or replaced, score or energy changed, moved to Open, withdrawn, added. Of many
+    changes, a summary is shown, which fits on one screen; -v shows all. If NEW is one
+    submission, OLD may be the whole round.
 
     Exit status: 0 if nothing changed, 1 if something did, 2 if the comparison could
     not be done.

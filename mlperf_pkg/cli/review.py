@@ -15,7 +15,14 @@ from mlperf_pkg.cli.output import Output, note
 from mlperf_pkg.commands.review import calendar as dates
 from mlperf_pkg.commands.review import objection_text
 from mlperf_pkg.commands.review import objections as states
-from mlperf_pkg.commands.review.round import LISTING_FORMATS, Choices, read_round, read_sides
+from mlperf_pkg.commands.review.round import (
+    LISTING_FORMATS,
+    Choices,
+    read_proofs,
+    read_round,
+    read_side,
+    read_sides,
+)
 from mlperf_pkg.rulebook.explain import known_prefix
 
 
@@ -292,7 +299,8 @@ def agenda(*, file: Path) -> int:
 def calendar(*, start: datetime | None, target: Output) -> int:
     """Write the dates of a review: text, YAML, JSON, or iCalendar.
 
-    All dates follow from the deadline of submissions, a Friday. To change one, write
+    All dates follow from the deadline of submissions, a Friday at 13:00. Times are
+    Pacific. Where a command helps with what is due, it is named. To change a date, write
     calendar.yaml into the current folder and edit it: 'review', 'review objections' and
     'review agenda' read it there. Without it, 'review' takes the deadline of the
     rulebook.
@@ -312,6 +320,42 @@ def calendar(*, start: datetime | None, target: Output) -> int:
     if start and start.weekday() != dates.FRIDAY:
         note(f"{start:%Y-%m-%d} is a {start:%A}; by the rules, submissions are due on a Friday")
     target.show(chosen)
+    return 0
+
+
+@command.command(name="audits")
+@click.argument("drawn_from", metavar="ROUND", type=PATH, shell_complete=completion.files_or_rounds)
+@options.seed_option("Draw with seed N.")
+@click.option(
+    "--number",
+    type=click.IntRange(min=1),
+    default=2,
+    show_default=True,
+    metavar="N",
+    help="Draw N result sets.",
+)
+@options.judging
+@options.written(LISTING_FORMATS)
+def audits(
+    *, drawn_from: str, seed: int, number: int, check_options: Options, target: Output
+) -> int:
+    """Draw result sets that are candidates for an audit.
+
+    ROUND is a folder of submissions or a published round, such as 5.1. Result sets with
+    a score are drawn, of different submitters as far as possible. The output has the
+    seed: with the same seed and results, anybody draws the same ones.
+
+    Exit status: 0 if the candidates were drawn, 2 if not.
+
+    \b
+    Examples:
+      mlperf-pkg review audits training_results_v5.1 --seed 7
+      mlperf-pkg review audits 5.1 --seed 7 --number 3 --format csv
+    """
+    from mlperf_pkg.commands.review import audits as drawing  # noqa: PLC0415 - slow to import
+
+    target.refuse_early((drawn_from,))
+    target.show(drawing.audits(read_side(drawn_from, check_options), seed, number))
     return 0
 
 
@@ -364,9 +408,22 @@ def _sides(ctx: click.Context, _: click.Parameter, sides: tuple[str, ...]) -> tu
     type=PATH,
     shell_complete=completion.files_or_rounds,
 )
+@click.option(
+    "--proof",
+    type=PATH,
+    metavar="FOLDER",
+    help="Results on retired benchmarks of OLD, which prove Previews without being published.",
+)
 @options.judging
 @options.written(LISTING_FORMATS)
-def compare(*, what: str, sides: tuple[str, ...], check_options: Options, target: Output) -> int:
+def compare(
+    *,
+    what: str,
+    sides: tuple[str, ...],
+    proof: str | None,
+    check_options: Options,
+    target: Output,
+) -> int:
     """Compare two rounds: Previews, or resubmitted logs.
 
     OLD is the earlier round, NEW the later one. Both are folders of submissions or
@@ -378,7 +435,8 @@ def compare(*, what: str, sides: tuple[str, ...], check_options: Options, target
     the next round or in the first one 140 days later. Its performance may be 2 % lower.
     With more accelerators, it must be faster; with fewer, time x accelerators is
     compared. If both measured energy, energy is compared instead. Logs of a Preview
-    itself do not count.
+    itself do not count. If none of the benchmarks of a system is comparable any more,
+    the submitter shows new runs of the old ones, with --proof.
 
     resubmitted: Logs of OLD may be in NEW if the system description is the same in both
     rounds and the logs pass the checker of the newer round. Logs of a Preview do not
@@ -393,15 +451,19 @@ def compare(*, what: str, sides: tuple[str, ...], check_options: Options, target
       mlperf-pkg review compare previews
       mlperf-pkg review compare previews 4.1 5.0 --verbose
       mlperf-pkg review compare previews 5.1 training_results_v6.0
+      mlperf-pkg review compare previews 5.0 5.1 --proof shown/
       mlperf-pkg review compare resubmitted 5.0 5.1 --format csv
       mlperf-pkg review compare resubmitted round_v5.0 round_v5.1 -v
     """
     from mlperf_pkg.commands.review import previews, resubmitted  # noqa: PLC0415 - slow to import
 
-    target.refuse_early(sides)
+    if proof and (what != "previews" or not sides):
+        raise click.UsageError("--proof belongs to previews of two rounds")
+    target.refuse_early([*sides, proof] if proof else sides)
     old, new = read_sides(sides, check_options)
     if what == "previews":
-        listing = previews.previews(old, new)
+        shown = read_proofs(proof, old, check_options) if proof else ()
+        listing = previews.previews(old, new, shown)
     else:
         listing = resubmitted.resubmitted(old, new)
     target.show(listing)

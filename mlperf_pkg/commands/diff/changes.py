@@ -341,6 +341,11 @@ class ChangeKind(StrEnum):
         "logs are as the runs wrote them; corrections need an objection",
         _FIXING,
     )
+    POWER = (
+        "power logs changed",
+        "each run has power logs of its own, which were measured while it ran",
+        "power_measurement, Measure all Runs",
+    )
     RUNS = (
         "runs replaced",
         "new runs only by borrowing or to fix an objection, all runs of an entry together",
@@ -350,6 +355,11 @@ class ChangeKind(StrEnum):
         "score changed",
         "only by borrowing or to fix an objection; final on Tuesday of week 3",
         "submission_rules, Schedule",
+    )
+    ENERGY = (
+        "energy changed",
+        "it is computed from the power logs of the runs, and changes only with the runs",
+        "power_measurement, Scoring",
     )
 
 
@@ -390,6 +400,16 @@ class VersionComparison(Struct, frozen=True):
     entries: tuple[EntryVerdict, ...] = ()
 
     @property
+    def old_rounds(self) -> str:
+        """The names of the rounds of the old side."""
+        return _rounds([*self.removed_sets, *(change.old for change in self.sets)])
+
+    @property
+    def new_rounds(self) -> str:
+        """The names of the rounds of the new side."""
+        return _rounds([*self.added_sets, *(change.new for change in self.sets)])
+
+    @property
     def any(self) -> bool:
         """Whether anything changed."""
         if self.verdicts or self.findings or self.files.any:
@@ -399,6 +419,11 @@ class VersionComparison(Struct, frozen=True):
         if self.removed_sets or self.added_sets:
             return True
         return any(change.any for change in self.sets)
+
+
+def _rounds(sets: Iterable[ComparedSet]) -> str:
+    rows = (result_set.row for result_set in sets)
+    return ", ".join(sorted({wording.edition(row.usage, row.round) for row in rows}))
 
 
 # ---- the comparison -----------------------------------------------------------------------

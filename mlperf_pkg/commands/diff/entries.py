@@ -21,15 +21,18 @@ from mlperf_pkg.commands.diff.changes import (
     SetChange,
     VersionComparison,
     paired,
+    percent,
     set_change,
 )
 from mlperf_pkg.commands.diff.runs import BATCH_SIZES, NAMES, ComparedLog
-from mlperf_pkg.findings import in_words
+from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import wording
+from mlperf_pkg.submission.model import is_power_log
 from mlperf_pkg.submission.submitters import is_same_submitter
 
 _NODES = "number_of_nodes"
 _SCALING = "scaling.json"
+_OF_OTHERS = "moved here from"
 _AGAINST_LOGS = ("SET111", "SET140", "SET141", "SET142")
 _LEAST_CHANGE = 0.05  # percent; less is shown as 0.0
 
@@ -74,7 +77,7 @@ def entry_verdicts(
         for change in comparison.sets:
             verdicts += _availability(change)
     elif entries.any:
-        verdicts += _files(comparison)
+        verdicts += _files(comparison, old, new)
     kinds = tuple(ChangeKind)
     verdicts.sort(key=lambda verdict: (verdict.entry, kinds.index(verdict.kind)))
     return tuple(verdicts)
@@ -186,7 +189,7 @@ def _resubmission(
         runs=len(copies),
         rewritten=sum(log.digest not in digests for log in copies),
     )
-    text = f"{judgement.text} ({text} of round {original.row.round})"
+    text = f"{judgement.text} (round {original.row.round}: {text})"
     kind = ChangeKind.RESUBMITTED
     allowed = _ALLOWED.get(judgement.outcome)
     return kind.verdict(new.name, text, allowed=allowed, other=original.name)
@@ -203,23 +206,92 @@ def _status(result_set: ComparedSet) -> str | None:
 # ---- other files --------------------------------------------------------------------------
 
 
-def _files(comparison: VersionComparison) -> Iterator[EntryVerdict]:
-    """Yield the verdicts on benchmarks whose code changed, unless it was only removed.
+def _files(
+    comparison: VersionComparison, old: ComparedSide, new: ComparedSide
+) -> Iterator[EntryVerdict]:
+    """Yield the verdicts on benchmarks whose code changed, unless all of it was removed.
 
-    Also yield those on sets whose factor of the score was written, changed or removed.
+    Also yield those on sets whose factor of the score was written, changed or removed, and on those
+    whose power logs are not the same.
     """
-    files = comparison.files
-    present = [_code_folder(path) for path in (*files.changed, *files.added)]
-    removed = [_code_folder(path) for path in files.removed]
-    counts = Counter([*present, *removed])
-    for folder in sorted(set(present)):
-        if folder:
-            yield ChangeKind.CODE.verdict(folder, wording.counted(counts[folder], "file"))
+    texts: dict[str, list[str]] = {}  # by the folder of the code
     for word in ("changed", "added", "removed"):
-        for path in getattr(files, word):
+        for path in getattr(comparison.files, word):
+            code_folder = _code_folder(path)
             folder, _, name = path.rpartition("/")
             if name == _SCALING:
                 yield ChangeKind.SCALING.verdict(folder, f"{name} {word}")
+            elif code_folder:
+                file = path.removeprefix(f"{code_folder}/")
+                texts.setdefault(code_folder, []).append(f"{file} {word}")
+    present = {_code_folder(path) for path in new.files}
+    for folder, changes in sorted(texts.items()):
+        if folder in present:
+            files = wording.counted(len(changes), "file")
+            yield ChangeKind.CODE.verdict(folder, f"{files}: {', '.join(changes)}")
+    yield from _power(comparison, old, new)
+
+
+def _power(
+    comparison: VersionComparison, old: ComparedSide, new: ComparedSide
+) -> Iterator[EntryVerdict]:
+    """Yield the verdicts on power logs that moved, changed, are new or missing.
+
+    Those that moved have the bytes of a log of another run, or of another entry.
+    """
+    names = {change.old.path: change.new.path for change in comparison.sets}
+    old_logs = _power_logs(old, names)
+    new_logs = _power_logs(new, {})
+    origins = {digest: path for path, digest in old_logs.items()}
+    changes = []
+    for path, digest in new_logs.items():
+        if digest != old_logs.get(path):
+            changes.append((_power_set(path), _power_change(path, origins.get(digest), old_logs)))
+    kept = set(new_logs.values())
+    for path, digest in old_logs.items():
+        if path not in new_logs and digest not in kept:
+            changes.append((_power_set(path), "removed"))
+    changes_by_set = by_key(changes)
+    for entry in sorted({result_set.path for result_set in new.sets} & changes_by_set.keys()):
+        yield _power_verdict(entry, changes_by_set[entry])
+
+
+def _power_verdict(entry: str, changes: Sequence[str]) -> EntryVerdict:
+    texts = []
+    for change, number in sorted(Counter(changes).items()):
+        texts.append(f"{wording.counted(number, 'log')} {change}")
+    is_copied = any(change.startswith(_OF_OTHERS) for change in changes)
+    allowed = False if is_copied else None
+    return ChangeKind.POWER.verdict(entry, "; ".join(texts), allowed=allowed)
+
+
+def _power_logs(side: ComparedSide, names: Mapping[str, str]) -> dict[str, str]:
+    """Return the digests of power logs by path; ``names`` has the new paths of renamed sets."""
+    logs = {}
+    for path, digest in side.files.items():
+        entry, folder, file = path.rpartition("/power/")
+        if folder and is_power_log(file.rpartition("/")[2]):
+            logs[f"{names.get(entry, entry)}/power/{file}"] = digest
+    return logs
+
+
+def _power_set(path: str) -> str:
+    """Return the path of the set of a power log."""
+    return path.rpartition("/power/")[0]
+
+
+def _power_change(path: str, origin: str | None, old_logs: Mapping[str, str]) -> str:
+    """Return what happened to a power log; ``origin`` is the old path of its bytes."""
+    if origin is None:
+        return "changed" if path in old_logs else "added"
+    entry = _power_set(path)
+    if _power_set(origin) != entry:
+        return f"{_OF_OTHERS} {_power_set(origin)}"
+    old_folder = origin.rpartition("/")[0].removeprefix(f"{entry}/")
+    new_folder = path.rpartition("/")[0].removeprefix(f"{entry}/")
+    if old_folder == new_folder:
+        return f"renamed in {new_folder}"
+    return f"moved from {old_folder} to {new_folder}"
 
 
 def _code_folder(path: str) -> str:
@@ -250,6 +322,7 @@ def _changes(
             allowed = True
     yield from _logs(change, allowed=allowed)
     yield from _score(change, allowed=allowed)
+    yield from _energy(change, allowed=allowed)
 
 
 def _division_of(result_set: ComparedSet) -> str:
@@ -280,7 +353,7 @@ def _description(change: SetChange) -> Iterator[EntryVerdict]:
     if "status" in other_fields:
         other_fields.remove("status")  # see _availability
     if other_fields:
-        names = in_words(other_fields, "s")
+        names = ", ".join(other_fields)
         yield ChangeKind.DESCRIPTION.verdict(new.name, f"{names} ({runs})")
     old_codes = {finding.code for finding in old.findings}
     for finding in new.findings:
@@ -295,7 +368,7 @@ def _logs(change: SetChange, *, allowed: bool | None) -> Iterator[EntryVerdict]:
     same = change.same
     copied = len(same.copied)
     if copied:
-        names = in_words([f"{run.old} as {run.new}" for run in same.copied], "s")
+        names = ", ".join([f"{run.old} as {run.new}" for run in same.copied])
         text = f"{wording.counted(copied, 'run')} from this entry itself: {names}"
         yield ChangeKind.COPIED.verdict(new.name, text, allowed=False, other=old.name)
     edits = _edits(change)
@@ -331,17 +404,33 @@ def _availability(change: SetChange) -> Iterator[EntryVerdict]:
 
 
 def _score(change: SetChange, *, allowed: bool | None) -> Iterator[EntryVerdict]:
-    percent = change.percent
+    growth = change.percent
     before = change.minutes.old
     after = change.minutes.new
-    if before == after or (percent is not None and abs(percent) < _LEAST_CHANGE):
+    if before == after or (growth is not None and abs(growth) < _LEAST_CHANGE):
         return
     text = f"{wording.minutes(before)} to {wording.minutes(after)} minutes"
-    if percent is not None:
-        text = f"by {percent:+.1f} %: {text}"
+    if growth is not None:
+        text = f"by {growth:+.1f} %: {text}"
     if not change.same.new and not change.gone:
         text += ", with the same runs"
     yield ChangeKind.SCORE.verdict(change.new.name, text, allowed=allowed)
+
+
+def _energy(change: SetChange, *, allowed: bool | None) -> Iterator[EntryVerdict]:
+    """Yield the verdict on an entry whose energy changed, or which has none any more."""
+    before = change.old.row.energy_joules
+    after = change.new.row.energy_joules
+    if before == after:
+        return
+    amounts = []
+    for energy in (before, after):
+        amounts.append("none" if energy is None else f"{energy / 1000:,.1f} kJ")
+    text = " to ".join(amounts)
+    growth = percent(before, after)
+    if growth is not None:
+        text = f"by {growth:+.2f} %: {text}"
+    yield ChangeKind.ENERGY.verdict(change.new.name, text, allowed=allowed)
 
 
 # ---- borrowed hyperparameters ---------------------------------------------------------------
@@ -395,7 +484,7 @@ def _changed(change: SetChange, *, allowed: bool | None) -> EntryVerdict:
         old_values = _logged_values(old.get(key))
         new_values = _logged_values(new.get(key))
         texts.append(f"{key} {old_values} -> {new_values}")
-    text = in_words(texts, "s")
+    text = ", ".join(texts)
     return ChangeKind.HYPERPARAMETERS.verdict(change.new.name, text, allowed=allowed)
 
 
@@ -404,7 +493,7 @@ def _logged_values(values: Iterable[str | None] | None) -> str:
     if values is None:
         return "not logged"
     texts = sorted(value or "not logged" for value in values)
-    return in_words(texts, "s")
+    return ", ".join(texts)
 
 
 def _borrowed(change: SetChange, loan: _Loan) -> EntryVerdict:
@@ -414,7 +503,7 @@ def _borrowed(change: SetChange, loan: _Loan) -> EntryVerdict:
     if different:
         kind = ChangeKind.BORROWED_IN_PART
         same = loan.number - len(different)
-        text = f"{same} of {loan.number} from {path}; different: {in_words(different, 's')}"
+        text = f"{same} of {loan.number} from {path}; different: {', '.join(different)}"
     else:
         kind = ChangeKind.BORROWED
         text = f"all {loan.number} hyperparameters of {path}"
@@ -430,13 +519,13 @@ def _problems(change: SetChange) -> Iterator[str]:
         yield f"not allowed for {benchmark}"
     software = [field for field in change.fields if field in _SOFTWARE]
     if software:
-        yield f"software changed: {in_words(software, 's')}"
+        yield f"software changed: {', '.join(software)}"
     ignored = _NO_SYSTEM
     if change.scales:
         ignored |= _OF_SCALE
     system = [field for field in change.fields if field not in ignored]
     if system:
-        yield f"system changed: {in_words(system, 's')}"
+        yield f"system changed: {', '.join(system)}"
     old_runs = len(change.new.logs) - change.same.new
     if old_runs:
         yield f"{wording.counted(old_runs, 'run')} of the earlier entry"

@@ -1,7 +1,9 @@
 """The formats of a comparison: text, JSON, Markdown."""
 
 import json as jsonlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from msgspec import Struct
@@ -12,7 +14,7 @@ from mlperf_pkg.commands.diff.runs import EditedRun
 from mlperf_pkg.infra.json_values import digits
 from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render.findings import View, sentence
-from mlperf_pkg.render.table import PLAIN, Column, RowGroup, Table, document, json_text
+from mlperf_pkg.render.table import PLAIN, Column, RowGroup, Table, by_key, document, json_text
 from mlperf_pkg.render.table import markdown as markdown_table
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results import wording
@@ -20,51 +22,162 @@ from mlperf_pkg.results import wording
 FORMAT = "mlperf-pkg/diff/1"
 
 _COLUMNS = (Column("Changed"), Column("Old", 18), Column("New", 22))
-_SHOWN = 200  # characters of a value; the JSON has all of it
-_LISTED = 5  # names, or values of a setting, in a line
-_ENTRIES = 10  # of one kind
-_FEW = 2  # result sets with another verdict
-_SCREEN = 50  # lines
-_OTHERS = 10  # lines of a screen that are not about entries
-_INDENT = 2  # columns before a remark
+_SUBMITTERS = (
+    Column("Submitter"),
+    Column("Changed", numbers=True),
+    Column("Removed", numbers=True),
+    Column("Added", numbers=True),
+)
+_SCREEN = 23  # lines of a terminal, without that of the prompt
+_WHOLE = 2 * _SCREEN  # lines that are shown with their details
+_FEW = 2  # names in a line of the summary
+_MOST_SUBMITTERS = 12  # in the summary
 _ALLOWED = {False: "against the rules", None: "to be decided", True: "allowed"}
 _VERDICTS = {verdict.value: word for verdict, word in wording.VERDICTS.items()}
 _LABELS = {"official": "official verdict", "rules": "rules verdict", "rcp": "RCP test"}
 _MINUTES = ("score_minutes", "official_minutes")
 
 
-def text(comparison: changes.VersionComparison, view: View) -> str:
-    """Return the changes for a terminal or a pipe.
+class _VerdictsOfKind(Struct, frozen=True):
+    """The names of the entries with verdicts of one kind, by their texts."""
 
-    What the review decides comes first. If all is more than a screen of lines, the details are left
-    out unless the view is verbose.
+    kind: changes.ChangeKind
+    title: str
+    names: dict[str, list[str]]
+
+    def lines(self, most: int) -> list[str]:
+        """Return a line for each text, with the names of ``most`` entries."""
+        lines = []
+        for text, names in self.names.items():
+            number = f"{len(names)} entries: " if len(names) > 1 else ""
+            lines.append(f"{text}: {number}{wording.shortened(names, most)}")
+        return lines
+
+
+def text(comparison: changes.VersionComparison, view: View) -> str:
+    """Return the changes for a terminal or a pipe; nothing in them is cut, but wrapped.
+
+    If all is more than two screens of lines, it is the summary, which fits on one screen, unless
+    the view is verbose.
     """
+    whole = _whole(comparison, view)
+    lines = whole.count("\n")
+    if view.verbose or lines <= _WHOLE:
+        return whole
+    ending = f"all changes are {lines:,} lines: -v shows them"
+    if not comparison.entries:
+        return _brief(comparison, view, _submitters(comparison), ending)
+    # The verdicts of each kind in turn, as many as fit on the screen.
+    kinds = _of_kinds(comparison.entries)
+    shown: list[list[str]] = [[] for _ in kinds]
+    brief = _brief(comparison, view, _entry_table(kinds, shown), ending)
+    for row in zip_longest(*(of_kind.lines(_FEW)[:_SCREEN] for of_kind in kinds)):
+        for place, line in enumerate(row):
+            shown[place] += filter(None, [line])
+            longer = _brief(comparison, view, _entry_table(kinds, shown), ending)
+            if longer.count("\n") <= _SCREEN:
+                brief = longer
+            elif line:
+                shown[place].pop()
+    return brief
+
+
+def _whole(comparison: changes.VersionComparison, view: View) -> str:
     terminal = Terminal(view)
-    for line in (_summary(comparison), *_verdict_changes(comparison)):
+    for line in _summary(comparison):
         terminal.paragraph((line, PLAIN))
-    entries = list(_entry_groups(comparison.entries, view))
-    groups = list(_groups(comparison, view))
-    gone = list(_removed_and_added(comparison))
-    details = len(gone)
-    for group in groups:
-        details += 2 + len(group.rows) + len(group.remarks)
-    is_whole = not entries or view.verbose or len(entries) * 3 + details < _SCREEN
-    if entries:
-        terminal.line()
-        shown = entries if is_whole else list(_short(comparison.entries, view))
-        terminal.table(Table((Column("Entries in the review"),), shown), apart=is_whole)
-    if not is_whole:
-        terminal.paragraph((f"{details} lines of details: -v shows them", PLAIN))
-        return terminal.text()
     terminal.line()
+    entries = list(_entry_groups(comparison.entries))
+    if entries:
+        terminal.table(Table((Column("Entries in the review"),), entries), apart=True)
+    gone = list(_removed_and_added(comparison))
     for line in gone:
-        terminal.line((line, PLAIN))
+        terminal.paragraph((line, PLAIN))
+    groups = list(_groups(comparison))
     if groups:
         terminal.table(Table(_COLUMNS, groups), apart=True)
     return terminal.text()
 
 
-def _verdict_changes(comparison: changes.VersionComparison) -> Iterator[str]:
+def _brief(comparison: changes.VersionComparison, view: View, table: Table, ending: str) -> str:
+    terminal = Terminal(view)
+    for line in _summary(comparison, _FEW):
+        terminal.paragraph((line, PLAIN))
+    terminal.line()
+    if table.groups:
+        terminal.table(table)
+    terminal.paragraph((ending, PLAIN))
+    return terminal.text()
+
+
+def _entry_table(kinds: Sequence[_VerdictsOfKind], shown: Sequence[Sequence[str]]) -> Table:
+    """Return the table of these lines of verdicts of each kind."""
+    groups = []
+    for of_kind, lines in zip(kinds, shown, strict=True):
+        title = of_kind.title
+        if len(lines) < len(of_kind.names):
+            title += f" ({len(lines)} of {len(of_kind.names)} lines)"
+        if lines:
+            groups.append(RowGroup(title, [], lines))
+    return Table((Column("Entries in the review"),), groups)
+
+
+def _submitters(comparison: changes.VersionComparison) -> Table:
+    """Return how many result sets of each submitter changed, were removed, and were added."""
+    kinds = (
+        [change.new for change in comparison.sets if change.any],
+        comparison.removed_sets,
+        comparison.added_sets,
+    )
+    counts: dict[str, list[int]] = {}
+    for place, result_sets in enumerate(kinds):
+        for result_set in result_sets:
+            submitter = result_set.submitter or "no submitter"
+            counts.setdefault(submitter, [0, 0, 0])[place] += 1
+    rows = []
+    for submitter, numbers in sorted(counts.items(), key=lambda item: (-sum(item[1]), item[0])):
+        rows.append([submitter, *numbers])
+    more = len(rows) - _MOST_SUBMITTERS
+    remarks = [f"and {wording.counted(more, 'more submitter')}"] if more > 0 else []
+    return Table(_SUBMITTERS, [RowGroup("", rows[:_MOST_SUBMITTERS], remarks)])
+
+
+def _summary(comparison: changes.VersionComparison, most: int | None = None) -> Iterator[str]:
+    """Yield the rounds, the numbers of what changed, changed verdicts, and those on entries.
+
+    ``most`` is the number of result sets that are named with a verdict, of all if there is none.
+    """
+    if comparison.old_rounds or comparison.new_rounds:
+        yield _to(comparison.old_rounds or "nothing", comparison.new_rounds or "nothing")
+    if not comparison.any:
+        sets = wording.counted(len(comparison.sets), "result set")
+        number = sum(change.runs.unchanged for change in comparison.sets)
+        runs = wording.counted(number, "run")
+        yield f"nothing changed: {sets}, {runs} with identical bytes"
+        return
+    yield from _numbers(comparison)
+    yield from _verdict_changes(comparison, most or len(comparison.sets))
+    for allowed, words in _ALLOWED.items():
+        numbers = Counter(entry.kind for entry in comparison.entries if entry.allowed is allowed)
+        if numbers:
+            texts = [f"{number} {kind}" for kind, number in numbers.most_common()]
+            yield f"{words}: {', '.join(texts)}"
+
+
+def _numbers(comparison: changes.VersionComparison) -> Iterator[str]:
+    changed = sum(change.any for change in comparison.sets)
+    unchanged = len(comparison.sets) - changed
+    removed = len(comparison.removed_sets)
+    added = len(comparison.added_sets)
+    yield (
+        f"result sets: {changed} changed, {unchanged} unchanged, {removed} removed, {added} added"
+    )
+    removed = len(comparison.removed_systems)
+    added = len(comparison.added_systems)
+    yield f"systems: {len(comparison.systems)} changed, {removed} removed, {added} added"
+
+
+def _verdict_changes(comparison: changes.VersionComparison, most: int) -> Iterator[str]:
     """Yield a line for each kind of change of a verdict, of the whole, of result sets or both."""
     whole = [_verdict_change(change) for change in comparison.verdicts]
     names: dict[str, list[str]] = {}  # of result sets by the change of a verdict
@@ -78,7 +191,7 @@ def _verdict_changes(comparison: changes.VersionComparison) -> Iterator[str]:
             yield line
     for line, set_names in names.items():
         number = wording.counted(len(set_names), "result set")
-        few = wording.shortened(set_names, _FEW)
+        few = wording.shortened(set_names, most)
         extent = "of all together, and of" if line in whole else "of"
         yield f"{line} {extent} {number}: {few}"
 
@@ -88,31 +201,15 @@ def _verdict_change(change: changes.FieldChange) -> str:
     return f"{name}: {old} -> {new}"
 
 
-def _short(entries: Sequence[changes.EntryVerdict], view: View) -> Iterator[RowGroup]:
-    """Yield the verdicts of each kind, a line each, as many as are shown on a screen."""
-    kinds = _of_kinds(entries)
-    most = max(1, (_SCREEN - _OTHERS - len(kinds)) // len(kinds))
-    for of_kind in kinds:
-        title = of_kind.title
-        lines = of_kind.lines
-        if len(lines) > most:
-            title += f" ({most} of {len(lines)})"
-        shown = []
-        for line in lines[:most]:
-            short_line = line.replace("/results/", "/")
-            shown.append(_cut(short_line, view.width - _INDENT))
-        yield RowGroup(title, [], shown)
-
-
 def _removed_and_added(comparison: changes.VersionComparison) -> Iterator[str]:
     for system in comparison.removed_systems:
         yield f"removed: system {system.path}"
     for result_set in comparison.removed_sets:
-        yield f"removed: result set {_name(result_set)}, {result_set.in_short}"
+        yield f"removed: round {result_set.row.round}, {result_set.in_short}: {_name(result_set)}"
     for system in comparison.added_systems:
         yield f"added: system {system.path}"
     for result_set in comparison.added_sets:
-        yield f"added: result set {_name(result_set)}, {result_set.in_short}"
+        yield f"added: round {result_set.row.round}, {result_set.in_short}: {_name(result_set)}"
 
 
 def _name(result_set: changes.ComparedSet) -> str:
@@ -126,49 +223,36 @@ def _name(result_set: changes.ComparedSet) -> str:
     return f"{row.benchmark}: {row.system or 'no system'} ({division}{folder})"
 
 
-def _groups(comparison: changes.VersionComparison, view: View) -> Iterator[RowGroup]:
+def _groups(comparison: changes.VersionComparison) -> Iterator[RowGroup]:
     rows = [_result(change) for change in comparison.verdicts]
     rows += [_finding(change) for change in comparison.findings]
-    between = []
     judged = {
         entry.entry for entry in comparison.entries if entry.kind is changes.ChangeKind.RESUBMITTED
     }
+    remarks = list(_messages(comparison.findings))
     for finding in comparison.across_rounds:
         if finding.code == RULE and finding.about.endswith(tuple(judged)):
             continue  # named among the entries
-        about = f"{finding.severity} {finding.code}: {finding.about}"
-        between.append(f"{about}: {sentence(finding)}")
-    remarks = list(_messages(comparison.findings))
-    remarks += _first(between, _LISTED, "more between the rounds", view)
-    remarks += _names("file", comparison.files, view)
+        remarks.append(f"{finding.severity} {finding.code}: {sentence(finding)}: {finding.about}")
+    remarks += _names("file", comparison.files)
     if rows or remarks:
         yield RowGroup("as a whole", rows, remarks)
     for system in comparison.systems:
         yield _system_group(system)
     for set_change in comparison.sets:
         if set_change.any:
-            yield _set_group(set_change, view)
+            yield _set_group(set_change)
 
 
-def _entry_groups(entries: Sequence[changes.EntryVerdict], view: View) -> Iterator[RowGroup]:
+def _entry_groups(entries: Sequence[changes.EntryVerdict]) -> Iterator[RowGroup]:
     """Yield the verdicts of each kind, below what the rules require."""
     for of_kind in _of_kinds(entries):
-        remarks = [f"Rule: {of_kind.rule} ({of_kind.source})"]
-        remarks += _first(of_kind.lines, _ENTRIES, "more", view)
-        yield RowGroup(of_kind.title, [], remarks)
-
-
-class _VerdictsOfKind(Struct, frozen=True):
-    """The lines of the verdicts on one kind of change, with its rule and the rule's source."""
-
-    title: str
-    rule: str
-    source: str
-    lines: list[str]
+        rule = f"Rule: {of_kind.kind.rule} ({of_kind.kind.source})"
+        yield RowGroup(of_kind.title, [], [rule, *of_kind.lines(len(entries))])
 
 
 def _of_kinds(entries: Sequence[changes.EntryVerdict]) -> list[_VerdictsOfKind]:
-    """Return the lines of each kind, the worst first."""
+    """Return the verdicts of each kind, the worst first."""
     worst_first = tuple(_ALLOWED)
     kinds = tuple(changes.ChangeKind)
     of_kinds: dict[tuple[int, int], _VerdictsOfKind] = {}
@@ -176,8 +260,8 @@ def _of_kinds(entries: Sequence[changes.EntryVerdict]) -> list[_VerdictsOfKind]:
         rank = (worst_first.index(verdict.allowed), kinds.index(verdict.kind))
         if rank not in of_kinds:
             title = f"{verdict.kind} - {_ALLOWED[verdict.allowed]}"
-            of_kinds[rank] = _VerdictsOfKind(title, verdict.rule, verdict.source, [])
-        of_kinds[rank].lines.append(f"{verdict.entry}: {verdict.text}")
+            of_kinds[rank] = _VerdictsOfKind(verdict.kind, title, {})
+        of_kinds[rank].names.setdefault(verdict.text, []).append(verdict.entry)
     return [of_kinds[rank] for rank in sorted(of_kinds)]
 
 
@@ -193,7 +277,7 @@ def _system_group(system: changes.SystemChange) -> RowGroup:
     return RowGroup(title, [], [remark])
 
 
-def _set_group(change: changes.SetChange, view: View) -> RowGroup:
+def _set_group(change: changes.SetChange) -> RowGroup:
     title = _to(_name(change.old), _name(change.new))
     rows = [_result(result) for result in change.results if not _is_factor(change, result)]
     for setting in change.settings:
@@ -201,18 +285,11 @@ def _set_group(change: changes.SetChange, view: View) -> RowGroup:
     rows += [_finding(finding) for finding in change.findings]
 
     remarks = list(_messages(change.findings))
-    remarks += _names("run", change.runs, view)
-    remarks += _edited_runs(change.same.edited, view)
+    remarks += _names("run", change.runs)
+    edited = by_key((_edits(run), _to(run.old, run.new)) for run in change.same.edited)
+    for edits, names in edited.items():
+        remarks.append(f"edited: {edits}: {', '.join(names)}")
     return RowGroup(title, rows, remarks)
-
-
-def _edited_runs(runs: Sequence[EditedRun], view: View) -> Iterator[str]:
-    shown = runs if view.verbose else runs[:_LISTED]
-    for run in shown:
-        yield f"edited: {_to(run.old, run.new)}: {_edits(run)}"
-    more = len(runs) - len(shown)
-    if more:
-        yield f"and {wording.counted(more, 'more edited log')}; -v shows them"
 
 
 def _edits(run: EditedRun) -> str:
@@ -262,24 +339,17 @@ def _plain(value: Any) -> str:
         return wording.NOTHING
     if isinstance(value, float):
         return digits(value)
-    if not isinstance(value, str):
-        value = jsonlib.dumps(value, ensure_ascii=False)
-    return _cut(value)
-
-
-def _cut(value: str, most: int = _SHOWN) -> str:
-    return value if len(value) <= most else f"{value[: most - 3]}..."
+    if isinstance(value, str):
+        return value
+    return jsonlib.dumps(value, ensure_ascii=False)
 
 
 def _values(values: Iterable[changes.SettingValue]) -> str:
-    """Return each value with its number of runs; only the most frequent if there are many."""
+    """Return each value with its number of runs."""
     texts = []
     for setting in values:
-        value = "not logged" if setting.value is None else _cut(setting.value)
+        value = "not logged" if setting.value is None else setting.value
         texts.append(f"{value} ({wording.counted(setting.runs, 'run')})")
-    more = len(texts) - _LISTED
-    if more > 0:
-        texts[_LISTED:] = [f"and {more} other values"]
     return "; ".join(texts)
 
 
@@ -299,14 +369,7 @@ def _messages(changes: Iterable[changes.FindingChange]) -> Iterator[str]:
             yield f"{word}: {change.severity} {change.code}: {change.message}"
 
 
-def _first(lines: list[str], most: int, others: str, view: View) -> list[str]:
-    """Return the lines, or only the first if there are many, and how many ``others`` there are."""
-    if view.verbose or len(lines) <= most:
-        return lines
-    return [*lines[:most], f"and {len(lines) - most} {others}; -v shows them"]
-
-
-def _names(noun: str, names: changes.NameChanges, view: View) -> Iterator[str]:
+def _names(noun: str, names: changes.NameChanges) -> Iterator[str]:
     if not names.any:
         return
     if names.unchanged:
@@ -314,24 +377,7 @@ def _names(noun: str, names: changes.NameChanges, view: View) -> Iterator[str]:
     for word in ("changed", "removed", "added"):
         files: Sequence[str] = getattr(names, word)
         if files:
-            most = len(files) if view.verbose else _LISTED
-            shown = wording.shortened(files, most)
-            yield f"{wording.counted(len(files), noun)} {word}: {shown}"
-
-
-def _summary(comparison: changes.VersionComparison) -> str:
-    changed = sum(change.any for change in comparison.sets)
-    unchanged = len(comparison.sets) - changed
-    if not comparison.any:
-        sets = wording.counted(unchanged, "result set")
-        number = sum(change.runs.unchanged for change in comparison.sets)
-        runs = wording.counted(number, "run")
-        return f"nothing changed: {sets}, {runs} with identical bytes"
-    removed = len(comparison.removed_sets)
-    added = len(comparison.added_sets)
-    return (
-        f"result sets: {changed} changed, {unchanged} unchanged, {removed} removed, {added} added"
-    )
+            yield f"{wording.counted(len(files), noun)} {word}: {', '.join(files)}"
 
 
 # ---- other formats ------------------------------------------------------------------------
@@ -342,6 +388,8 @@ def json(comparison: changes.VersionComparison, _: View) -> str:
     content = {
         "format": FORMAT,
         "changed": comparison.any,
+        "rounds": {"old": comparison.old_rounds, "new": comparison.new_rounds},
+        "summary": list(_summary(comparison)),
         "verdicts": comparison.verdicts,
         "systems": _systems_json(comparison),
         "result_sets": _sets_json(comparison),
@@ -404,13 +452,13 @@ def _changed_json(change: changes.SetChange) -> dict[str, Any]:
     }
 
 
-def markdown(comparison: changes.VersionComparison, view: View) -> str:
-    """Return Markdown with a section per system and result set that changed, for a review."""
+def markdown(comparison: changes.VersionComparison, _: View) -> str:
+    """Return Markdown, the summary first, with a section per kind of change, system and set."""
+    summary = [f"- {escape_markdown(line)}" for line in _summary(comparison)]
+    entries = markdown_table(Table(_COLUMNS, list(_entry_groups(comparison.entries))))
     gone = [f"- {escape_markdown(line)}" for line in _removed_and_added(comparison)]
-    groups = [*_entry_groups(comparison.entries, view), *_groups(comparison, view)]
-    table = markdown_table(Table(_COLUMNS, groups))
-    ending = escape_markdown(_summary(comparison))
-    return document("## MLPerf changes", "\n".join(gone), table, ending)
+    table = markdown_table(Table(_COLUMNS, list(_groups(comparison))))
+    return document("## MLPerf changes", "\n".join(summary), entries, "\n".join(gone), table)
 
 
 DIFF_FORMATS = {"text": text, "json": json, "markdown": markdown}

@@ -309,12 +309,14 @@ def read_settings(source: Source, keys: frozenset[str]) -> dict[str, str]:
     """
     values: dict[str, dict[str, None]] = {}
     with source.open() as stream:
-        for record in filter(None, LogReader(stream, source.label, lambda _: None)):
-            key = record.key
-            if isinstance(key, str) and (key in keys or is_hyperparameter(key)):
-                texts = values.setdefault(key, {})
-                if len(texts) < MAX_VALUES:
-                    texts[as_text(record.value)] = None
+        for block in LogReader(stream, source.label, lambda _: None).blocks():
+            for key, indexes in block.indexes.items():
+                if key in keys or is_hyperparameter(key):
+                    texts = values.setdefault(key, {})
+                    for value in block.values(indexes):
+                        if len(texts) == MAX_VALUES:
+                            break
+                        texts[as_text(value)] = None
     return {key: ", ".join(texts) for key, texts in values.items()}
 
 

@@ -7,19 +7,19 @@ An edit is a record that only one version has, or one with another time or line 
 
 import hashlib
 import json
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain, islice
+from itertools import chain
 from typing import Any
 
 from msgspec import Struct
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.findings import in_words
 from mlperf_pkg.infra.source import Source
+from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.reader import LogReader
-from mlperf_pkg.log.record import printable, shown
+from mlperf_pkg.log.record import TOKEN, Record, decode, printable, shown, tails_of
 from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import wording
 from mlperf_pkg.run import evaluations
@@ -106,23 +106,33 @@ NAMES = "names"
 _PLACE = ("file", "lineno")  # of the line of code, in metadata
 _ALIKE = 2  # at least, of runs that are the same
 _MOST_LINES = 3  # that are listed of one edit
-_MOST_RECORDS = 200_000  # of a log; the others are not compared
+_MOST_RECORDS = 200_000  # of a log; blocks that begin later are not compared
+
+
+class _LogText(Struct, frozen=True):
+    """The lines of a log with a token, from it on; ``line_of`` returns the number of each."""
+
+    tails: Sequence[bytes]
+    line_of: Callable[[int], int]
 
 
 class _LoggedRecord(Struct, frozen=True, gc=False):
-    """A record of a log: what it says, where the code logged it, when, and its line."""
+    """A record of a log: what it says, where the code logged it, when, and its line.
+
+    ``statement`` is what it says, whenever and wherever it was logged.
+    """
 
     key: str
-    value: str
-    metadata: str
-    place: str
+    value: Any
+    statement: tuple[str, str, str]
+    place: tuple[Any, ...]
     time_ms: float
     line: int
 
     @property
-    def statement(self) -> tuple[str, str, str]:
-        """What it says, whenever and wherever it was logged."""
-        return self.key, self.value, self.metadata
+    def place_text(self) -> str:
+        """Where the code logged it."""
+        return ":".join(shown(part) for part in self.place if part is not None)
 
 
 _RecordPair = tuple[_LoggedRecord, _LoggedRecord]
@@ -213,7 +223,7 @@ def _is_repeated(old: ComparedLog, new: ComparedLog) -> bool:
 
 
 def _edited(old: ComparedLog, new: ComparedLog) -> EditedRun:
-    edits = _edits(_records(old), _records(new))
+    edits = _edits(_text_of(old), _text_of(new))
     return EditedRun(old.name, new.name, tuple(edits))
 
 
@@ -227,15 +237,16 @@ class _Identity(Struct, frozen=True):
 
 def _identity(log: ComparedLog) -> _Identity:
     start_ms = None
-    seeds = set()
+    seeds: set[str] = set()
     series: Counter[tuple[str, str]] = Counter()
-    for record in _records(log):
-        if record.key == "run_start" and start_ms is None:
-            start_ms = record.time_ms
-        elif record.key == "seed":
-            seeds.add(record.value)
-        elif record.key in _SERIES:
-            series[record.key, record.value] += 1
+    for block, _ in _blocks(log):
+        for key, indexes in block.indexes.items():
+            if key == "run_start" and start_ms is None:
+                start_ms = block.times(indexes[:1])[0]
+            elif key == "seed":
+                seeds.update(map(as_text, block.values(indexes)))
+            elif key in _SERIES:
+                series.update((key, as_text(value)) for value in block.values(indexes))
     return _Identity(start_ms, seeds, series)
 
 
@@ -253,63 +264,87 @@ def _likeness(old: _Identity, new: _Identity) -> int:
     return likeness
 
 
-def _records(log: ComparedLog) -> list[_LoggedRecord]:
-    """Return what a log says, as far as it can be read."""
-    records: list[_LoggedRecord] = []
+def _text_of(log: ComparedLog) -> _LogText:
+    tails: list[bytes] = []
+    line_of: Callable[[int], int] = int
+    for block, reader in _blocks(log):
+        line_of = reader.line_of
+        tails += tails_of(block.text)
+    return _LogText(tails, line_of)
+
+
+def _blocks(log: ComparedLog) -> Iterator[tuple[Block, LogReader]]:
+    """Yield the blocks of a log with their reader, as far as it can be read."""
     source = log.source or Source("", b"")
     with suppress(OSError, UserError), source.open() as stream:
         reader = LogReader(stream, source.label, lambda _: None, first_line=source.first_line)
-        for number, record in enumerate(islice(reader, _MOST_RECORDS)):
-            if record is not None:
-                records.append(_logged_record(record, reader.line_of(number)))
-    return records
-
-
-def _logged_record(record: Any, line: int) -> _LoggedRecord:
-    metadata = record.metadata
-    if not isinstance(metadata, dict):
-        metadata = {"": metadata}
-    place = [shown(metadata[name]) for name in _PLACE if name in metadata]
-    rest = {name: value for name, value in metadata.items() if name not in _PLACE}
-    return _LoggedRecord(
-        key=str(record.key),
-        value=as_text(record.value),
-        metadata=as_text(rest),
-        place=":".join(place),
-        time_ms=float(record.time_ms),
-        line=line,
-    )
+        for block in reader.blocks():
+            yield block, reader
+            if block.first > _MOST_RECORDS:
+                break
 
 
 # ---- edits ----------------------------------------------------------------------------------
 
 
-def _edits(old: Sequence[_LoggedRecord], new: Sequence[_LoggedRecord]) -> Iterator[Edit]:
+def _edits(old: _LogText, new: _LogText) -> Iterator[Edit]:
     """Yield what differs between two logs of one run; at least one, as their bytes differ."""
-    both, removed, added = _split(old, new)
-    edits = [*_of_records(removed, added), *_of_times(both), *_of_code(both)]
+    if old.tails == new.tails:
+        yield Edit("text outside the records", "")
+        return
+    # Most lines are the same in both logs: only the others are read.
+    common = Counter(old.tails) & Counter(new.tails)
+    both, removed, added = _split(_others(old, common), _others(new, common))
+    unmoved = common.total()
+    edits = [*_of_records(removed, added), *_of_times(both, unmoved), *_of_code(both)]
     if edits:
         yield from edits
-        return
-    old_statements = [record.statement for record in old]
-    new_statements = [record.statement for record in new]
-    if old_statements != new_statements:
+    elif unmoved == len(old.tails) == len(new.tails):
         yield Edit("records in another order", "")
     else:
-        yield Edit("text outside the records", "")
+        yield Edit("records written differently", "")
+
+
+def _others(text: _LogText, common: Counter[bytes]) -> Iterator[_LoggedRecord]:
+    """Yield the records of a log that are not on the lines which both logs have."""
+    left = common.copy()
+    for number, tail in enumerate(text.tails):
+        if left[tail]:
+            left[tail] -= 1
+            continue
+        record = decode(tail.rpartition(TOKEN)[2])
+        if record:
+            yield _logged_record(record, text.line_of(number))
+
+
+def _logged_record(record: Record, line: int) -> _LoggedRecord:
+    key = str(record.key)
+    value = record.value
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    metadata = record.metadata
+    place = []
+    if isinstance(metadata, dict):
+        metadata = dict(sorted(metadata.items()))
+        for name in _PLACE:
+            place.append(metadata.pop(name, None))
+    statement = (key, repr(value), repr(metadata))
+    return _LoggedRecord(key, value, statement, tuple(place), float(record.time_ms), line)
 
 
 def _split(
-    old: Sequence[_LoggedRecord], new: Sequence[_LoggedRecord]
+    old: Iterable[_LoggedRecord], new: Iterable[_LoggedRecord]
 ) -> tuple[list[_RecordPair], list[_LoggedRecord], list[_LoggedRecord]]:
     """Return the records that both logs have, as pairs, and those that only one of them has."""
-    left = by_key((record.statement, record) for record in reversed(old))
+    left: dict[tuple[str, str, str], deque[_LoggedRecord]] = {}
+    for record in old:
+        left.setdefault(record.statement, deque()).append(record)
     both = []
     added = []
     for record in new:
         same = left.get(record.statement)
         if same:
-            both.append((same.pop(), record))
+            both.append((same.popleft(), record))
         else:
             added.append(record)
     removed = sorted(chain.from_iterable(left.values()), key=lambda record: record.line)
@@ -324,7 +359,7 @@ def _of_records(removed: Sequence[_LoggedRecord], added: Sequence[_LoggedRecord]
         new = added_by_kind.get(kind, [])
         if old and len(old) == len(new):
             alterations = [_alteration(*pair) for pair in zip(old, new, strict=True)]
-            yield Edit(f"{kind} altered", in_words(alterations, "s"))
+            yield Edit(f"{kind} altered", ", ".join(alterations))
             continue
         if old:
             yield Edit(f"{kind} removed", _lines(old, "of the old log"))
@@ -337,9 +372,9 @@ def _kind(key: str) -> str:
 
 
 def _alteration(old: _LoggedRecord, new: _LoggedRecord) -> str:
-    if old.value == new.value:
+    if old.statement[:2] == new.statement[:2]:
         return f"metadata of {old.key} (line {new.line})"
-    return f"{old.key} {_short(old.value)} -> {_short(new.value)} (line {new.line})"
+    return f"{old.key} {as_text(old.value)} -> {as_text(new.value)} (line {new.line})"
 
 
 def _lines(records: Sequence[_LoggedRecord], where: str) -> str:
@@ -348,7 +383,8 @@ def _lines(records: Sequence[_LoggedRecord], where: str) -> str:
     return f"{len(lines)}: {noun} {wording.shortened(lines, _MOST_LINES)} {where}"
 
 
-def _of_times(both: Sequence[_RecordPair]) -> Iterator[Edit]:
+def _of_times(both: Sequence[_RecordPair], unmoved: int) -> Iterator[Edit]:
+    """Yield what moved in time, of these records and others that are ``unmoved``."""
     shifts = []
     moved = []
     for old, new in both:
@@ -358,14 +394,14 @@ def _of_times(both: Sequence[_RecordPair]) -> Iterator[Edit]:
             moved.append((shift, new))
     if not moved:
         return
-    if len(set(shifts)) == 1:
+    if len(set(shifts)) == 1 and not unmoved:
         yield Edit("times moved", f"all of them, {_seconds(shifts[0])}")
         return
     moved.sort(key=lambda item: item[1].key not in _CLOCK)  # those of the clock come first
     texts = []
     for shift, record in moved[:_MOST_LINES]:
         texts.append(f"{record.key} {_seconds(shift)} (line {record.line})")
-    yield Edit("times moved", f"{len(moved)} of {len(both)}: {', '.join(texts)}")
+    yield Edit("times moved", f"{len(moved)} of {len(both) + unmoved}: {', '.join(texts)}")
 
 
 def _seconds(shift: float) -> str:
@@ -377,7 +413,7 @@ def _of_code(both: Sequence[_RecordPair]) -> Iterator[Edit]:
     moved = [(old, new) for old, new in both if old.place != new.place]
     texts = []
     for old, new in moved[:_MOST_LINES]:
-        texts.append(f"{old.key} {old.place} -> {new.place} (line {new.line})")
+        texts.append(f"{old.key} {old.place_text} -> {new.place_text} (line {new.line})")
     if moved:
         yield Edit("lines of code altered", f"{len(moved)}: {', '.join(texts)}")
 
@@ -386,7 +422,7 @@ def _of_code(both: Sequence[_RecordPair]) -> Iterator[Edit]:
 
 MAX_CHARACTERS = 10_000
 _EXACT = 2.0**53
-_SHORT = 40  # characters of a value in a sentence
+_encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode
 
 
 def as_text(value: Any) -> str:
@@ -394,13 +430,9 @@ def as_text(value: Any) -> str:
     if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
         value = int(value)
     with suppress(TypeError, ValueError, RecursionError):
-        text = json.dumps(printable(value), ensure_ascii=False, sort_keys=True)
+        text = _encode(printable(value))
         if len(text) <= MAX_CHARACTERS:
             return text
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
         return f"{text[:MAX_CHARACTERS]}... (sha256 {digest})"
     return shown(value)
-
-
-def _short(value: str) -> str:
-    return value if len(value) <= _SHORT else f"{value[: _SHORT - 3]}..."

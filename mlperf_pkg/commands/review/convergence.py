@@ -120,7 +120,7 @@ def section(reviewed: ReviewedRound) -> ReviewSection:
         "normalised": _normalised_table(normalised),
     }
     counts = Counter(test.state for test in tests)
-    date = dates.get(SUBMISSION, "unknown")
+    date = f"{dates[SUBMISSION]:%Y-%m-%d}" if dates else "unknown"
     texts = [text.format(date=date) for state, text in _TEXTS.items() if counts[state]]
     summary = (_total(counts), *_summary(tests, missing, normalised))
     return ReviewSection("convergence", "Convergence", tuple(texts), with_rows(tables), summary)
@@ -203,7 +203,7 @@ def _missing(tests: Iterable[RcpTest], dates: Calendar) -> Iterator[tuple[Cell, 
         runs = _REFERENCE_RUNS * max(row.runs_required or 0 for row in rows)
         due = dates.get("early_rcps" if benchmark in _EARLY else "rcps")
         submitters = ", ".join(sorted({row.submitter or wording.NOTHING for row in rows}))
-        day = str(due) if due else None
+        day = f"{due:%Y-%m-%d}" if due else None
         yield benchmark, size, runs or None, day, submitters, len(rows)
 
 

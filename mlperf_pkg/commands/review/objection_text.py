@@ -14,7 +14,7 @@ from msgspec.structs import asdict, replace
 
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.review import objections as filed
-from mlperf_pkg.commands.review.calendar import Calendar, by_date
+from mlperf_pkg.commands.review.calendar import EVENTS, Calendar, by_date
 from mlperf_pkg.commands.review.round import (
     ReviewedRound,
     ReviewSection,
@@ -473,7 +473,7 @@ def section(reviewed: ReviewedRound) -> ReviewSection:
     text = _NO_ERRORS
     if lines:
         dates = outcome.calendar
-        until = f", until {dates['objections']}" if dates else ""
+        until = f", until {dates['objections']:%Y-%m-%d}" if dates else ""
         text = _MAY_BE_FILED.format(until=until)
     summary = tuple(lines) or ("no errors by the rules",)
     return ReviewSection("objections", "Objections", (text,), with_rows(tables), summary)
@@ -507,9 +507,18 @@ def _errors_table(outcome: filed.ObjectionOutcome) -> Table:
 def calendar_section(reviewed: ReviewedRound) -> ReviewSection:
     """Return the dates of the review."""
     rows = []
-    for _, day, what in by_date(reviewed.outcome.calendar or {}):
-        rows.append((f"{day}", f"{day:%A}", what))
-    table = table_of_cells(("Date", "Day", "What"), rows, title="Dates")
+    for due, moment in by_date(reviewed.outcome.calendar or {}):
+        event = EVENTS[due]
+        cells = (
+            f"{moment:%Y-%m-%d}",
+            f"{moment:%A}",
+            event.title,
+            f"{moment:%H:%M}",
+            event.command,
+        )
+        rows.append(cells)
+    titles = ("Date", "Day", "What", "Pacific time", "Command")
+    table = table_of_cells(titles, rows, title="Dates")
     return ReviewSection("calendar", "Calendar", (), with_rows({"dates": table}))
 
 

@@ -247,7 +247,7 @@ class ObjectionOutcome(Struct, frozen=True):
         """Return the date on which an objection must have its next state, if it is known."""
         if not self.calendar or not entry.is_open:
             return None
-        return self.calendar[DUE[entry.state]].isoformat()
+        return self.calendar[DUE[entry.state]].date().isoformat()
 
     @property
     def is_settled(self) -> bool:

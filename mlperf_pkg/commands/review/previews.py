@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence, Set
+from datetime import date
 from enum import StrEnum
 from operator import attrgetter
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -26,11 +27,14 @@ from mlperf_pkg.commands.review.round import (
 from mlperf_pkg.published.model import PublishedSet, known_division
 from mlperf_pkg.render.table import Column
 from mlperf_pkg.results import wording
-from mlperf_pkg.rulebook.load import benchmarks_of, load_benchmark
+from mlperf_pkg.rulebook.load import benchmarks_of, load_benchmark, submission_date
 from mlperf_pkg.rulebook.model import version_of
 from mlperf_pkg.rulebook.rounds import due_round, first_name
 from mlperf_pkg.submission.submitters import are_same, is_same_submitter
 
+_T = TypeVar("_T")
+
+_SINCE = date(2025, 6, 12)  # of proofs on old benchmarks
 _MANY = 100  # percent, from which on decimals are not shown
 _LEGEND = (
     "On: accelerators. Change: of the performance by time; s: by time x scale, on fewer"
@@ -57,10 +61,13 @@ _BRIEF = (
 _MINUTES = Column("Minutes", 9, numbers=True, key="minutes", show=wording.minutes)
 
 
-def previews(old: ReviewSide, new: ReviewSide) -> RoundListing:
-    """Return the Previews of the old side with their successors on the new one."""
+def previews(old: ReviewSide, new: ReviewSide, proofs: Sequence[SideEntry] = ()) -> RoundListing:
+    """Return the Previews of the old side with their successors on the new one.
+
+    ``proofs`` are as in ``successions``.
+    """
     order = tuple(PreviewOutcome)
-    rows = sorted(successions(old, new), key=lambda row: order.index(row.outcome))
+    rows = sorted(successions(old, new, proofs), key=lambda row: order.index(row.outcome))
     sides = old.name if old is new else f"{old.name}, with successors in {new.name}"
     return RoundListing(
         name="previews",
@@ -201,15 +208,17 @@ class PreviewOutcome(StrEnum):
 
     NOT_MET: the performance of the successor is lower. OTHER_SCALE: all successors are larger, or
     smaller, than the Preview. OWN_LOGS: the only successors have the logs of a Preview. NONE: no
-    successor exists. LATE: the successor came after the round in which it was due. CHANGED: the
-    benchmark was changed or removed. BETWEEN: a larger and a smaller scale were previewed too, so
-    a successor is not required.
+    successor exists. RETIRED: none of the benchmarks of the system is comparable, and no runs of
+    the old ones are shown. LATE: the successor came after the round in which it was due.
+    CHANGED: the benchmark was changed or removed. BETWEEN: a larger and a smaller scale were
+    previewed too, so a successor is not required.
     """
 
     NOT_MET = "not met"
     OTHER_SCALE = "other scale only"
     OWN_LOGS = "own logs only"
     NONE = "no successor"
+    RETIRED = "old benchmark not shown"
     LATE = "late"
     NOT_DUE = "not due yet"
     CHANGED = "not comparable"
@@ -277,24 +286,23 @@ class _Candidate(Struct, frozen=True):
     likeness: Likeness
 
 
-def successions(old: ReviewSide, new: ReviewSide) -> list[Succession]:
-    """Return the outcome of each Preview of the old side, by the results of the new side."""
-    old, new = matched(old, new)
-    groups: list[list[SideEntry]] = []
-    run_keys = set[Hashable]()
-    for entry in old.entries:
-        if category(entry.row.status) == PREVIEW:
-            group = next((group for group in groups if _is_of_group(entry, group[0])), None)
-            if group is None:
-                group = []
-                groups.append(group)
-            group.append(entry)
-            run_keys.update(entry.all_keys)
+def successions(
+    old: ReviewSide, new: ReviewSide, proofs: Sequence[SideEntry] = ()
+) -> list[Succession]:
+    """Return the outcome of each Preview of the old side, by the results of the new side.
+
+    ``proofs`` are results on benchmarks of the old side, which are shown but not published.
+    """
+    old, both = matched(old, ReviewSide(new.name, (*new.entries, *proofs)))
+    new = ReviewSide(new.name, both.entries[: len(new.entries)])
+    proofs = both.entries[len(new.entries) :]
+    previews = [entry for entry in old.entries if category(entry.row.status) == PREVIEW]
+    run_keys = frozenset[Hashable]().union(*(entry.all_keys for entry in previews))
     rows = []
-    for group in groups:
+    for group in _grouped((entry, _group(entry.row), entry) for entry in previews):
         for preview, role in _roles(group):
             rows.append(_succession(preview, role, run_keys, new))
-    return rows
+    return list(_proved(rows, proofs, run_keys))
 
 
 def scale_of(row: PublishedSet) -> Scale | None:
@@ -309,10 +317,18 @@ def scale_of(row: PublishedSet) -> Scale | None:
 # ---- the Previews -------------------------------------------------------------------------
 
 
-def _is_of_group(entry: SideEntry, first: SideEntry) -> bool:
-    """Return whether two Previews have the submitter, accelerator, benchmark and division."""
-    is_alike = _group(entry.row) == _group(first.row)
-    return is_alike and is_same_submitter(entry.submitter_names, first.submitter_names)
+def _grouped(items: Iterable[tuple[SideEntry, Hashable, _T]]) -> list[list[_T]]:
+    """Return items in groups, in which they have one key and their entries one submitter."""
+    groups: list[tuple[SideEntry, Hashable, list[_T]]] = []
+    for entry, key, item in items:
+        for first, group_key, group in groups:
+            is_same = is_same_submitter(entry.submitter_names, first.submitter_names)
+            if is_same and key == group_key:
+                group.append(item)
+                break
+        else:
+            groups.append((entry, key, [item]))
+    return [group for *_, group in groups]
 
 
 def _group(row: PublishedSet) -> Hashable:
@@ -392,6 +408,40 @@ def _change_in_all(row: PublishedSet, entries: Iterable[SideEntry]) -> str:
     if changes and all(changes):
         return changes[0]
     return ""
+
+
+def _retired(rows: Iterable[Succession]) -> list[Succession]:
+    """Return the Previews of systems none of whose benchmarks is comparable in the round due.
+
+    Their proof is by the old benchmarks. (Preview Systems, 2025-06-12)
+    """
+    candidates: list[tuple[SideEntry, Hashable, Succession]] = []
+    for row in rows:
+        published = row.preview.row
+        is_since = row.due and submission_date(published.usage, row.due) >= _SINCE
+        if is_since and row.outcome is not PreviewOutcome.BETWEEN:
+            candidates.append((row.preview, _group(replace(published, benchmark="")), row))
+    retired = []
+    for system_rows in _grouped(candidates):
+        if all(row.outcome is PreviewOutcome.CHANGED for row in system_rows):
+            retired += system_rows
+    return retired
+
+
+def _proved(
+    rows: Sequence[Succession], proofs: Sequence[SideEntry], run_keys: Set[Hashable]
+) -> Iterator[Succession]:
+    """Yield the outcomes, of retired benchmarks by the results that are shown."""
+    retired = _retired(rows)
+    for row in rows:
+        if row not in retired or row.scale is None:
+            yield row
+            continue
+        shown = _fresh(_candidates(row.preview, row.scale, proofs), run_keys)
+        if shown:
+            yield _judged(row, row.scale, shown)
+        else:
+            yield replace(row, outcome=PreviewOutcome.RETIRED)
 
 
 def _of_its_logs(preview: SideEntry, candidates: Iterable[_Candidate]) -> list[_Candidate]:

@@ -606,6 +606,18 @@ def read_sides(arguments: Sequence[str], options: Options) -> tuple[ReviewSide, 
     return old, new
 
 
+def read_proofs(argument: str, old: ReviewSide, options: Options) -> tuple[SideEntry, ...]:
+    """Return the results of a folder, by the rules of the only round of the old side.
+
+    Raises:
+        UserError: as ``read_side``, or the old side has several rounds.
+    """
+    rounds = {entry.row.round for entry in old.entries}
+    if len(rounds) != 1:
+        raise UserError(f"{old.name} has several rounds; proofs are of one")
+    return read_side(argument, replace(options, round=rounds.pop())).entries
+
+
 def _require_later(old: ReviewSide, new: ReviewSide) -> None:
     if new.newest <= min(entry.version for entry in old.entries):
         raise UserError(f"{new.name}: not later than {old.name}; expected OLD, then NEW")

@@ -11,6 +11,7 @@ import pytest
 from mlperf_pkg.commands.diff.changes import ChangeKind
 from mlperf_pkg.rulebook.check import problem_of_source
 from tests.helpers.logs import edited, joined, records
+from tests.helpers.power import measure, node
 from tests.helpers.program import call
 from tests.helpers.trees import SYSTEM, remove, simulated, write_set, write_submission, write_system
 from tests.helpers.workspaces import lay
@@ -202,7 +203,13 @@ EDITED: list[tuple[str, Callable[[bytes], bytes]]] = [
                 *NEW,
             ],
         ),
-        (code, ["ACME/benchmarks/resnet: code changed (None): 2 files"]),
+        (
+            code,
+            [
+                "ACME/benchmarks/resnet: code changed (None): 2 files: a/config.sh added,"
+                " train.py added"
+            ],
+        ),
         (lambda new: remove(new / "ACME"), [f"withdrawn (True): {OF_RUN}"]),
         (
             lambda new: write_submission(new / "Late", seed=10),
@@ -362,7 +369,7 @@ def test_resubmitted(tmp_path: Path, status: str, cooling: str, verdict: str) ->
         write_submission(folder / "ACME")
     write_system(old / "ACME/systems", status=status)
     write_system(new / "ACME/systems", status="onprem", cooling=cooling)
-    origin = f"5 of 5 runs from {SET} of round 2.0"
+    origin = f"round 2.0: 5 of 5 runs from {SET}"
     resubmitted, *others = found(old, new, round_="")
     assert resubmitted == f"{SET}: resubmitted {verdict.format(origin)}"
     assert len(others) == (status == "preview")  # which became available
@@ -382,3 +389,76 @@ def test_the_folder_of_a_submission_may_have_any_name(old: Path, tmp_path: Path)
     assert found(old / "ACME", new) == [f"{SET}: {COOLING}"]
     write_system(new / "systems", submitter="Somebody else")
     assert found(old / "ACME", new) == []
+
+
+# ---- power and code -------------------------------------------------------------------------
+
+NODE = "node_0.txt"
+
+
+def swapped(power: Path) -> None:
+    """The power logs of two runs, each in the folder of the other."""
+    (power / "result_0").rename(power / "x")
+    (power / "result_1").rename(power / "result_0")
+    (power / "x").rename(power / "result_1")
+
+
+def from_other(power: Path) -> None:
+    """A power log of the other submitter's first run."""
+    other = power.parents[4] / OTHER / "power/result_0" / NODE
+    (power / "result_2" / NODE).write_bytes(other.read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("edit", "verdict"),
+    [
+        (
+            swapped,
+            "power logs changed (None): 1 log moved from power/result_0 to power/result_1;"
+            " 1 log moved from power/result_1 to power/result_0",
+        ),
+        (
+            from_other,
+            f"power logs changed (False): 1 log moved here from {OTHER}",
+        ),
+        (
+            lambda power: (power / "result_0" / NODE).rename(power / "result_0/node_1.txt"),
+            "power logs changed (None): 1 log renamed in power/result_0",
+        ),
+        (
+            lambda power: (power / "result_0" / NODE).write_bytes(node(watts=400.0)),
+            "power logs changed (None): 1 log changed",
+        ),
+        (
+            lambda power: shutil.rmtree(power / "result_3"),
+            "power logs changed (None): 1 log removed",
+        ),
+    ],
+    ids=["swapped", "from another entry", "renamed", "changed", "removed"],
+)
+def test_power_logs(old: Path, tmp_path: Path, edit: Edit, verdict: str) -> None:
+    for number, submitter in enumerate(("ACME", "Other")):
+        measure(old / submitter, watts=500.0 + number)
+    new = Path(shutil.copytree(old, tmp_path / "new"))
+    edit(new / ACME / "power")
+    assert verdict in found(old, new)
+
+
+def test_energy(old: Path, new: Path) -> None:
+    measure(old / "ACME", watts=500.0)
+    measure(new / "ACME", watts=600.0)
+    power, energy = found(old, new)
+    assert power == "power logs changed (None): 5 logs changed"
+    assert energy.startswith("energy changed (None): by +20.00 %: ")
+
+
+def test_removed_code(old: Path, tmp_path: Path) -> None:
+    """Code that is gone is an entry where other code of the benchmark stays."""
+    code(old)
+    new = Path(shutil.copytree(old, tmp_path / "new"))
+    (new / "ACME/benchmarks/resnet/train.py").unlink()
+    assert found(old, new) == [
+        "ACME/benchmarks/resnet: code changed (None): 1 file: train.py removed"
+    ]
+    remove(new / "ACME/benchmarks/resnet")
+    assert found(old, new) == []

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from mlperf_pkg.commands.diff.changes import ChangeKind, VersionComparison, compare
-from mlperf_pkg.commands.diff.formats import text
+from mlperf_pkg.commands.diff.formats import DIFF_FORMATS, text
 from mlperf_pkg.findings import Verdicts
 from mlperf_pkg.render.findings import View
 from tests.helpers.compared_sides import a_set, a_side
@@ -28,18 +28,41 @@ def comparison(number: int) -> VersionComparison:
 
 
 def test_a_whole_round_fits_on_a_screen_unless_all_is_asked_for() -> None:
-    lines = text(comparison(30), View(width=100)).splitlines()
-    assert len(lines) <= 50
-    assert max(map(len, lines)) <= 100
-    assert lines[0].startswith("result sets: 30 changed")
-    assert lines[1].startswith("official verdict: pass -> FAIL of 30 result sets: ")
-    assert [kind for kind in ChangeKind if f"{kind} - to be decided (1 of 30)" not in lines] == []
-    assert lines[-1].endswith(" lines of details: -v shows them")
-    whole = text(comparison(30), View(width=100, verbose=True))
+    brief = text(comparison(30), View())
+    lines = brief.splitlines()
+    assert len(lines) < 24
+    assert max(map(len, lines)) <= 80
+    assert lines[:2] == [
+        "MLPerf Training 2.0",
+        "result sets: 30 changed, 0 unchanged, 0 removed, 0 added",
+    ]
+    assert lines[3].startswith("official verdict: pass -> FAIL of 30 result sets: ")
+    assert set(ChangeKind) == {kind for kind in ChangeKind if f"30 {kind}" in " ".join(lines)}
+    assert lines[-1].endswith(" lines: -v shows them")
+    assert "..." not in brief
+    whole = text(comparison(30), View(verbose=True))
     assert whole.count("Rule: ") == len(ChangeKind)
-    assert whole.count("results/29/bert: a sentence") == len(ChangeKind)
-    assert "lines of details" not in whole
+    assert whole.count("results/29/bert") >= len(ChangeKind)
+    assert "-v shows" not in whole
+    assert "..." not in whole
     assert whole.count("19.000 (-7.32 %)") == 30
+
+
+@pytest.mark.parametrize(
+    ("format_", "line"),
+    [
+        ("text", "\n  3 runs: 2 entries: results/a/bert, results/b/bert\n"),
+        ("markdown", "\n- 3 runs: 2 entries: results/a/bert, results/b/bert\n"),
+        ("json", '"text": "3 runs"'),
+    ],
+)
+def test_the_reason_comes_first(format_: str, line: str) -> None:
+    """Entries with the same text share a line; each format has the same summary."""
+    pairs = ((kind, name) for kind in (ChangeKind.COPIED, ChangeKind.ADDED) for name in "ab")
+    entries = tuple(kind.verdict(f"results/{name}/bert", "3 runs") for kind, name in pairs)
+    written = DIFF_FORMATS[format_](replace(comparison(1), entries=entries), View())
+    assert line in written
+    assert "to be decided: 2 copied, 2 added" in written
 
 
 CLOSED: dict[str, Any] = {"score_minutes": 20.5, "official_minutes": 20.5, "unscaled_minutes": 20.0}

@@ -167,3 +167,38 @@ def test_a_preview_without_figures(field: str) -> None:
     row = succession(preview(**changes), entry("4.1"))
     assert (row.outcome, row.successor) == (NOT_MET, None)
     assert row.remark.startswith("the Preview has no ")
+
+
+LORA: dict[str, Any] = {"benchmark": "llama2_70b_lora"}
+RETIRED = PreviewOutcome.RETIRED
+
+
+@pytest.mark.parametrize(
+    ("previewed", "shown", "outcomes"),
+    [
+        ([{}], [], (RETIRED,)),
+        ([{}], [20.4], (MET,)),
+        ([{}], [20.6], (NOT_MET,)),
+        ([{}, LORA], [], (PreviewOutcome.CHANGED, NONE)),
+        (
+            [{"accelerators": 4}, {}, {"accelerators": 16}],
+            [20.0],
+            (PreviewOutcome.OTHER_SCALE, PreviewOutcome.BETWEEN, PreviewOutcome.OTHER_SCALE),
+        ),
+    ],
+    ids=["not shown", "met", "slower", "another benchmark", "smallest and largest scale"],
+)
+def test_retired_benchmarks(
+    previewed: list[Any], shown: list[float], outcomes: tuple[PreviewOutcome, ...]
+) -> None:
+    """BERT is not in 5.1: of a system without another benchmark, runs of it are shown."""
+    old = [preview(round_="5.0", **fields) for fields in previewed]
+    new = side(entry("5.1", submitter="Other", **LORA))
+    path = "ACME/results/shown/bert"
+    proofs = [entry("5.0", minutes=minutes, path=path) for minutes in shown]
+    assert tuple(row.outcome for row in successions(side(*old), new, proofs)) == outcomes
+
+
+def test_before_the_rule_retired_benchmarks_need_no_proof() -> None:
+    row = succession(preview(round_="2.1", benchmark="dlrm"), entry("3.0", **LORA))
+    assert row.outcome is PreviewOutcome.CHANGED
