@@ -1,24 +1,28 @@
 """Objections in words: the texts of issues, the folder that holds them, and their states."""
 
 import re
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from msgspec.structs import asdict, replace
 
 from mlperf_pkg.checker.values import Options
+from mlperf_pkg.commands.review import github
 from mlperf_pkg.commands.review import objections as filed
 from mlperf_pkg.commands.review.calendar import Calendar, by_date
+from mlperf_pkg.commands.review.evidence import evidence_of
+from mlperf_pkg.commands.review.examined import Examined, examine
 from mlperf_pkg.commands.review.round import (
+    FINDING_COLUMNS,
     ReviewedRound,
     ReviewSection,
     column,
+    finding_rows,
     table_of_cells,
     with_rows,
 )
@@ -54,9 +58,9 @@ _BASES = {
 }
 
 
-def objection_text(objection: filed.Objection, examined: filed.Examined, by: str | None) -> str:
+def objection_text(objection: filed.Objection, examined: Examined, by: str | None) -> str:
     """Return the text of an objection ``by`` an organisation; None writes a placeholder."""
-    title = escape_markdown(f"{objection.against}: {objection.title}")
+    title = escape_markdown(objection.title)
     by_label = _code(by or "<org>")
     against_label = _code(objection.against)
     return document(
@@ -66,6 +70,7 @@ def objection_text(objection: filed.Objection, examined: filed.Examined, by: str
         *_subjects(objection, examined),
         *_reference(objection, examined),
         _FOUND.format(code=objection.code),
+        github.ID.format(id=objection.id),
     )
 
 
@@ -87,7 +92,7 @@ def _rule(finding: Finding) -> str:
 # ---- lines --------------------------------------------------------------------------------
 
 
-def _subjects(objection: filed.Objection, examined: filed.Examined) -> Iterator[str]:
+def _subjects(objection: filed.Objection, examined: Examined) -> Iterator[str]:
     for finding in objection.findings[:_SUBJECTS]:
         yield f"## {escape_markdown(finding.about)}"
         yield "\n".join(f"- {line}" for line in _facts(finding))
@@ -127,7 +132,7 @@ def _facts(finding: Finding) -> Iterator[str]:
         yield escape_markdown(finding.hint)
 
 
-def _differing(finding: Finding, examined: filed.Examined) -> Iterator[Occurrence]:
+def _differing(finding: Finding, examined: Examined) -> Iterator[Occurrence]:
     """Yield the runs with rare values of hyperparameters that differ, and one with usual ones."""
     if finding.code != _DIFFER:
         return
@@ -159,7 +164,7 @@ def _by_frequency(runs: Iterable[Run], key: str) -> tuple[list[str], list[str]]:
     return usual, rare
 
 
-def _runs_of(path: str, examined: filed.Examined) -> list[Run]:
+def _runs_of(path: str, examined: Examined) -> list[Run]:
     """Return the runs of a result set that were not killed."""
     runs = []
     for context in examined.checked.contexts:
@@ -203,7 +208,7 @@ def _excerpt(place: Occurrence, sources: Mapping[str, Source]) -> Iterator[str]:
 # ---- the reference ------------------------------------------------------------------------
 
 
-def _reference(objection: filed.Objection, examined: filed.Examined) -> Iterator[str]:
+def _reference(objection: filed.Objection, examined: Examined) -> Iterator[str]:
     """Yield the rules and the reference points for the key of the code, if it has one."""
     rows = examined.rows
     row = next((rows[path] for path in objection.about if path in rows), None)
@@ -253,10 +258,9 @@ def _values(values: Mapping[str, Any]) -> str:
 
 # ---- the states of objections -------------------------------------------------------------
 
-FORMAT = "mlperf-pkg/objections/1"
+FORMAT = "mlperf-pkg/objections/2"
 _STANDS = filed.ObjectionStanding.STANDS  # the names of others follow a number as they are
 _ERRORS = 10
-_LABEL = 50  # characters of a label at GitHub
 
 
 def _state(entry: filed.ObjectionEntry) -> str:
@@ -265,22 +269,30 @@ def _state(entry: filed.ObjectionEntry) -> str:
     return f"{entry.state.words} ({entry.percent:g} %)"
 
 
-def _doubts(outcome: filed.ObjectionOutcome) -> list[str]:
-    """Return why waivers do not hold, a line for each."""
-    doubts = []
+def _remarks(outcome: filed.ObjectionOutcome) -> Iterator[str]:
+    """Yield why waivers do not hold, and why objections stand without their findings."""
     for item in outcome.objections:
+        entry = item.entry
         if item.doubt:
-            doubts.append(f"{item.entry.id} is not waived: {item.doubt}")
-    return doubts
+            yield f"{entry.id} is not waived: {item.doubt}"
+        if item.undecided or (item.why and not entry.code):
+            yield f"{entry.id}: {item.why}"
+        if entry.is_open and not entry.by and entry.issue:
+            yield f"{entry.id}: nobody objects; without a 'by <org>' it is closed"
 
 
 def _standing(item: filed.Judged) -> str:
     if item.standing is None:
         return wording.NOTHING
-    number = len(item.entry.about)
     standing = str(item.standing)
-    if item.left and number > 1:
-        standing += f" in {len(item.left)} of {number}"
+    if item.standing is filed.ObjectionStanding.SETTLED:
+        return f"{standing} {item.why}"
+    number = len(item.entry.about)
+    left = len(item.left) + len(item.undecided)
+    if left and number > 1:
+        standing += f" in {left} of {number}"
+    if item.undecided:
+        standing += f": {item.why.partition(':')[0]}"
     return standing
 
 
@@ -289,27 +301,30 @@ def text(outcome: filed.ObjectionOutcome, view: View) -> str:
     terminal = Terminal(view)
     if outcome.objections:
         columns = [
-            Column("Objection", 60, of=attrgetter("entry.id")),
+            Column("Objection", 60, of=lambda item: f"{item.entry.id}: {item.entry.title}"),
             Column("State", 14, of=lambda item: _state(item.entry)),
         ]
         if outcome.calendar:
             columns.append(Column("Due", 10, of=lambda item: outcome.due(item.entry)))
-        columns.append(Column("In the tree", 30, of=_standing))
+        if any(item.standing for item in outcome.objections):
+            columns.append(Column("In the tree", 30, of=_standing))
         terminal.table(table_of(columns, outcome.objections))
     shown = outcome.new
     if not view.verbose:
         shown = shown[:_ERRORS]
     if shown:
-        terminal.line(("Errors without an objection", PLAIN))
+        terminal.line(("Possible objections: errors that no objection names", PLAIN))
         for error in shown:
-            where = f"{counted(len(error.about), 'place')}, first {error.about[0]}"
-            words = f"  {error.against}: {error.code} in {where}: {error.findings[0].text}"
+            words = f"  {error.code}: {error.place}: {error.findings[0].text}"
+            others = len(error.findings) - 1
+            if others:
+                words += f"; and in {counted(others, 'other place')}"
             terminal.paragraph((words, PLAIN))
         more = len(outcome.new) - len(shown)
         if more:
             terminal.line((f"  and {more} more; -v shows them", PLAIN))
         terminal.line()
-    for line in (*_doubts(outcome), _summary(outcome)):
+    for line in (*_remarks(outcome), _summary(outcome)):
         terminal.paragraph((line, PLAIN))
     return terminal.text()
 
@@ -326,7 +341,7 @@ def _summary(outcome: filed.ObjectionOutcome) -> str:
             word = "standing" if standing is _STANDS else standing.value
             counts[word] += 1
         counts["not in the tree"] = len(judged) - len(standings)
-        counts["new"] = len(outcome.new)
+        counts["possible"] = len(outcome.new)
     numbers = [f"{count} {word}" for word, count in counts.items() if count]
     if numbers:
         return f"{number}: {', '.join(numbers)}"
@@ -342,68 +357,10 @@ def json(outcome: filed.ObjectionOutcome, _: View) -> str:
     for error in outcome.new:
         message = error.findings[0].text
         fields = {"against": error.against, "code": error.code, "message": message}
+        fields |= {"title": error.title, "place": error.place}
         new.append({**fields, "about": error.about})
     document = {"format": FORMAT, "settled": outcome.is_settled}
     return json_text({**document, "objections": objections, "new": new})
-
-
-_SCRIPT = """\
-#!/bin/sh
-# Files and labels the objections with GitHub's client, gh, and records the issues in {file}.
-# Read it, then run it in a clone of the repository of the issues, or with GH_REPO=owner/name.
-set -eu
-"""
-
-
-def github(outcome: filed.ObjectionOutcome, _: View) -> str:
-    """Return a shell script that files drafted objections, and labels those to be fixed."""
-    file = outcome.file.absolute()
-    fix_required = filed.ObjectionState.FIX_REQUIRED
-    labels = dict[str, None]()
-    lines: list[str] = []
-    for item in outcome.objections:
-        entry = item.entry
-        if entry.state is filed.ObjectionState.DRAFTED:
-            own_labels = _labels(entry)
-            labels |= dict.fromkeys(own_labels)
-            lines += _filing(entry, file, own_labels)
-        elif entry.state is fix_required and entry.issue:
-            labels[fix_required] = None
-            label = f"--add-label={fix_required}"
-            lines.append(shlex.join(["gh", "issue", "edit", label, "--", entry.issue]))
-    script = _SCRIPT.format(file=visible(str(file)))
-    for label in labels:
-        script += shlex.join(["gh", "label", "create", "--force", "--", label]) + "\n"
-    for line in lines:
-        script += f"{line}\n"
-    return script
-
-
-def _labels(entry: filed.ObjectionEntry) -> list[str]:
-    labels = []
-    if entry.by:
-        labels.append(f"by {entry.by}")
-    if entry.against:
-        labels.append(f"against {entry.against}")
-    return [visible(label)[:_LABEL] for label in labels]
-
-
-def _filing(entry: filed.ObjectionEntry, file: Path, labels: Iterable[str]) -> Iterator[str]:
-    """Yield the commands that file an objection, and record its issue in the ``file``."""
-    issue = ["gh", "issue", "create", f"--title={visible(entry.title or entry.id)}"]
-    issue.append(f"--body-file={file.parent / entry.id}.md")
-    issue += [f"--label={_quoted(label)}" for label in labels]
-    record = ["mlperf-pkg", "review", "objections", str(file), f"--id={entry.id}"]
-    yield f"url=$({shlex.join(issue)})"
-    yield f'{shlex.join(record)} --state=filed --issue="$url"'
-
-
-def _quoted(label: str) -> str:
-    """Return a label as an item of a list of labels, which gh splits at commas as in CSV."""
-    if "," not in label and '"' not in label:
-        return label
-    escaped = label.replace('"', '""')
-    return f'"{escaped}"'
 
 
 def agenda(entries: Sequence[filed.ObjectionEntry], calendar: Calendar | None) -> str:
@@ -436,40 +393,50 @@ def _due(due: str | None) -> str:
 
 
 def _item(entry: filed.ObjectionEntry, due: str | None) -> str:
-    title = ": ".join(filter(None, [entry.code, entry.title]))
     box = "- [ ]"
+    against = ""
     if not entry.is_open:
-        title = f"{entry.against}, {title}"
         box = "-"
-    text = ". ".join(filter(None, [title, entry.issue, entry.note]))
+        against = entry.against
+    title = ": ".join(filter(None, [against, entry.code, entry.title]))
+    by = f"by {', '.join(entry.by) or 'nobody'}"
+    lines = ", ".join(entry.lines)
+    reference = f"reference: {', '.join(entry.reference)}" if entry.reference else ""
+    text = ". ".join(filter(None, [title, by, lines, reference, entry.issue, entry.note]))
     state = f"{_state(entry)}{_due(due)}"
     return f"{box} {escape_markdown(f'{entry.id} ({state}): {text}')}"
 
 
-OBJECTION_FORMATS = {"text": text, "json": json, "gh": github}
+OBJECTION_FORMATS = {"text": text, "json": json, "gh": github.script}
 
 
 # ---- objections in a review ---------------------------------------------------------------
 
 _NO_ERRORS = "There are no errors by the written rules."
 _MAY_BE_FILED = (
-    "Errors by the written rules may be filed as objections{until}, one for each code and"
-    " submitter. 'mlperf-pkg review objection CODES ROUND_FOLDER -o FOLDER' writes the texts."
+    "Errors by the written rules are possible objections until somebody files them{until}."
+    " 'mlperf-pkg review objection CODES ROUND_FOLDER -o FOLDER' writes the texts, one for each"
+    " code and submitter."
 )
 
 
 def section(reviewed: ReviewedRound) -> ReviewSection:
     """Return the objections with their states and deadlines, then those that may be filed."""
     outcome = reviewed.outcome
-    tables = {"states": _states_table(outcome), "errors": _errors_table(outcome)}
+    errors = chain.from_iterable(error.findings for error in outcome.new)
+    rows = finding_rows(errors, reviewed.examined)
+    tables = {
+        "states": _states_table(outcome),
+        "errors": table_of(FINDING_COLUMNS, rows, title="Possible objections"),
+    }
     lines: list[str] = []
     for item in outcome.objections:
         entry = item.entry
         due = _due(outcome.due(entry))
-        lines.append(f"{entry.id}: {_state(entry)}, {_standing(item)}{due}")
-    lines += _doubts(outcome)
-    for error in outcome.new:
-        lines.append(f"{error.against}: {error.code}: {error.title}")
+        lines.append(f"{entry.id}: {_state(entry)}, {_standing(item)}{due}: {entry.title}")
+    lines += _remarks(outcome)
+    for row in rows:
+        lines.append(f"possible: {row.name.place}: {row.finding.code}: {row.finding.text}")
     text = _NO_ERRORS
     if lines:
         dates = outcome.calendar
@@ -483,25 +450,20 @@ def _states_table(outcome: filed.ObjectionOutcome) -> Table:
     columns = (
         column("objection", "entry.id"),
         column("against", "entry.against"),
-        column("by", lambda item: item.entry.by or None),
-        column("code", "entry.code"),
+        column("by", lambda item: ", ".join(item.entry.by) or None),
+        column("code", lambda item: item.entry.code or None),
         column("state", lambda item: _state(item.entry)),
         column("due", lambda item: outcome.due(item.entry)),
         column("in the tree", _standing),
+        column("why", lambda item: item.why or None),
         column("measured %", "measured", numbers=True),
         column("not waived", lambda item: item.doubt or None),
         column("found", "entry.title"),
+        column("lines", lambda item: ", ".join(item.entry.lines) or None),
+        column("reference", lambda item: ", ".join(item.entry.reference) or None),
+        column("issue", lambda item: item.entry.issue or None),
     )
     return table_of(columns, outcome.objections, title="Objections and their states")
-
-
-def _errors_table(outcome: filed.ObjectionOutcome) -> Table:
-    rows = []
-    for error in outcome.new:
-        rule = error.findings[0].source
-        rows.append((error.against, error.code, len(error.about), error.title, rule))
-    titles = ("against", "code", "places", "found", "rule")
-    return table_of_cells(titles, rows, title="Errors without an objection")
 
 
 def calendar_section(reviewed: ReviewedRound) -> ReviewSection:
@@ -546,15 +508,19 @@ def write(
     ids = _ids_in(folder)
     examined, objections = _objections(path, options, wanted)
     new = [item for item in objections if item.id not in ids]
-    files = {f"{item.id}.md": objection_text(item, examined, by) for item in new}
+    entries = [filed.entry_of(item, examined, by) for item in new]
+    files = {}
+    for item, entry in zip(new, entries, strict=True):
+        files[f"{item.id}.md"] = objection_text(item, examined, by)
+        files[filed.evidence_file(entry)] = evidence_of(item.about, (), examined)
     taken = next((name for name in files if (folder / name).exists()), None)
     if taken:
         raise UserError(f"{folder / taken}: exists, but is not in {filed.NAME}; move it away")
     if new:
-        files[filed.NAME] = filed.with_new(states, new, examined, by)
+        files[filed.NAME] = filed.with_new(states, entries)
         write_together(folder, files, replace=True)
     for item in new:
-        yield visible(f"{folder / item.id}.md: {item.against}, {item.code}: {item.title}")
+        yield visible(f"{folder / item.id}.md: {item.code}: {item.title}")
     written = f"{counted(len(new), 'objection')} written"
     earlier = len(objections) - len(new)
     yield f"{written}; {earlier} already in {states}" if earlier else written
@@ -572,8 +538,8 @@ def _ids_in(folder: Path) -> set[str]:
 
 def _objections(
     path: str, options: Options, wanted: Sequence[str]
-) -> tuple[filed.Examined, list[filed.Objection]]:
-    examined = filed.examine(path, options)
+) -> tuple[Examined, list[filed.Objection]]:
+    examined = examine(path, options)
     objections = filed.find_objections(examined, wanted)
     if objections:
         return examined, objections
