@@ -7,14 +7,14 @@ Source: submission_rules, Fixing objections.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from itertools import islice
+from math import nan
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -33,7 +33,6 @@ from mlperf_pkg.results.wording import counted, shortened
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.relations import relation_of
 
-FORMAT = "mlperf-pkg/evidence/1"
 _LARGEST = 1 << 28  # bytes of a file
 _MOST_RECORDS = 200_000  # of a log; the others are not compared
 _VALUES = 60  # characters of the values of a key
@@ -41,7 +40,7 @@ _SHOWN = 5  # edits
 
 
 class LoggedKey(NamedTuple):
-    """The first values of a key in a log, and the digest of all its records."""
+    """The first different values of a key in a log, and the digest of all its records."""
 
     values: str
     digest: str
@@ -50,40 +49,29 @@ class LoggedKey(NamedTuple):
 class LoggedRun(Struct, frozen=True):
     """A run as it was logged: what it is known by, and its records by key.
 
-    The fields are those of ``Run``; a number that is not finite is None.
+    The fields after ``keys`` are those of ``Run``; a time that is not known is None.
     """
 
-    path: str
     digest: str
+    keys: Mapping[str, LoggedKey]
+    path: str
     fingerprint: bytes | None
     start_ms: float | None
     stop_ms: float | None
-    evaluated: tuple[float | None, ...]
+    evaluated: tuple[float, ...]
     evaluated_ms: tuple[float | None, ...]
-    losses: tuple[float | None, ...]
-    keys: Mapping[str, LoggedKey]
+    losses: tuple[float, ...]
 
     @property
     def run(self) -> Run:
         """The run, as far as it is compared with others."""
-        return Run(
-            self.path,
-            "",
-            "",
-            "",
-            (),
-            verdicts_of(()),
-            fingerprint=self.fingerprint,
-            start_ms=self.start_ms,
-            stop_ms=self.stop_ms,
-            evaluated=_finite(self.evaluated),
-            evaluated_ms=_finite(self.evaluated_ms),
-            losses=_finite(self.losses),
-        )
+        fields: dict[str, Any] = {name: getattr(self, name) for name in _IDENTIFYING}
+        fields["evaluated_ms"] = [nan if time is None else time for time in self.evaluated_ms]
+        verdicts = verdicts_of(())
+        return Run(usage="", round="", round_reason="", findings=(), verdicts=verdicts, **fields)
 
 
-def _finite(values: Iterable[float | None]) -> tuple[float, ...]:
-    return tuple(math.nan if value is None else value for value in values)
+_IDENTIFYING = LoggedRun.__struct_fields__[2:]
 
 
 class ObjectionEvidence(Struct, frozen=True):
@@ -91,7 +79,7 @@ class ObjectionEvidence(Struct, frozen=True):
 
     runs: Mapping[str, tuple[LoggedRun, ...]] = {}
     files: Mapping[str, str] = {}
-    format: str = FORMAT
+    format: Literal["mlperf-pkg/evidence/1"] = "mlperf-pkg/evidence/1"
 
     def sets_of(self, subject: str) -> list[str]:
         """Return the result sets that a subject is, or is in."""
@@ -135,21 +123,13 @@ def _logged_runs(context: SetContext) -> Iterator[LoggedRun]:
     digests = digests_of(context.sources)
     for run in context.runs:
         if run.path in digests:
-            yield LoggedRun(
-                path=run.path,
-                digest=digests[run.path].hex(),
-                fingerprint=run.fingerprint,
-                start_ms=run.start_ms,
-                stop_ms=run.stop_ms,
-                evaluated=run.evaluated,
-                evaluated_ms=run.evaluated_ms,
-                losses=run.losses,
-                keys=_logged_keys(context.sources[run.path]),
-            )
+            fields: dict[str, Any] = {name: getattr(run, name) for name in _IDENTIFYING}
+            keys = _logged_keys(context.sources[run.path])
+            yield LoggedRun(digests[run.path].hex(), keys, **fields)
 
 
 def _logged_keys(source: Source) -> dict[str, LoggedKey]:
-    values: dict[str, list[str]] = {}
+    values: dict[str, dict[str, None]] = {}
     hashes: dict[str, Any] = {}
     with suppress(OSError, UserError), source.open() as stream:
         reader = LogReader(stream, source.label, lambda _: None, first_line=source.first_line)
@@ -158,7 +138,7 @@ def _logged_keys(source: Source) -> dict[str, LoggedKey]:
             value = shown(record.value)
             hashed = hashes.setdefault(key, sha256())
             hashed.update(f"{value} {shown(record.metadata)} {record.time_ms}\n".encode())
-            values.setdefault(key, []).append(value)
+            values.setdefault(key, {})[value] = None
     logged = {}
     for key, texts in values.items():
         words = ", ".join(texts)[:_VALUES]
@@ -170,10 +150,14 @@ def _logged_keys(source: Source) -> dict[str, LoggedKey]:
 
 
 class SubjectOutcome(Struct, frozen=True):
-    """What became of a subject without its finding: ``is_settled``, and why in words."""
+    """What became of a subject without its finding: ``is_settled``, and why in words.
+
+    ``edits`` are what was edited in logs, with the number of these.
+    """
 
     is_settled: bool
     why: str
+    edits: Mapping[str, int] = {}
 
 
 _NEW_RUNS = SubjectOutcome(True, "by new runs")
@@ -228,7 +212,6 @@ def _of_runs(path: str, runs: Sequence[LoggedRun], examined: Examined) -> Subjec
     """Return what became of the runs of a set; None if their logs are as they were, or gone."""
     submission = path.partition("/")[0]
     edits = Counter[str]()
-    edited = 0
     places = set[str]()
     missing = 0
     for run in runs:
@@ -240,12 +223,9 @@ def _of_runs(path: str, runs: Sequence[LoggedRun], examined: Examined) -> Subjec
         places.add(examined.named(context.path))
         source = context.sources[log.path]
         if digests_of({path: source}).get(path, b"").hex() != run.digest:
-            edited += 1
             edits.update(_edits(run.keys, _logged_keys(source)))
-    if edited:
-        texts = [f"{text} ({counted(number, 'log')})" for text, number in edits.most_common()]
-        what = shortened(texts, _SHOWN) or "text outside the records"
-        return SubjectOutcome(False, f"the same runs, logs edited: {_UNTIL}; {what}")
+    if edits:
+        return SubjectOutcome(False, f"the same runs, logs edited: {_UNTIL}", edits)
     if places - {path}:
         return SubjectOutcome(False, f"the same runs in {', '.join(sorted(places))}: {_UNTIL}")
     if path not in examined.contexts:
@@ -294,3 +274,11 @@ def _edits(old: Mapping[str, LoggedKey], new: Mapping[str, LoggedKey]) -> Iterat
             rest.append(key)
     if rest:
         yield f"times, metadata or later values of {shortened(rest, _SHOWN)}"
+    elif old == new:
+        yield "text outside the records"
+
+
+def in_words(edits: Mapping[str, int]) -> str:
+    """Return what was edited, the most frequent first: ``seed 1 is now 2 (10 logs)``."""
+    ranked = Counter(edits).most_common()
+    return shortened([f"{text} ({counted(number, 'log')})" for text, number in ranked], _SHOWN)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as jsonlib
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -188,7 +188,7 @@ def markdown(section: ReviewSection) -> str:
             parts.append(_checkboxes(table))
             parts.append(escape_markdown(table.note))
         else:
-            parts.append(tables.markdown(_headed(section, table)))
+            parts.append(tables.markdown(table))
     return "\n\n".join(filter(None, parts))
 
 
@@ -198,21 +198,6 @@ def _checkboxes(table: Table) -> str:
         cells = [escape_markdown(text) for text, _ in table.spans(row)]
         lines.append(f"- [ ] {': '.join(cells)}")
     return "\n".join(lines)
-
-
-def _headed(section: ReviewSection, table: Table) -> Table:
-    """Return a table with capitals in its headings; its data keep the keys of the columns.
-
-    Names of hyperparameters and submitters, which are headings too, stay as they are.
-    """
-    columns = []
-    for column in table.columns:
-        if section.name == "hyperparameters" and column.title != "rules":
-            columns.append(column)
-        else:
-            heading = column.heading
-            columns.append(replace(column, title=f"{heading[:1].upper()}{heading[1:]}"))
-    return replace(table, columns=columns)
 
 
 def json(review: Review) -> str:
@@ -401,7 +386,7 @@ def _table(section: ReviewSection, table: Table, csv: str) -> str:
     remark = f'{escape_html(table.note)} <a href="{escape_html(csv)}">CSV</a>'.strip()
     is_folded = len(table.rows) > _OPEN_ROWS or section.checks
     opened = "" if is_folded else " open"
-    content = tables.html(_headed(section, table), headed=True, checks=section.checks)
+    content = tables.html(table, headed=True, checks=section.checks)
     heading = f'<h3>{title}</h3> <span class="about">{number}</span>'
     return (
         f"<details{opened}>\n<summary>{heading}</summary>\n"
@@ -469,8 +454,8 @@ def _document(folder: Path) -> Any:
 # ---- a package for each submitter ---------------------------------------------------------
 
 _WHOLE = ("calendar",)  # sections that concern all
-_LEFT_OUT = ("findings", "noted", "others")  # of all; the checklists have them, too
-_TABLES = {"hyperparameters": ("outliers", "differing-runs")}  # the others compare all submitters
+_OF_REVIEWED = ("findings", "noted", "convergence", "hyperparameters")  # also of whom it reviews
+_TABLES = {"hyperparameters": ("outliers",)}  # the others compare all submitters
 
 
 def packages_of(review: Review) -> dict[str, str]:
@@ -491,8 +476,6 @@ def _package(review: Review, submitter: str) -> Review:
     names = _names_of(review, submitter)
     sections = []
     for section in review.sections:
-        if section.name in _LEFT_OUT:
-            continue
         kept = names.section(section)
         if kept.tables:
             sections.append(kept)
@@ -507,7 +490,7 @@ def _package(review: Review, submitter: str) -> Review:
     row = next(iter(_rows(package, "submitters", "table")), {})
     states = _rows(package, "objections", "states")
     errors = {row["Code"] for row in _rows(package, "objections", "errors")}
-    drafted = sum(row["state"] == "drafted" for row in states)
+    drafted = sum(row["State"] == "drafted" for row in states)
     counts = {
         "submitters": 1,
         "result_sets": row.get("Results", 0),
@@ -561,26 +544,22 @@ class _Names(Struct, frozen=True):
             if name in self.own or name in self.reviews:
                 return table
             return replace(table, groups=[])
+        own = self.own
+        if section.name in _OF_REVIEWED:
+            own = self.own | self.reviews
         rows: list[list[Any]] = []
         marked = set[tuple[int, int]]()
         for number, row in enumerate(table.rows):
             cells = table.values(row)
-            if any(map(self._concerns, cells)) or self._is_of_part(cells):
+            if any(_concerns(cell, own) for cell in cells) or self._is_of_part(cells):
                 for place in _marked_places(table, number):
                     marked.add((len(rows), place))
-                rows.append(list(map(self._own_part, cells)))
+                rows.append([_own_part(cell, own) for cell in cells])
         titles = [column.heading for _, column in table.keyed]
         note = table.note
         if _has_name(note, self.others):
             note = ""
         return table_of_cells(titles, rows, title=table.title, marked=frozenset(marked), note=note)
-
-    def _concerns(self, cell: Any) -> bool:
-        """Return whether a cell is a name of the submitter, a list with one, or a path below it."""
-        if not isinstance(cell, str):
-            return False
-        parts = cell.split(", ")
-        return any(part in self.own or part.split("/")[0] in self.own for part in parts)
 
     def _is_of_part(self, cells: Sequence[Any]) -> bool:
         """Return whether a row names a submission and a system of its part, in cells or a path."""
@@ -595,11 +574,20 @@ class _Names(Struct, frozen=True):
                     return True
         return False
 
-    def _own_part(self, cell: Any) -> Any:
-        """Return a cell without the other names of a list."""
-        if not isinstance(cell, str):
-            return cell
-        return ", ".join(filter(self.own.__contains__, cell.split(", "))) or cell
+
+def _concerns(cell: Any, names: Collection[str]) -> bool:
+    """Return whether a cell is one of these names, a list with one, or a path below it."""
+    if not isinstance(cell, str):
+        return False
+    parts = cell.split(", ")
+    return any(part in names or part.split("/")[0] in names for part in parts)
+
+
+def _own_part(cell: Any, names: Collection[str]) -> Any:
+    """Return a cell without the other names of a list."""
+    if not isinstance(cell, str):
+        return cell
+    return ", ".join(filter(names.__contains__, cell.split(", "))) or cell
 
 
 def _marked_places(table: Table, number: int) -> list[int]:

@@ -50,10 +50,6 @@ class _Label(Struct):
     name: str
 
 
-class _Author(Struct):
-    login: str = ""
-
-
 class GithubIssue(Struct, rename="camel"):
     """An issue as GitHub's client prints it."""
 
@@ -64,7 +60,6 @@ class GithubIssue(Struct, rename="camel"):
     body: str = ""
     state_reason: str | None = None
     labels: tuple[_Label, ...] = ()
-    author: _Author | None = None
 
     def named(self, word: str) -> tuple[str, ...]:
         """Return the organisations of the labels that begin with a word: by, against."""

@@ -32,7 +32,7 @@ from mlperf_pkg.infra.files import refuse_within, write_together
 from mlperf_pkg.infra.source import Source, numbered_lines, raw_lines
 from mlperf_pkg.infra.text import escape_markdown, visible
 from mlperf_pkg.render.findings import View
-from mlperf_pkg.render.table import PLAIN, Column, Table, by_key, document, json_text, table_of
+from mlperf_pkg.render.table import HEADING, PLAIN, by_key, document, json_text, table_of
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.rcp import reference_hyperparameters
@@ -269,6 +269,10 @@ def _state(entry: filed.ObjectionEntry) -> str:
     return f"{entry.state.words} ({entry.percent:g} %)"
 
 
+def _objectors(entry: filed.ObjectionEntry) -> str:
+    return ", ".join(entry.by) or "nobody"
+
+
 def _remarks(outcome: filed.ObjectionOutcome) -> Iterator[str]:
     """Yield why waivers do not hold, and why objections stand without their findings."""
     for item in outcome.objections:
@@ -297,36 +301,41 @@ def _standing(item: filed.Judged) -> str:
 
 
 def text(outcome: filed.ObjectionOutcome, view: View) -> str:
-    """Return a table of the objections, then the errors without an objection."""
+    """Return the objections, each with its state, then the errors without an objection."""
     terminal = Terminal(view)
+    for item in outcome.objections:
+        entry = item.entry
+        words = f"{entry.id} by {_objectors(entry)}: {_state(entry)}{_due(outcome.due(entry))}"
+        if item.standing:
+            words += f"; {_standing(item)}"
+        terminal.paragraph((words, HEADING))
+        references = [f"reference: {line}" for line in entry.reference]
+        for line in (entry.title or entry.code, *entry.lines, *references):
+            terminal.paragraph((f"  {line}", PLAIN))
     if outcome.objections:
-        columns = [
-            Column("Objection", 60, of=lambda item: f"{item.entry.id}: {item.entry.title}"),
-            Column("State", 14, of=lambda item: _state(item.entry)),
-        ]
-        if outcome.calendar:
-            columns.append(Column("Due", 10, of=lambda item: outcome.due(item.entry)))
-        if any(item.standing for item in outcome.objections):
-            columns.append(Column("In the tree", 30, of=_standing))
-        terminal.table(table_of(columns, outcome.objections))
-    shown = outcome.new
-    if not view.verbose:
-        shown = shown[:_ERRORS]
-    if shown:
-        terminal.line(("Possible objections: errors that no objection names", PLAIN))
-        for error in shown:
-            words = f"  {error.code}: {error.place}: {error.findings[0].text}"
-            others = len(error.findings) - 1
-            if others:
-                words += f"; and in {counted(others, 'other place')}"
-            terminal.paragraph((words, PLAIN))
-        more = len(outcome.new) - len(shown)
-        if more:
-            terminal.line((f"  and {more} more; -v shows them", PLAIN))
         terminal.line()
+    _show_possible(terminal, outcome.new, view)
     for line in (*_remarks(outcome), _summary(outcome)):
         terminal.paragraph((line, PLAIN))
     return terminal.text()
+
+
+def _show_possible(terminal: Terminal, new: Sequence[filed.Objection], view: View) -> None:
+    """Add the errors that no objection names, of many the first."""
+    shown = new if view.verbose else new[:_ERRORS]
+    if shown:
+        terminal.line(("Possible objections: errors that no objection names", PLAIN))
+    for error in shown:
+        words = f"  {error.code}: {error.place}: {error.findings[0].text}"
+        others = len(error.findings) - 1
+        if others:
+            words += f"; and in {counted(others, 'other place')}"
+        terminal.paragraph((words, PLAIN))
+    more = len(new) - len(shown)
+    if more:
+        terminal.line((f"  and {more} more; -v shows them", PLAIN))
+    if shown:
+        terminal.line()
 
 
 def _summary(outcome: filed.ObjectionOutcome) -> str:
@@ -399,7 +408,7 @@ def _item(entry: filed.ObjectionEntry, due: str | None) -> str:
         box = "-"
         against = entry.against
     title = ": ".join(filter(None, [against, entry.code, entry.title]))
-    by = f"by {', '.join(entry.by) or 'nobody'}"
+    by = f"by {_objectors(entry)}"
     lines = ", ".join(entry.lines)
     reference = f"reference: {', '.join(entry.reference)}" if entry.reference else ""
     text = ". ".join(filter(None, [title, by, lines, reference, entry.issue, entry.note]))
@@ -425,8 +434,9 @@ def section(reviewed: ReviewedRound) -> ReviewSection:
     outcome = reviewed.outcome
     errors = chain.from_iterable(error.findings for error in outcome.new)
     rows = finding_rows(errors, reviewed.examined)
+    columns = (*_STATES, column("Due", lambda item: outcome.due(item.entry)))
     tables = {
-        "states": _states_table(outcome),
+        "states": table_of(columns, outcome.objections, title="Objections and their states"),
         "errors": table_of(FINDING_COLUMNS, rows, title="Possible objections"),
     }
     lines: list[str] = []
@@ -446,24 +456,21 @@ def section(reviewed: ReviewedRound) -> ReviewSection:
     return ReviewSection("objections", "Objections", (text,), with_rows(tables), summary)
 
 
-def _states_table(outcome: filed.ObjectionOutcome) -> Table:
-    columns = (
-        column("objection", "entry.id"),
-        column("against", "entry.against"),
-        column("by", lambda item: ", ".join(item.entry.by) or None),
-        column("code", lambda item: item.entry.code or None),
-        column("state", lambda item: _state(item.entry)),
-        column("due", lambda item: outcome.due(item.entry)),
-        column("in the tree", _standing),
-        column("why", lambda item: item.why or None),
-        column("measured %", "measured", numbers=True),
-        column("not waived", lambda item: item.doubt or None),
-        column("found", "entry.title"),
-        column("lines", lambda item: ", ".join(item.entry.lines) or None),
-        column("reference", lambda item: ", ".join(item.entry.reference) or None),
-        column("issue", lambda item: item.entry.issue or None),
-    )
-    return table_of(columns, outcome.objections, title="Objections and their states")
+_STATES = (
+    column("Objection", "entry.id"),
+    column("Against", "entry.against"),
+    column("By", lambda item: ", ".join(item.entry.by) or None),
+    column("Code", lambda item: item.entry.code or None),
+    column("State", lambda item: _state(item.entry)),
+    column("In the tree", _standing),
+    column("Why", lambda item: item.why or None),
+    column("Measured %", "measured", numbers=True),
+    column("Not waived", lambda item: item.doubt or None),
+    column("Found", "entry.title"),
+    column("Lines", lambda item: ", ".join(item.entry.lines) or None),
+    column("Reference", lambda item: ", ".join(item.entry.reference) or None),
+    column("Issue", lambda item: item.entry.issue or None),
+)
 
 
 def calendar_section(reviewed: ReviewedRound) -> ReviewSection:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from operator import attrgetter
@@ -19,6 +20,7 @@ from mlperf_pkg.commands.review.evidence import (
     ObjectionEvidence,
     changed_files,
     evidence_of,
+    in_words,
     outcome_of,
     read_evidence,
 )
@@ -219,6 +221,7 @@ def _standing(
     left = []
     undecided = []
     reasons = dict[str, None]()
+    edits = Counter[str]()
     for path in entry.about:
         if (entry.code, path) in finding_keys:
             left.append(path)
@@ -226,6 +229,7 @@ def _standing(
         outcome = outcome_of(path, evidence, examined)
         if outcome is not None:
             reasons[outcome.why] = None
+            edits.update(outcome.edits)
             if not outcome.is_settled:
                 undecided.append(path)
     standing = ObjectionStanding.REMOVED
@@ -233,6 +237,8 @@ def _standing(
         standing = ObjectionStanding.STANDS
     elif reasons:
         standing = ObjectionStanding.SETTLED
+    if edits:
+        reasons[in_words(edits)] = None
     why = "; ".join(reasons)
     return Judged(entry, standing, tuple(left), undecided=tuple(undecided), why=why)
 

@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args
 from msgspec import Struct
 
 from mlperf_pkg.checks.descriptions import whole_number
+from mlperf_pkg.commands.review.examined import Examined
 from mlperf_pkg.commands.review.round import (
     FINDING_COLUMNS,
     FindingRow,
@@ -192,15 +193,9 @@ def findings_section(name: str, reviewed: ReviewedRound) -> ReviewSection:
     rows: list[FindingRow] = []
     lines = []
     for group in sorted(by_code(findings), key=_weight):
-        of_group = finding_rows(group.findings, reviewed.examined)
-        rows += of_group
-        first = of_group[0]
-        label = f"{group.first.severity} {group.first.code}"
-        if len(of_group) == 1:
-            lines.append(f"{label} ({first.name.place}): {_title(group)}")
-        else:
-            whose = submitters.owners(group.firsts)
-            lines.append(f"{label} ({whose}; first {first.name.place}): {_title(group)}")
+        rows += finding_rows(group.findings, reviewed.examined)
+        whose = submitters.owners(group.firsts)
+        lines.append(finding_line(group, reviewed.examined, whose))
     title, title_of_table = _KINDS[name]
     if not rows:
         text = "no errors or warnings" if name == "findings" else "none"
@@ -208,6 +203,18 @@ def findings_section(name: str, reviewed: ReviewedRound) -> ReviewSection:
     table = table_of(FINDING_COLUMNS, rows, title=title_of_table)
     summary = () if name == "others" else tuple(lines)
     return ReviewSection(name, title, tables={"table": table}, summary=summary)
+
+
+def finding_line(group: CodeGroup, examined: Examined, whose: str = "") -> str:
+    """Return the findings of a code in a line: ``error RCP101 (ACME, dgx, bert): a title``.
+
+    Of several, it says ``whose`` they are, and where the first is.
+    """
+    where = examined.name_of(group.first).place
+    number = len(group.subjects)
+    if number > 1:
+        where = f"{whose or wording.counted(number, 'place')}; first {where}"
+    return f"{group.first.severity} {group.first.code} ({where}): {_title(group)}"
 
 
 def _weight(group: CodeGroup) -> tuple[int, bool, int, str]:

@@ -441,7 +441,7 @@ def test_settled_objections(a_round: Path, filed: Path, tmp_path: Path) -> None:
     plain = call("check", a_round, "--format", "json")
     result = call("check", a_round, "--format", "json", "--objections", filed)
     assert (result.stdout, result.exit_code) == (plain.stdout, plain.exit_code)
-    assert "drafted  settled by new runs" in result.stderr
+    assert "drafted; settled by new runs" in result.stderr
     assert "2 objections: 1 settled, 1 standing" in result.stderr
     missing = call("check", a_round, "--objections", tmp_path / "none.yaml")
     assert (missing.exit_code, missing.stdout) == (2, "")
@@ -627,7 +627,7 @@ def test_commands_for_github() -> None:
 def test_deadlines(tmp_path: Path, states: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     call("review", "calendar", "--start", "2025-10-10", "-o", "calendar.yaml")
-    assert "drafted  2025-10-17" in changed(states).stdout
+    assert "drafted, due 2025-10-17" in changed(states).stdout
     outcome = json.loads(changed(states, "--format", "json").stdout)
     assert [item["due"] for item in outcome["objections"]] == ["2025-10-17", "2025-10-20"]
     assert "two (open, due 2025-10-20)" in call("review", "agenda", states).stdout
