@@ -350,7 +350,7 @@ def _entry(context: SetContext, owner: str) -> LoggedHyperparameters:
 
 
 def _exact(runs: Iterable[Run], sources: Mapping[str, Source]) -> dict[tuple[str, str], str]:
-    """Return values that runs hold with six digits, as logged, by key and value."""
+    """Return the values of which runs hold six digits and logs have more, by key and value."""
     exact: dict[tuple[str, str], str] = {}
     for run in runs:
         cut = {pair for pair in run.hyperparameters.items() if number(pair[1]) is not None}
@@ -366,7 +366,7 @@ def _exact(runs: Iterable[Run], sources: Mapping[str, Source]) -> dict[tuple[str
                     cut.remove(pair)
                 if not cut:
                     break
-    return exact
+    return {pair: text for pair, text in exact.items() if number(text) != number(pair[1])}
 
 
 # ---- the reference ------------------------------------------------------------------------
