@@ -11,7 +11,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, ValidationError, convert
 from msgspec.structs import asdict, replace
 
 from mlperf_pkg.checker.values import Options
@@ -340,7 +340,6 @@ class ObjectionEntry(Struct, frozen=True):
 
 _FIELDS = ObjectionEntry.__struct_fields__
 _REQUIRED = _FIELDS[: -len(ObjectionEntry.__struct_defaults__)]
-_LISTS = ("by", "about", "lines", "reference")
 DUE = {
     ObjectionState.DRAFTED: "objections",
     ObjectionState.OPEN: "answers",
@@ -393,37 +392,6 @@ def _entry(path: Path, node: yaml.Node) -> ObjectionEntry:
     if kind(node) != "mapping":
         raise UserError(f"{where}: expected an objection with {', '.join(_REQUIRED)}")
     fields = value(node)
-    _require_known(fields, where)
-    numbers = {}
-    scores = fields.pop("scores", None) or {}
-    if not isinstance(scores, dict):
-        raise UserError(f"{where}: scores is not a mapping of paths to minutes")
-    for file, score in scores.items():
-        numbers[file] = _number(score, f"{where}: the score of {file}")
-    for name, content in fields.items():
-        if name in _LISTS:
-            fields[name] = _texts(content, f"{where}: {name}")
-        elif not isinstance(content, str):
-            raise UserError(f"{where}: {name} is not text")
-    fields["state"] = state_of(fields["state"], where)
-    if "percent" in fields:
-        fields["percent"] = _number(fields["percent"].removesuffix("%"), f"{where}: percent")
-    if fields["state"] is ObjectionState.WAIVED:
-        _require_share(fields.get("percent"), where)
-    return ObjectionEntry(scores=numbers, **fields)
-
-
-def _texts(content: Any, where: str) -> tuple[str, ...]:
-    """Return a list of texts; one text is a list of it."""
-    if isinstance(content, str):
-        return (content,) if content else ()
-    if not isinstance(content, list) or not all(isinstance(item, str) for item in content):
-        raise UserError(f"{where} is not a list of texts")
-    return tuple(content)
-
-
-def _require_known(fields: Mapping[str, Any], where: str) -> None:
-    """Check that an objection has all fields that it needs, and no unknown ones."""
     unknown = next((name for name in fields if name not in _FIELDS), None)
     if unknown:
         raise UserError(f"{where}: unknown key {unknown!r}{did_you_mean(unknown, _FIELDS)}")
@@ -431,13 +399,18 @@ def _require_known(fields: Mapping[str, Any], where: str) -> None:
     missing = [name for name in required if not fields.get(name)]
     if missing:
         raise UserError(f"{where}: the objection lacks {', '.join(missing)}")
-
-
-def _number(text: Any, where: str) -> float:
+    fields["state"] = state_of(str(fields["state"]), where)
+    if isinstance(fields.get("by"), str):
+        fields["by"] = list(filter(None, [fields["by"]]))
+    if "percent" in fields:
+        fields["percent"] = str(fields["percent"]).removesuffix("%").strip()
     try:
-        return float(text)
-    except (TypeError, ValueError) as error:
-        raise UserError(f"{where} is {text!r}; expected a number") from error
+        entry = convert(fields, ObjectionEntry, strict=False)
+    except ValidationError as error:
+        raise UserError(f"{where}: {error}") from error
+    if entry.state is ObjectionState.WAIVED:
+        _require_share(entry.percent, where)
+    return entry
 
 
 def state_of(text: str, where: str) -> ObjectionState:
