@@ -37,6 +37,7 @@ _LARGEST = 1 << 28  # bytes of a file
 _MOST_RECORDS = 200_000  # of a log; the others are not compared
 _VALUES = 60  # characters of the values of a key
 _SHOWN = 5  # edits
+_SECOND_MS = 1000  # the unit of some clocks
 
 
 class LoggedKey(NamedTuple):
@@ -249,13 +250,23 @@ def _twin(logged: LoggedRun, submission: str, examined: Examined) -> tuple[SetCo
 
 
 def _is_same(run: Run, log: Run) -> bool:
-    """Return whether a log is of a run, whatever was edited in it: also its values."""
+    """Return whether a log is of a run, whatever was edited in it: also its values.
+
+    Runs that start at one time, or take the same time to a part of a second, are the same.
+    """
     if run.start_ms is not None and run.start_ms == log.start_ms:
         is_namesake = name(run.path) == name(log.path)
         if is_namesake or run.evaluated_ms[:1] == log.evaluated_ms[:1]:
             return True
+    span_ms = _span_ms(run)
+    if span_ms % _SECOND_MS and abs(span_ms - _span_ms(log)) < 1:
+        return True
     relation = relation_of(run, log)
     return relation is not None and relation.is_one_run
+
+
+def _span_ms(run: Run) -> float:
+    return (run.stop_ms or 0) - (run.start_ms or 0)
 
 
 def _edits(old: Mapping[str, LoggedKey], new: Mapping[str, LoggedKey]) -> Iterator[str]:

@@ -340,6 +340,7 @@ class ObjectionEntry(Struct, frozen=True):
 
 _FIELDS = ObjectionEntry.__struct_fields__
 _REQUIRED = _FIELDS[: -len(ObjectionEntry.__struct_defaults__)]
+_NEEDED = {"str": "text", "float": "a number", "array": "a list of texts", "object": "a mapping"}
 DUE = {
     ObjectionState.DRAFTED: "objections",
     ObjectionState.OPEN: "answers",
@@ -391,7 +392,7 @@ def _entry(path: Path, node: yaml.Node) -> ObjectionEntry:
     where = _place(path, node)
     if kind(node) != "mapping":
         raise UserError(f"{where}: expected an objection with {', '.join(_REQUIRED)}")
-    fields = value(node)
+    fields = {name: content for name, content in value(node).items() if content != ""}
     unknown = next((name for name in fields if name not in _FIELDS), None)
     if unknown:
         raise UserError(f"{where}: unknown key {unknown!r}{did_you_mean(unknown, _FIELDS)}")
@@ -401,13 +402,14 @@ def _entry(path: Path, node: yaml.Node) -> ObjectionEntry:
         raise UserError(f"{where}: the objection lacks {', '.join(missing)}")
     fields["state"] = state_of(str(fields["state"]), where)
     if isinstance(fields.get("by"), str):
-        fields["by"] = list(filter(None, [fields["by"]]))
+        fields["by"] = [fields["by"]]
     if "percent" in fields:
         fields["percent"] = str(fields["percent"]).removesuffix("%").strip()
     try:
         entry = convert(fields, ObjectionEntry, strict=False)
     except ValidationError as error:
-        raise UserError(f"{where}: {error}") from error
+        needed, name = re.findall(r"`(\w+).*\$\.(\w+)", str(error))[0]
+        raise UserError(f"{where}: {name} is not {_NEEDED.get(needed, needed)}") from error
     if entry.state is ObjectionState.WAIVED:
         _require_share(entry.percent, where)
     return entry
