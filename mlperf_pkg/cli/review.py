@@ -224,11 +224,12 @@ def objections(
     one.
 
     TREE is the corrected round, or a submission. An objection is settled if its findings
-    are gone by new runs, a new description or other files; the files beside FILE have
-    what it was about. If the logs of the same runs were edited, it stands until decided.
-    It is removed if its result sets and descriptions are gone, as after a withdrawal.
-    New errors, which no objection names, follow. A waiver requires TREE: the scores
-    there may differ by less than 2 % from those in FILE, in the same order of
+    are gone by new runs, a new description or other files. If the logs of the same runs
+    were edited, it stands until decided. What it was about is in a file beside FILE: as
+    it was when it was written or, with --id or --issues and a TREE, when this was first
+    given. An objection is removed if its result sets and descriptions are gone, as after
+    a withdrawal. New errors, which no objection names, follow. A waiver requires TREE:
+    the scores there may differ by less than 2 % from those in FILE, in the same order of
     competitors.
 
     JSON is the output of 'gh issue list --state all --limit 1000 --json FIELDS', with
@@ -272,6 +273,8 @@ def objections(
             fields["corrected"] = tree
         states.change_states(file, ids, fields, examined, removed)
         entries = states.read_entries(file)
+    if examined and (ids or issues):
+        states.record_evidence(file, entries, examined)
     if examined is None:
         outcome = states.ObjectionOutcome(tuple(map(states.Judged, entries)))
     else:

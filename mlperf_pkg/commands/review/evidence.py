@@ -8,7 +8,7 @@ Source: submission_rules, Fixing objections.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from itertools import islice
@@ -87,20 +87,18 @@ class ObjectionEvidence(Struct, frozen=True):
         return [path for path in self.runs if f"{subject}/".startswith(f"{path}/")]
 
 
-def evidence_of(about: Iterable[str], files: Iterable[str], examined: Examined) -> str:
+def evidence_of(about: Collection[str], files: Iterable[str], examined: Examined) -> str:
     """Return the evidence on these subjects, and on ``files`` of the submissions, as JSON."""
-    subjects = [*about]
-    sources = {path: examined.sources[path] for path in files if path in examined.sources}
+    recorded = {*about, *files}
     runs = {}
     for path, context in examined.contexts.items():
-        if any(f"{subject}/".startswith(f"{path}/") for subject in subjects):
+        if any(f"{subject}/".startswith(f"{path}/") for subject in about):
             runs[path] = tuple(_logged_runs(context))
             if context.system is not None:
-                subjects.append(examined.named(context.system.path))
-    for subject in subjects:
-        if subject in examined.sources and subject not in examined.contexts:
-            sources[subject] = examined.sources[subject]
-    digests = {path: digest.hex() for path, digest in digests_of(sources).items()}
+                recorded.add(examined.named(context.system.path))
+    digests = {}
+    for path, digest in sorted(digests_of(examined.files(recorded)).items()):
+        digests[path] = digest.hex()
     return msgspec.json.encode(ObjectionEvidence(runs, digests)).decode() + "\n"
 
 
@@ -180,7 +178,7 @@ def outcome_of(
             return outcome
     if sets and not any(path in examined.contexts for path in sets):
         return None
-    if subject not in examined.subjects and subject not in examined.sources:
+    if subject not in examined.subjects:
         return None
     if subject in examined.contexts and not sets:
         return _UNKNOWN
@@ -199,8 +197,7 @@ def changed_files(
 ) -> list[str]:
     """Return the files that are others than they were; those that were not recorded are not."""
     recorded = [path for path in paths if path in evidence.files]
-    sources = {path: examined.sources[path] for path in recorded if path in examined.sources}
-    digests = digests_of(sources)
+    digests = digests_of(examined.files(recorded))
     changed = []
     for path in recorded:
         digest = digests.get(path, b"").hex()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
@@ -91,6 +91,17 @@ class Examined(Struct, frozen=True, dict=True):
             if not place.source.stored:
                 sources[self.named(place.label)] = place.source
         return sources
+
+    def files(self, paths: Iterable[str]) -> dict[str, Source]:
+        """Return those of these paths that are files of the submissions, also of code."""
+        wanted = set(paths)
+        files = {path: self.sources[path] for path in wanted & self.sources.keys()}
+        for submission in self.checked.submissions:
+            for entry in submission.entries:
+                path = f"{submission.name}/{entry.path}"
+                if path in wanted and not entry.folder and entry.link is None:
+                    files[path] = submission.place.child(entry.path).source
+        return files
 
     @property
     def subjects(self) -> set[str]:

@@ -310,7 +310,7 @@ def text(outcome: filed.ObjectionOutcome, view: View) -> str:
             words += f"; {_standing(item)}"
         terminal.paragraph((words, HEADING))
         references = [f"reference: {line}" for line in entry.reference]
-        for line in (entry.title or entry.code, *entry.lines, *references):
+        for line in filter(None, (entry.title or entry.code, *entry.lines, *references)):
             terminal.paragraph((f"  {line}", PLAIN))
     if outcome.objections:
         terminal.line()

@@ -27,7 +27,7 @@ from mlperf_pkg.commands.review.evidence import (
 from mlperf_pkg.commands.review.examined import Examined, examine
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding
-from mlperf_pkg.infra.files import write_together
+from mlperf_pkg.infra.files import write_whole
 from mlperf_pkg.infra.paths import read_file
 from mlperf_pkg.infra.plain_yaml import LARGEST, compose, key, kind, value
 from mlperf_pkg.infra.text import did_you_mean, unused, visible
@@ -245,13 +245,8 @@ def _standing(
 
 def _of_people(entry: ObjectionEntry, evidence: ObjectionEvidence, examined: Examined) -> Judged:
     """Return the standing of an objection without a code, on which people decide."""
-    files = entry.files
-    changed = changed_files(files, evidence, examined)
-    why = "the objectors confirm a fix"
-    if changed:
-        why = f"changed since: {', '.join(changed)}"
-    elif any(path in evidence.files for path in files):
-        why = "its files are as they were"
+    changed = changed_files(entry.files, evidence, examined)
+    why = f"changed since: {', '.join(changed)}" if changed else ""
     return Judged(entry, ObjectionStanding.STANDS, why=why)
 
 
@@ -288,9 +283,9 @@ class ObjectionState(StrEnum):
 
     @property
     def words(self) -> str:
-        """The state in words: ``supported, fix required``."""
+        """The state in words: ``supported (fix required)``."""
         if self is ObjectionState.SUPPORTED:
-            return f"{self.value}, fix required"
+            return f"{self.value} (fix required)"
         return self.value
 
 
@@ -615,15 +610,13 @@ def change_states(
     """Write values of fields into the objections with these ids.
 
     Of ``by``, organisations are added, and those ``removed`` are left out. Of a waiver, the
-    ``percent`` is measured in the round that is ``examined``; of an objection of which nothing is
-    recorded yet, what it is about.
+    ``percent`` is measured in the round that is ``examined``.
 
     Raises:
-        UserError: as ``changed_entries``, the change is not allowed, or a file cannot be written.
+        UserError: as ``changed_entries``, the change is not allowed, or the file cannot be written.
     """
     entries = {entry.id: entry for entry in read_entries(path)}
     changes: dict[str, ChangedFields] = {}
-    files = {}
     for name in ids:
         changes[name] = fields
         entry = entries.get(name)
@@ -637,10 +630,19 @@ def change_states(
             percent = measured(entry, examined)
             _require_share(percent, name)
             changes[name] = {**changes[name], "percent": f"{percent:.3g}"}
-        elif examined is not None and not (path.parent / evidence_file(entry)).exists():
-            files[evidence_file(entry)] = evidence_of(entry.about, entry.files, examined)
-    files[path.name] = changed_entries(path, changes)
-    write_together(path.parent, files, replace=True)
+    write_whole(path, changed_entries(path, changes), replace=True)
+
+
+def record_evidence(path: Path, entries: Iterable[ObjectionEntry], examined: Examined) -> None:
+    """Write what objections are about into files beside theirs, unless these exist already.
+
+    Raises:
+        UserError: a file cannot be written.
+    """
+    for entry in entries:
+        file = path.parent / evidence_file(entry)
+        if not file.exists():
+            write_whole(file, evidence_of(entry.about, entry.files, examined), replace=False)
 
 
 def _edited(path: Path, text: str, node: Any, fields: ChangedFields) -> str:

@@ -612,7 +612,7 @@ def test_the_agenda() -> None:
         "The committee decides on Tuesday 2025-10-21 and Thursday 2025-10-23.",
         "## ACME (2)",
         "- [ ] two (open, due 2025-10-20): no loss. by Beta, C. http://i/2\n"
-        "- [ ] three (supported, fix required, due 2025-10-29): RN115. by nobody. http://i/3",
+        "- [ ] three (supported (fix required), due 2025-10-29): RN115. by nobody. http://i/3",
         "## Decided (1)",
         "- four (waived (1.2 %)): ACME: RN112. by nobody. http://i/4. agreed on Tuesday\n",
     ]
@@ -637,6 +637,128 @@ def test_commands_for_github() -> None:
         ["gh", "issue", "edit", "--add-label=waived", "--", "http://i/4"],
         ["gh", "issue", "close", "--", "http://i/4"],
     ]
+
+
+def issue(number: int, body: str = "", state: str = "OPEN", *labels: str, **more: Any) -> Any:
+    """An issue as GitHub's client prints it."""
+    url = f"https://github.com/o/r/issues/{number}"
+    named = [{"id": "x", "name": label, "color": "f00"} for label in labels]
+    fields = {"number": number, "title": f"title {number}", "body": body, "state": state}
+    return {**fields, "labels": named, "author": {"login": "chair"}, "url": url, **more}
+
+
+PERSONS = """In https://github.com/o/training_results_v2.0/blob/0a1b/ACME/benchmarks/x.py#L3-L9
+the loss is another one: https://github.com/mlcommons/training/blob/master/y.py#L8
+and ACME/results/bow-pod16/resnet/result_0.txt:12 says so."""
+LABELS = ("by Beta", "by Gamma", "against ACME")
+ISSUES: list[tuple[Any, str, dict[str, Any]]] = [
+    (issue(7, PERSONS, "OPEN", *LABELS), "issue-7", {"state": "open", "by": ("Beta", "Gamma")}),
+    (
+        issue(7, PERSONS, "OPEN", *LABELS),
+        "issue-7",
+        {
+            "lines": ("ACME/benchmarks/x.py:3-9", "ACME/results/bow-pod16/resnet/result_0.txt:12"),
+            "reference": ("y.py:8",),
+            "about": ("ACME/results/bow-pod16/resnet",),
+        },
+    ),
+    (issue(7, "", "OPEN", *LABELS, "fix_required"), "issue-7", {"state": "supported"}),
+    (issue(7, "", "CLOSED", *LABELS, "fix_required"), "issue-7", {"state": "settled"}),
+    (
+        issue(7, "", "CLOSED", *LABELS, stateReason="NOT_PLANNED"),
+        "issue-7",
+        {"state": "rejected"},
+    ),
+    (issue(7, "", "CLOSED", *LABELS, "withdrawn"), "issue-7", {"state": "withdrawn"}),
+    (
+        issue(7, "x\n\nObjection `one` of mlperf-pkg.\n", "OPEN", "by Beta"),
+        "one",
+        {"state": "open", "by": ("Beta",), "code": "RN115", "issue": issue(7)["url"]},
+    ),
+    (
+        issue(7, "Objection `one` of mlperf-pkg.", "OPEN", "waived"),
+        "one",
+        {"state": "drafted", "note": "labelled as waived; --state waived measures it"},
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("printed", "name", "fields"),
+    ISSUES,
+    ids=[
+        "several organisations",
+        "lines of code and of the reference",
+        "fix required",
+        "closed",
+        "not planned",
+        "withdrawn",
+        "of a draft",
+        "waived, but not measured",
+    ],
+)
+def test_issues_are_read(
+    printed: Any, name: str, fields: dict[str, Any], states: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "issues.json"
+    file.write_text(json.dumps([printed, issue(8, "", "OPEN", "question")]))
+    first = changed(states, "--issues", file)
+    assert "#8 is left out: no label 'against <org>'" in first.stderr
+    (entry,) = [entry for entry in read_entries(states) if entry.id == name]
+    assert {field: getattr(entry, field) for field in fields} == fields
+    assert "# ask on Tuesday" in states.read_text("utf-8")
+    written = states.read_bytes()
+    second = changed(states, "--issues", file)
+    assert (states.read_bytes(), f"{name}: " in second.stderr) == (written, False)
+
+
+def test_a_filed_objection_comes_back(a_round: Path, filed: Path, tmp_path: Path) -> None:
+    """What the script files, the client prints, and is read as the same objection."""
+    body = (filed.parent / f"{EPSILON}.md").read_text("utf-8")
+    file = tmp_path / "issues.json"
+    file.write_text(json.dumps([issue(3, body, "OPEN", "against ACME", "by Beta")]))
+    before = read_entries(filed)
+    changed(filed, "--issues", file)
+    own, other = read_entries(filed)
+    url = issue(3)["url"]
+    assert own == replace(before[0], state=ObjectionState.OPEN, by=("Beta",), issue=url)
+    assert other == before[1]
+
+
+def test_no_issues(states: Path, tmp_path: Path) -> None:
+    (tmp_path / "issues.json").write_text('{"number": 1}')
+    result = changed(states, "--issues", tmp_path / "issues.json")
+    assert (result.exit_code, "expected the output of: gh issue list" in result.stderr) == (2, True)
+    assert states.read_text("utf-8") == STATES
+
+
+def test_organisations_are_added_and_removed(states: Path) -> None:
+    changed(states, "--id", "one", "--by", "Beta", "--by", "Gamma")
+    changed(states, "--id", "one", "--not-by", "Beta", "--by", "Delta")
+    assert read_entries(states)[0].by == ("Gamma", "Delta")
+    changed(states, "--id", "one", "--not-by", "Gamma", "--not-by", "Delta", "--issue", "u")
+    assert "one: nobody objects" in changed(states).stdout
+
+
+def test_an_objection_of_people(a_round: Path, states: Path) -> None:
+    """It stands until people decide; changed lines are named."""
+    code = a_round / "ACME/benchmarks/resnet/train.py"
+    code.parent.mkdir(parents=True)
+    code.write_text("loss = 1")
+    line = "ACME/benchmarks/resnet/train.py:1"
+    fields = f"against: ACME, state: open, by: Beta, lines: ['{line}']"
+    states.write_text(
+        f"objections:\n  - {{id: loss, {fields}}}\n".replace("{", "")
+        .replace("}", "")
+        .replace(", ", "\n    "),
+        "utf-8",
+    )
+    changed(states, a_round, "--id", "loss", "--state", "supported")
+    assert changed(states, a_round).exit_code == 1
+    code.write_text("loss = 2")
+    assert f"changed since: {line[:-2]}" in " ".join(changed(states, a_round).stdout.split())
+    changed(states, "--id", "loss", "--state", "settled")
+    assert changed(states, a_round).exit_code == 0
 
 
 def test_deadlines(tmp_path: Path, states: Path, monkeypatch: pytest.MonkeyPatch) -> None:
