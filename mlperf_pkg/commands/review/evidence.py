@@ -112,7 +112,7 @@ def read_evidence(path: Path) -> ObjectionEvidence:
         evidence = msgspec.json.decode(read_file(path, _LARGEST), type=ObjectionEvidence)
     except FileNotFoundError:
         return ObjectionEvidence()
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, ValueError, RecursionError, msgspec.DecodeError) as error:
         raise UserError(f"{path}: not the evidence of an objection: {error}") from error
     return evidence
 

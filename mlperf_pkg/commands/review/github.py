@@ -93,7 +93,7 @@ def read_issues(path: Path) -> list[GithubIssue]:
     """
     try:
         return msgspec.json.decode(read_file(path, _LARGEST), type=list[GithubIssue])
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, ValueError, RecursionError, msgspec.DecodeError) as error:
         needed = f"expected the output of: gh issue list --state all --json {FIELDS}"
         raise UserError(f"{path}: no issues of GitHub ({error}); {needed}") from error
 

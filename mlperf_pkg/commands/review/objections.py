@@ -403,8 +403,8 @@ def _entry(path: Path, node: yaml.Node) -> ObjectionEntry:
     try:
         entry = convert(fields, ObjectionEntry, strict=False)
     except ValidationError as error:
-        needed, name = re.findall(r"`(\w+).*\$\.(\w+)", str(error))[0]
-        raise UserError(f"{where}: {name} is not {_NEEDED.get(needed, needed)}") from error
+        needed, name = re.findall(r"^(?:Expected `(\w+))?.*\$\.(\w+)", str(error))[0]
+        raise UserError(f"{where}: {name} is not {_NEEDED.get(needed, 'a number')}") from error
     if entry.state is ObjectionState.WAIVED:
         _require_share(entry.percent, where)
     return entry
