@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -269,8 +268,15 @@ def _state(entry: filed.ObjectionEntry) -> str:
     return f"{entry.state.words} ({entry.percent:g} %)"
 
 
-def _objectors(entry: filed.ObjectionEntry) -> str:
-    return ", ".join(entry.by) or "nobody"
+def _facts_of(entry: filed.ObjectionEntry, outcome: filed.ObjectionOutcome) -> list[str]:
+    """Return the state of an objection, and what it says."""
+    due = _due(outcome.due(entry))
+    objectors = ", ".join(entry.by) or "nobody"
+    references = [f"reference: {line}" for line in entry.reference]
+    title = ": ".join(filter(None, [entry.code, entry.title]))
+    texts = [title, *entry.lines, *references, entry.issue, entry.note]
+    heading = f"{entry.id} by {objectors} against {entry.against}: {_state(entry)}{due}"
+    return [heading, *filter(None, texts)]
 
 
 def _remarks(outcome: filed.ObjectionOutcome) -> Iterator[str]:
@@ -304,14 +310,12 @@ def text(outcome: filed.ObjectionOutcome, view: View) -> str:
     """Return the objections, each with its state, then the errors without an objection."""
     terminal = Terminal(view)
     for item in outcome.objections:
-        entry = item.entry
-        words = f"{entry.id} by {_objectors(entry)}: {_state(entry)}{_due(outcome.due(entry))}"
+        heading, *facts = _facts_of(item.entry, outcome)
         if item.standing:
-            words += f"; {_standing(item)}"
-        terminal.paragraph((words, HEADING))
-        references = [f"reference: {line}" for line in entry.reference]
-        for line in filter(None, (entry.title or entry.code, *entry.lines, *references)):
-            terminal.paragraph((f"  {line}", PLAIN))
+            heading += f"; {_standing(item)}"
+        terminal.paragraph((heading, HEADING))
+        for fact in facts:
+            terminal.paragraph((f"  {fact}", PLAIN))
     if outcome.objections:
         terminal.line()
     _show_possible(terminal, outcome.new, view)
@@ -326,7 +330,7 @@ def _show_possible(terminal: Terminal, new: Sequence[filed.Objection], view: Vie
     if shown:
         terminal.line(("Possible objections: errors that no objection names", PLAIN))
     for error in shown:
-        words = f"  {error.code}: {error.place}: {error.findings[0].text}"
+        words = f"  {error.code}: {error.name.place}: {error.findings[0].text}"
         others = len(error.findings) - 1
         if others:
             words += f"; and in {counted(others, 'other place')}"
@@ -340,18 +344,18 @@ def _show_possible(terminal: Terminal, new: Sequence[filed.Objection], view: Vie
 
 def _summary(outcome: filed.ObjectionOutcome) -> str:
     judged = outcome.objections
-    number = counted(len(judged), "objection")
-    standings = [item.standing for item in judged if item.standing]
-    if judged and not standings:
-        counts = Counter(item.entry.state.words for item in judged)
-    else:
-        counts = Counter()
-        for standing in standings:
-            word = "standing" if standing is _STANDS else standing.value
-            counts[word] += 1
-        counts["not in the tree"] = len(judged) - len(standings)
-        counts["possible"] = len(outcome.new)
+    has_tree = any(item.standing for item in judged)
+    counts = Counter[str]()
+    for item in judged:
+        if not has_tree:
+            counts[item.entry.state.words] += 1
+        elif item.standing is _STANDS:
+            counts["standing"] += 1
+        else:
+            counts[item.standing or "not in the tree"] += 1
+    counts["possible"] = len(outcome.new)
     numbers = [f"{count} {word}" for word, count in counts.items() if count]
+    number = counted(len(judged), "objection")
     if numbers:
         return f"{number}: {', '.join(numbers)}"
     return number
@@ -366,7 +370,7 @@ def json(outcome: filed.ObjectionOutcome, _: View) -> str:
     for error in outcome.new:
         message = error.findings[0].text
         fields = {"against": error.against, "code": error.code, "message": message}
-        fields |= {"title": error.title, "place": error.place}
+        fields |= {"title": error.title, "place": error.name.place}
         new.append({**fields, "about": error.about})
     document = {"format": FORMAT, "settled": outcome.is_settled}
     return json_text({**document, "objections": objections, "new": new})
@@ -381,15 +385,17 @@ def agenda(entries: Sequence[filed.ObjectionEntry], calendar: Calendar | None) -
         second = f"{calendar['second_decisions']:%A %Y-%m-%d}"
         parts.append(f"The committee decides on {first} and {second}.")
     open_entries = [entry for entry in entries if entry.is_open]
-    groups = sorted(
-        by_key((entry.against, entry) for entry in open_entries).items(), key=itemgetter(0)
-    )
+    groups = sorted(by_key((entry.against, entry) for entry in open_entries).items())
     decided = [entry for entry in entries if not entry.is_open]
     if decided:
         groups.append(("Decided", decided))
     for title, members in groups:
         parts.append(f"## {escape_markdown(title)} ({len(members)})")
-        parts.append("\n".join(_item(entry, outcome.due(entry)) for entry in members))
+        lines = []
+        for entry in members:
+            box = "- [ ]" if entry.is_open else "-"
+            lines.append(f"{box} {escape_markdown('. '.join(_facts_of(entry, outcome)))}")
+        parts.append("\n".join(lines))
     if not open_entries:
         parts.append("Nothing is open.")
     return document(*parts)
@@ -399,21 +405,6 @@ def _due(due: str | None) -> str:
     if due:
         return f", due {due}"
     return ""
-
-
-def _item(entry: filed.ObjectionEntry, due: str | None) -> str:
-    box = "- [ ]"
-    against = ""
-    if not entry.is_open:
-        box = "-"
-        against = entry.against
-    title = ": ".join(filter(None, [against, entry.code, entry.title]))
-    by = f"by {_objectors(entry)}"
-    lines = ", ".join(entry.lines)
-    reference = f"reference: {', '.join(entry.reference)}" if entry.reference else ""
-    text = ". ".join(filter(None, [title, by, lines, reference, entry.issue, entry.note]))
-    state = f"{_state(entry)}{_due(due)}"
-    return f"{box} {escape_markdown(f'{entry.id} ({state}): {text}')}"
 
 
 OBJECTION_FORMATS = {"text": text, "json": json, "gh": github.script}

@@ -24,7 +24,7 @@ from mlperf_pkg.commands.review.evidence import (
     outcome_of,
     read_evidence,
 )
-from mlperf_pkg.commands.review.examined import Examined, examine
+from mlperf_pkg.commands.review.examined import Examined, ResultName, examine
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding
 from mlperf_pkg.infra.files import write_whole
@@ -47,8 +47,8 @@ _LONGEST = 100  # characters of an id
 class Objection(Struct, frozen=True):
     """An objection against a submitter: its findings of one code.
 
-    ``about`` are the subjects of the findings, as paths that begin with the submitter; ``result``
-    and ``place`` are those of the first, in words.
+    ``about`` are the subjects of the findings, as paths that begin with the submitter; ``name`` is
+    that of the result of the first.
     """
 
     id: str
@@ -56,13 +56,12 @@ class Objection(Struct, frozen=True):
     code: str
     findings: tuple[Finding, ...]
     about: tuple[str, ...]
-    result: str
-    place: str
+    name: ResultName
 
     @property
     def title(self) -> str:
         """The result and the message of the first finding, and the number of others."""
-        text = f"{self.result}: {self.findings[0].text}"
+        text = f"{self.name.result}: {self.findings[0].text}"
         more = len(self.findings) - 1
         if more:
             return f"{text} (and {counted(more, 'more finding')})"
@@ -89,9 +88,7 @@ def find_objections(
         name = unused(stem, objections)  # also the stem of a file
         about = dict.fromkeys(finding.about for finding in findings)
         first = examined.name_of(findings[0])
-        objections[name] = Objection(
-            name, submitter, code, tuple(findings), tuple(about), first.result, first.place
-        )
+        objections[name] = Objection(name, submitter, code, tuple(findings), tuple(about), first)
     return list(objections.values())
 
 

@@ -611,10 +611,10 @@ def test_the_agenda() -> None:
         "# Agenda of the review",
         "The committee decides on Tuesday 2025-10-21 and Thursday 2025-10-23.",
         "## ACME (2)",
-        "- [ ] two (open, due 2025-10-20): no loss. by Beta, C. http://i/2\n"
-        "- [ ] three (supported (fix required), due 2025-10-29): RN115. by nobody. http://i/3",
+        "- [ ] two by Beta, C against ACME: open, due 2025-10-20. no loss. http://i/2\n"
+        "- [ ] three by nobody against ACME: supported (fix required), due 2025-10-29. RN115. http://i/3",
         "## Decided (1)",
-        "- four (waived (1.2 %)): ACME: RN112. by nobody. http://i/4. agreed on Tuesday\n",
+        "- four by nobody against ACME: waived (1.2 %). RN112. http://i/4. agreed on Tuesday\n",
     ]
     assert "Nothing is open." in objection_text.agenda(ENTRIES[3:], None)
 
@@ -767,4 +767,7 @@ def test_deadlines(tmp_path: Path, states: Path, monkeypatch: pytest.MonkeyPatch
     assert "drafted, due 2025-10-17" in changed(states).stdout
     outcome = json.loads(changed(states, "--format", "json").stdout)
     assert [item["due"] for item in outcome["objections"]] == ["2025-10-17", "2025-10-20"]
-    assert "two (open, due 2025-10-20)" in call("review", "agenda", states).stdout
+    assert (
+        "two by nobody against Beta: open, due 2025-10-20"
+        in call("review", "agenda", states).stdout
+    )
