@@ -81,18 +81,18 @@ def items(subject: Subject, examined: Examined) -> list[Item]:
     facts = []
     for topic, facts_of in _TOPICS.items():
         facts += [Item(topic, text) for text in facts_of(subject)]
-    looked_at = []
-    for finding in subject.findings:
-        is_note = finding.severity is Severity.NOTE and not finding.code.startswith(NOTED)
-        if not is_note and finding.code not in _IN_FACTS:
-            looked_at.append(finding)
-    lines = [finding_line(group, examined) for group in by_code(looked_at)]
+    groups = by_code(filter(_is_looked_at, subject.findings))
+    lines = [finding_line(group, examined) for group in groups]
     more = len(lines) + len(facts) - MOST_ITEMS
     if more > 0:
-        kept = len(lines) - more - 1
         command = f"mlperf-pkg check {subject.name} shows them"
-        lines[kept:] = [f"{more + 1} more kinds of findings; {command}"]
+        lines[-more - 1 :] = [f"{more + 1} more kinds of findings; {command}"]
     return [Item(_FINDINGS, line) for line in lines] + facts
+
+
+def _is_looked_at(finding: Finding) -> bool:
+    is_note = finding.severity is Severity.NOTE and not finding.code.startswith(NOTED)
+    return not is_note and finding.code not in _IN_FACTS
 
 
 # ---- submissions --------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """What an objection is about, as it was when the objection was written: runs and files.
 
-Editing the logs of a run is no fix of what the run did: a fix to a run is another run. So the runs
+Editing the logs of a run does not fix what the run did: a fix to a run is another run. So the runs
 of a corrected tree are compared with those that were objected to, by ``run/relations.py``.
 Source: submission_rules, Fixing objections.
 """
@@ -40,7 +40,7 @@ _SHOWN = 5  # edits
 _SECOND_MS = 1000  # the unit of some clocks
 
 
-class LoggedKey(NamedTuple):
+class LoggedRecords(NamedTuple):
     """The first different values of a key in a log, and the digest of all its records."""
 
     values: str
@@ -54,7 +54,7 @@ class LoggedRun(Struct, frozen=True):
     """
 
     digest: str
-    keys: Mapping[str, LoggedKey]
+    keys: Mapping[str, LoggedRecords]
     path: str
     fingerprint: bytes | None
     start_ms: float | None
@@ -127,7 +127,7 @@ def _logged_runs(context: SetContext) -> Iterator[LoggedRun]:
             yield LoggedRun(digests[run.path].hex(), keys, **fields)
 
 
-def _logged_keys(source: Source) -> dict[str, LoggedKey]:
+def _logged_keys(source: Source) -> dict[str, LoggedRecords]:
     values: dict[str, dict[str, None]] = {}
     hashes: dict[str, Any] = {}
     with suppress(OSError, UserError), source.open() as stream:
@@ -141,7 +141,7 @@ def _logged_keys(source: Source) -> dict[str, LoggedKey]:
     logged = {}
     for key, texts in values.items():
         words = ", ".join(texts)[:_VALUES]
-        logged[key] = LoggedKey(words, hashes[key].hexdigest())
+        logged[key] = LoggedRecords(words, hashes[key].hexdigest())
     return logged
 
 
@@ -266,7 +266,7 @@ def _span_ms(run: Run) -> float:
     return (run.stop_ms or 0) - (run.start_ms or 0)
 
 
-def _edits(old: Mapping[str, LoggedKey], new: Mapping[str, LoggedKey]) -> Iterator[str]:
+def _edits(old: Mapping[str, LoggedRecords], new: Mapping[str, LoggedRecords]) -> Iterator[str]:
     """Yield the keys whose records differ: each with its values, then those with other times."""
     rest = []
     for key in sorted(old.keys() | new.keys()):

@@ -552,14 +552,11 @@ class _Names(Struct, frozen=True):
         for number, row in enumerate(table.rows):
             cells = table.values(row)
             if any(_concerns(cell, own) for cell in cells) or self._is_of_part(cells):
-                for place in _marked_places(table, number):
-                    marked.add((len(rows), place))
+                marked.update((len(rows), place) for place in _marked_places(table, number))
                 rows.append([_own_part(cell, own) for cell in cells])
-        titles = [column.heading for _, column in table.keyed]
-        note = table.note
-        if _has_name(note, self.others):
-            note = ""
-        return table_of_cells(titles, rows, title=table.title, marked=frozenset(marked), note=note)
+        titles = [pair[1].heading for pair in table.keyed]
+        kept = table_of_cells(titles, rows, title=table.title, marked=frozenset(marked))
+        return kept if _has_name(table.note, self.others) else replace(kept, note=table.note)
 
     def _is_of_part(self, cells: Sequence[Any]) -> bool:
         """Return whether a row names a submission and a system of its part, in cells or a path."""

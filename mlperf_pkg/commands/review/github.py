@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -70,6 +70,14 @@ class GithubIssue(Struct, rename="camel"):
                 names.append(rest.strip())
         return tuple(names)
 
+    def entry_in(self, entries: Iterable[ObjectionEntry]) -> ObjectionEntry | None:
+        """Return the objection that its text names or that has its URL, if any."""
+        match = _ID.search(self.body)
+        for entry in entries:
+            if entry.issue == self.url or (match and entry.id == match[1]):
+                return entry
+        return None
+
     @property
     def decided(self) -> ObjectionState:
         """The state that its labels name, else by whether it is open."""
@@ -108,23 +116,20 @@ def take_issues(path: Path, file: Path) -> list[str]:
         UserError: as ``read_issues``, ``changed_entries`` and ``with_new``, or it cannot be
             written.
     """
-    issues = read_issues(file)
     entries = filed.read_entries(path) if path.exists() else ()
-    known = {entry.id: entry for entry in entries}
-    by_url = {entry.issue: entry for entry in entries if entry.issue}
     changes: dict[str, filed.ChangedFields] = {}
     new: dict[str, ObjectionEntry] = {}
     lines = []
-    for issue in sorted(issues, key=lambda issue: issue.number):
-        match = _ID.search(issue.body)
-        entry = by_url.get(issue.url) or known.get(match[1] if match else "")
+    for issue in sorted(read_issues(file), key=lambda issue: issue.number):
+        entry = issue.entry_in(entries)
         if entry is not None:
             fields = _changes(entry, issue)
             if fields:
                 changes[entry.id] = fields
                 lines.append(f"{entry.id}: {_in_words(fields)}")
         elif issue.named("against"):
-            added = _entry(issue, known.keys() | new.keys())
+            ids = {entry.id for entry in entries} | new.keys()
+            added = _entry(issue, ids)
             new[added.id] = added
             lines.append(f"{added.id}: new, against {added.against}: {added.title}")
         else:

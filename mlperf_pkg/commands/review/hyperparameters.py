@@ -156,8 +156,7 @@ def benchmark_table(group: BenchmarkGroup) -> Table:
         for key in line.marked:
             marked.add((row, len(_HEADS) + shown.index(key)))
     rows = [(line.size, line.submitter, line.system, *line.cells) for line in lines]
-    heads = (*_HEADS, *shown)
-    table = table_of_cells(heads, rows, marked=frozenset(marked))
+    table = table_of_cells((*_HEADS, *shown), rows, marked=frozenset(marked))
     columns = [replace(column, show=_with_all_digits) for column in table.columns]
     title = f"{group.benchmark}, {group.division}: {counted(len(group.entries), 'result set')}"
     return replace(table, columns=columns, title=title, note=_note(group, keys))
@@ -343,9 +342,14 @@ def _entry(context: SetContext, owner: str) -> LoggedHyperparameters:
         submitter = context.runs[0].text("org") if context.runs else ""
     system = " ".join(filter(None, (context.files.system, context.files.scaling_mode)))
     size = next(iter(counts.get(BATCH_SIZE, ())), "")
-    exact = _exact(runs, context.sources)
     return LoggedHyperparameters(
-        context.path, submitter, owner or submitter, system, number(size), counts, exact
+        context.path,
+        submitter,
+        owner or submitter,
+        system,
+        number(size),
+        counts,
+        _exact(runs, context.sources),
     )
 
 

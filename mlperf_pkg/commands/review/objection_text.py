@@ -18,6 +18,7 @@ from mlperf_pkg.commands.review.evidence import evidence_of
 from mlperf_pkg.commands.review.examined import Examined, examine
 from mlperf_pkg.commands.review.round import (
     FINDING_COLUMNS,
+    FindingRow,
     ReviewedRound,
     ReviewSection,
     column,
@@ -430,21 +431,23 @@ def section(reviewed: ReviewedRound) -> ReviewSection:
         "states": table_of(columns, outcome.objections, title="Objections and their states"),
         "errors": table_of(FINDING_COLUMNS, rows, title="Possible objections"),
     }
-    lines: list[str] = []
-    for item in outcome.objections:
-        entry = item.entry
-        due = _due(outcome.due(entry))
-        lines.append(f"{entry.id}: {_state(entry)}, {_standing(item)}{due}: {entry.title}")
-    lines += _remarks(outcome)
-    for row in rows:
-        lines.append(f"possible: {row.name.place}: {row.finding.code}: {row.finding.text}")
     text = _NO_ERRORS
-    if lines:
+    if rows:
         dates = outcome.calendar
         until = f", until {dates['objections']}" if dates else ""
         text = _MAY_BE_FILED.format(until=until)
-    summary = tuple(lines) or ("no errors by the rules",)
+    summary = tuple(_summary_lines(outcome, rows)) or ("no errors by the rules",)
     return ReviewSection("objections", "Objections", (text,), with_rows(tables), summary)
+
+
+def _summary_lines(outcome: filed.ObjectionOutcome, rows: Iterable[FindingRow]) -> Iterator[str]:
+    for item in outcome.objections:
+        entry = item.entry
+        due = _due(outcome.due(entry))
+        yield f"{entry.id}: {_state(entry)}, {_standing(item)}{due}: {entry.title}"
+    yield from _remarks(outcome)
+    for row in rows:
+        yield f"possible: {row.name.place}: {row.finding.code}: {row.finding.text}"
 
 
 _STATES = (
@@ -506,22 +509,24 @@ def write(
     ids = _ids_in(folder)
     examined, objections = _objections(path, options, wanted)
     new = [item for item in objections if item.id not in ids]
-    entries = [filed.entry_of(item, examined, by) for item in new]
     files = {}
-    for item, entry in zip(new, entries, strict=True):
+    entries = []
+    for item in new:
+        entry = filed.entry_of(item, examined, by)
+        entries.append(entry)
         files[f"{item.id}.md"] = objection_text(item, examined, by)
         files[filed.evidence_file(entry)] = evidence_of(item.about, (), examined)
-    taken = next((name for name in files if (folder / name).exists()), None)
-    if taken:
-        raise UserError(f"{folder / taken}: exists, but is not in {filed.NAME}; move it away")
+    for file in files:
+        if (folder / file).exists():
+            raise UserError(f"{folder / file}: exists, but is not in {filed.NAME}; move it away")
     if new:
         files[filed.NAME] = filed.with_new(states, entries)
         write_together(folder, files, replace=True)
     for item in new:
         yield visible(f"{folder / item.id}.md: {item.code}: {item.title}")
-    written = f"{counted(len(new), 'objection')} written"
     earlier = len(objections) - len(new)
-    yield f"{written}; {earlier} already in {states}" if earlier else written
+    already = f"; {earlier} already in {states}" if earlier else ""
+    yield f"{counted(len(new), 'objection')} written{already}"
 
 
 def _ids_in(folder: Path) -> set[str]:

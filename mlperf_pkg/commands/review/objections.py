@@ -122,8 +122,8 @@ class Judged(Struct, frozen=True):
     """An objection in the file, and its ``standing`` in a tree, with the reason.
 
     ``standing`` is None if there is no tree, or only one of another submitter. ``left`` are the
-    subjects that still have the finding, ``undecided`` those that lost it by what is no fix, such
-    as edited logs. Of a waiver, ``measured`` is the difference in percent, and ``doubt`` why it
+    subjects that still have the finding, ``undecided`` those that lost it without a fix, such as
+    by edited logs. Of a waiver, ``measured`` is the difference in percent, and ``doubt`` why it
     does not hold.
     """
 
