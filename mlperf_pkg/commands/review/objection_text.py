@@ -18,7 +18,6 @@ from mlperf_pkg.commands.review.evidence import evidence_of
 from mlperf_pkg.commands.review.examined import Examined, examine
 from mlperf_pkg.commands.review.round import (
     FINDING_COLUMNS,
-    FindingRow,
     ReviewedRound,
     ReviewSection,
     column,
@@ -331,16 +330,19 @@ def _show_possible(terminal: Terminal, new: Sequence[filed.Objection], view: Vie
     if shown:
         terminal.line(("Possible objections: errors that no objection names", PLAIN))
     for error in shown:
-        words = f"  {error.code}: {error.name.place}: {error.findings[0].text}"
-        others = len(error.findings) - 1
-        if others:
-            words += f"; and in {counted(others, 'other place')}"
-        terminal.paragraph((words, PLAIN))
+        terminal.paragraph((f"  {_possible(error)}", PLAIN))
     more = len(new) - len(shown)
     if more:
         terminal.line((f"  and {more} more; -v shows them", PLAIN))
     if shown:
         terminal.line()
+
+
+def _possible(error: filed.Objection) -> str:
+    """Return an objection that may be filed in words, with its first place."""
+    others = len(error.findings) - 1
+    more = f" and {counted(others, 'more place')}" if others else ""
+    return f"{error.name.place}{more}: {error.code}: {error.findings[0].text}"
 
 
 def _summary(outcome: filed.ObjectionOutcome) -> str:
@@ -351,7 +353,7 @@ def _summary(outcome: filed.ObjectionOutcome) -> str:
         if not has_tree:
             counts[item.entry.state.words] += 1
         elif item.standing is _STANDS:
-            counts["standing"] += 1
+            counts["standing" if item.is_open else item.entry.state.words] += 1
         else:
             counts[item.standing or "not in the tree"] += 1
     counts["possible"] = len(outcome.new)
@@ -436,18 +438,18 @@ def section(reviewed: ReviewedRound) -> ReviewSection:
         dates = outcome.calendar
         until = f", until {dates['objections']}" if dates else ""
         text = _MAY_BE_FILED.format(until=until)
-    summary = tuple(_summary_lines(outcome, rows)) or ("no errors by the rules",)
+    summary = tuple(_summary_lines(outcome)) or ("no errors by the rules",)
     return ReviewSection("objections", "Objections", (text,), with_rows(tables), summary)
 
 
-def _summary_lines(outcome: filed.ObjectionOutcome, rows: Iterable[FindingRow]) -> Iterator[str]:
+def _summary_lines(outcome: filed.ObjectionOutcome) -> Iterator[str]:
     for item in outcome.objections:
         entry = item.entry
         due = _due(outcome.due(entry))
         yield f"{entry.id}: {_state(entry)}, {_standing(item)}{due}: {entry.title}"
     yield from _remarks(outcome)
-    for row in rows:
-        yield f"possible: {row.name.place}: {row.finding.code}: {row.finding.text}"
+    for error in outcome.new:
+        yield f"possible: {_possible(error)}"
 
 
 _STATES = (
