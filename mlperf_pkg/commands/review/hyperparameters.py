@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from io import BytesIO
 from itertools import islice
 
 from msgspec import Struct
@@ -266,7 +267,7 @@ OF_SCALE = {
 }
 """The hyperparameters that follow from the batch size and the number of accelerators."""
 
-_HEAD_RECORDS = 5000  # of a log, among which are its hyperparameters
+_HEAD_BYTES = 1 << 17  # of a log, which have its hyperparameters
 _MOST_KEYS = 200  # of a log; the keys with rules come first
 
 _PLAIN = frozenset({"above", "at_least", "type"})  # constraints that nearly every value meets
@@ -361,15 +362,12 @@ def _exact(runs: Iterable[Run], sources: Mapping[str, Source]) -> dict[tuple[str
         cut -= exact.keys()
         if not cut or run.path not in sources:
             continue
+        keys = {key for key, _ in cut}
         with suppress(OSError, UserError), sources[run.path].open() as stream:
-            reader = LogReader(stream, run.path, lambda _: None)
-            for record in islice(filter(None, reader), _HEAD_RECORDS):
-                pair = (record.key, in_words(record.value))
-                if pair in cut:
-                    exact[pair] = shown(record.value)
-                    cut.remove(pair)
-                if not cut:
-                    break
+            head = BytesIO(stream.read(_HEAD_BYTES))
+            for record in filter(None, LogReader(head, run.path, lambda _: None)):
+                if record.key in keys:
+                    exact.setdefault((record.key, in_words(record.value)), shown(record.value))
     return {pair: text for pair, text in exact.items() if number(text) != number(pair[1])}
 
 
