@@ -24,6 +24,7 @@ from mlperf_pkg.commands.review.round import (
     finding_rows,
     table_of_cells,
     with_rows,
+    without_empty,
 )
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Occurrence, in_words
@@ -280,30 +281,27 @@ def _facts_of(entry: filed.ObjectionEntry, outcome: filed.ObjectionOutcome) -> l
 
 
 def _remarks(outcome: filed.ObjectionOutcome) -> Iterator[str]:
-    """Yield why waivers do not hold, and why objections stand without their findings."""
+    """Yield why waivers do not hold, and which objections nobody has any more."""
     for item in outcome.objections:
         entry = item.entry
         if item.doubt:
             yield f"{entry.id} is not waived: {item.doubt}"
-        if item.undecided or (item.why and not entry.code):
-            yield f"{entry.id}: {item.why}"
         if entry.is_open and not entry.by and entry.issue:
             yield f"{entry.id}: nobody objects; without a 'by <org>' it is closed"
 
 
 def _standing(item: filed.Judged) -> str:
+    """Return the standing of an objection, and why; of several subjects, of how many."""
     if item.standing is None:
         return wording.NOTHING
-    standing = str(item.standing)
     if item.standing is filed.ObjectionStanding.SETTLED:
-        return f"{standing} {item.why}"
+        return f"{item.standing} {item.why}"
     number = len(item.entry.about)
     left = len(item.left) + len(item.undecided)
-    if left and number > 1:
-        standing += f" in {left} of {number}"
-    if item.undecided:
-        standing += f": {item.why.partition(':')[0]}"
-    return standing
+    where = f" in {left} of {number}" if left and number > 1 else ""
+    if item.undecided and not item.left:
+        return f"{item.why}{where}"
+    return "; ".join(filter(None, [f"{item.standing}{where}", item.why]))
 
 
 def text(outcome: filed.ObjectionOutcome, view: View) -> str:
@@ -415,7 +413,7 @@ OBJECTION_FORMATS = {"text": text, "json": json, "gh": github.script}
 
 # ---- objections in a review ---------------------------------------------------------------
 
-_NO_ERRORS = "There are no errors by the written rules."
+_NO_ERRORS = "There is no error by the written rules that no objection names."
 _MAY_BE_FILED = (
     "Errors by the written rules are possible objections until somebody files them{until}."
     " 'mlperf-pkg review objection CODES ROUND_FOLDER -o FOLDER' writes the texts, one for each"
@@ -428,9 +426,13 @@ def section(reviewed: ReviewedRound) -> ReviewSection:
     outcome = reviewed.outcome
     errors = chain.from_iterable(error.findings for error in outcome.new)
     rows = finding_rows(errors, reviewed.examined)
-    columns = (*_STATES, column("Due", lambda item: outcome.due(item.entry)))
+    states = table_of(
+        (*_STATES, column("Due", lambda item: outcome.due(item.entry))),
+        outcome.objections,
+        title="Objections and their states",
+    )
     tables = {
-        "states": table_of(columns, outcome.objections, title="Objections and their states"),
+        "states": without_empty(states),
         "errors": table_of(FINDING_COLUMNS, rows, title="Possible objections"),
     }
     text = _NO_ERRORS
@@ -454,15 +456,14 @@ def _summary_lines(outcome: filed.ObjectionOutcome) -> Iterator[str]:
 
 _STATES = (
     column("Objection", "entry.id"),
+    column("Found", "entry.title"),
     column("Against", "entry.against"),
     column("By", lambda item: ", ".join(item.entry.by) or None),
     column("Code", lambda item: item.entry.code or None),
     column("State", lambda item: _state(item.entry)),
     column("In the tree", _standing),
-    column("Why", lambda item: item.why or None),
     column("Measured %", "measured", numbers=True),
     column("Not waived", lambda item: item.doubt or None),
-    column("Found", "entry.title"),
     column("Lines", lambda item: ", ".join(item.entry.lines) or None),
     column("Reference", lambda item: ", ".join(item.entry.reference) or None),
     column("Issue", lambda item: item.entry.issue or None),

@@ -350,6 +350,16 @@ def with_rows(tables: Mapping[str, Table]) -> dict[str, Table]:
     return {name: table for name, table in tables.items() if table.rows}
 
 
+def without_empty(table: Table) -> Table:
+    """Return a table without the columns that have no value in any row."""
+    rows = [table.values(row) for row in table.rows]
+    kept = []
+    for place, (_, column_) in enumerate(table.keyed):
+        if any(row[place] is not None for row in rows):
+            kept.append(column_)
+    return replace(table, columns=kept)
+
+
 def column(
     title: str, of: str | Callable[[Any], Any] | None = None, *, numbers: bool = False
 ) -> Column:
