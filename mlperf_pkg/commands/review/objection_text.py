@@ -40,7 +40,6 @@ from mlperf_pkg.results.report import ResultSetRow, name
 from mlperf_pkg.results.wording import counted
 from mlperf_pkg.rulebook.explain import all_layers, requirement
 from mlperf_pkg.rulebook.load import codes, load_round
-from mlperf_pkg.run.model import Run
 
 _DIFFER = "SET122"  # hyperparameters of the runs of a set
 _SUBJECTS = 20
@@ -134,57 +133,35 @@ def _facts(finding: Finding) -> Iterator[str]:
 
 def _differing(finding: Finding, examined: Examined) -> Iterator[Occurrence]:
     """Yield the runs with rare values of hyperparameters that differ, and one with usual ones."""
-    if finding.code != _DIFFER:
+    context = examined.contexts.get(finding.about)
+    if finding.code != _DIFFER or context is None:
         return
-    runs = _runs_of(finding.about, examined)
-    rare: dict[str, list[str]] = {}  # the keys by the path of the run
-    usual: dict[str, list[str]] = {}
-    for text in finding.found:
-        key = text.partition(" ")[0]
-        usual_paths, rare_paths = _by_frequency(runs, key)
-        for path in usual_paths[:1]:
-            usual.setdefault(path, []).append(key)
-        for path in rare_paths:
-            rare.setdefault(path, []).append(key)
-    for path, keys in chain(rare.items(), usual.items()):
-        label = examined.named(path)
-        lines = _first_lines(examined.sources.get(label), keys)
-        yield Occurrence(label, tuple(lines))
+    keys = [text.partition(" ")[0] for text in finding.found]
+    values = {}
+    for run in context.runs:
+        if not run.killed:
+            values[run.path] = tuple(map(run.hyperparameters.get, keys))
+    for usual, number in Counter(values.values()).most_common(1):
+        rare_first = sorted(values, key=lambda path: values[path] == usual)
+        for path in rare_first[: len(values) - number + 1]:
+            label = examined.named(path)
+            lines = _first_lines(examined.sources.get(label), keys)
+            yield Occurrence(label, tuple(lines))
 
 
-def _by_frequency(runs: Iterable[Run], key: str) -> tuple[list[str], list[str]]:
-    """Return the runs with the most frequent value of a key, and those with another one."""
-    values = {run.path: run.hyperparameters[key] for run in runs if key in run.hyperparameters}
-    usual: list[str] = []
-    rare: list[str] = []
-    for common, _ in Counter(values.values()).most_common(1):
-        for path, value in values.items():
-            paths = usual if value == common else rare
-            paths.append(path)
-    return usual, rare
-
-
-def _runs_of(path: str, examined: Examined) -> list[Run]:
-    """Return the runs of a result set that were not killed."""
-    runs = []
-    for context in examined.checked.contexts:
-        if examined.named(context.path) == path:
-            runs += [run for run in context.runs if not run.killed]
-    return runs
-
-
-def _first_lines(source: Source | None, keys: Iterable[str]) -> Iterator[int]:
+def _first_lines(source: Source | None, keys: Sequence[str]) -> Iterator[int]:
     """Yield the number of the first line with each key of a log, if it can be read."""
     if source is None:
         return
-    missing = {key: re.compile(rf'"key"\s*:\s*"{re.escape(key)}"'.encode()) for key in keys}
+    pattern = re.compile(rf'"key"\s*:\s*"({"|".join(map(re.escape, keys))})"'.encode())
+    seen = set[bytes]()
     with suppress(OSError):
         for number, line in numbered_lines(source):
-            for key in list(missing):
-                if missing[key].search(line):
-                    del missing[key]
-                    yield number
-            if not missing:
+            match = pattern.search(line)
+            if match and match[1] not in seen:
+                seen.add(match[1])
+                yield number
+            if len(seen) == len(keys):
                 return
 
 
