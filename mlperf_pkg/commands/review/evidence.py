@@ -28,7 +28,7 @@ from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.log.record import printable, shown
 from mlperf_pkg.published.model import digests_of
-from mlperf_pkg.results.report import name
+from mlperf_pkg.results.report import as_json, name
 from mlperf_pkg.results.wording import counted, shortened
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.relations import relation_of
@@ -99,7 +99,8 @@ def evidence_of(about: Collection[str], files: Iterable[str], examined: Examined
     digests = {}
     for path, digest in sorted(digests_of(examined.files(recorded)).items()):
         digests[path] = digest.hex()
-    return msgspec.json.encode(ObjectionEvidence(runs, digests)).decode() + "\n"
+    evidence = msgspec.to_builtins(ObjectionEvidence(runs, digests))
+    return msgspec.json.encode(as_json(evidence)).decode() + "\n"
 
 
 def read_evidence(path: Path) -> ObjectionEvidence:
@@ -136,7 +137,8 @@ def _logged_keys(source: Source) -> dict[str, LoggedRecords]:
             key = str(printable(record.key))
             value = shown(record.value)
             hashed = hashes.setdefault(key, sha256())
-            hashed.update(f"{value} {shown(record.metadata)} {record.time_ms}\n".encode())
+            words = f"{value} {shown(record.metadata)} {record.time_ms}\n"
+            hashed.update(words.encode("utf-8", "backslashreplace"))
             values.setdefault(key, {})[value] = None
     logged = {}
     for key, texts in values.items():
