@@ -103,7 +103,8 @@ def read_issues(path: Path) -> list[GithubIssue]:
         return msgspec.json.decode(read_file(path, _LARGEST), type=list[GithubIssue])
     except (OSError, ValueError, RecursionError, msgspec.DecodeError) as error:
         needed = f"expected the output of: gh issue list --state all --json {FIELDS}"
-        raise UserError(f"{path}: no issues of GitHub ({error}); {needed}") from error
+        reason = getattr(error, "strerror", None) or error
+        raise UserError(f"{path}: no issues of GitHub ({reason}); {needed}") from error
 
 
 def take_issues(path: Path, file: Path) -> list[str]:
