@@ -103,11 +103,12 @@ def command(
 def _settled(file: Path, check_options: Options) -> Callable[[Checked], None]:
     """Read the objections in a file; return what shows which of them a check settles."""
     from mlperf_pkg.commands.review import objection_text, objections  # noqa: PLC0415 - rarely
+    from mlperf_pkg.commands.review.examined import Examined  # noqa: PLC0415 - rarely
 
     entries = objections.read_entries(file)
 
     def show(checked: Checked) -> None:
-        outcome = objections.judge(entries, objections.Examined(checked), check_options)
+        outcome = objections.judge(entries, Examined(checked), check_options, file)
         click.echo(f"\n{objection_text.text(outcome, Output().view())}", err=True, nl=False)
 
     return show

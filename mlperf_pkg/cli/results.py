@@ -61,9 +61,9 @@ def command(
 
     Every system has a private id. FILE keeps the ids: a later run reads it, adds the ids
     of new systems, and never changes, removes or reuses one. Use the same FILE for every
-    summary of a round. With '--anonymous', the columns that name a system, its hardware,
-    software, links and notes are empty, rows are in the order of their ids, and the
-    folder official is not written.
+    summary of a round. With '--anonymous', the columns that name a system, its hardware
+    and size, software, links and notes are empty, rows are in the order of their ids, and
+    the folder official is not written; what could still identify a row is printed.
 
     Exit status: 0 if every result set is in the tables, 1 if something is missing,
     2 if the summary could not be written.

@@ -13,8 +13,9 @@ from mlperf_pkg.cli import completion, options
 from mlperf_pkg.cli.group import FILE, FOLDER, PATH, Command, CommandGroup, SuggestingChoice
 from mlperf_pkg.cli.output import Output, note
 from mlperf_pkg.commands.review import calendar as dates
-from mlperf_pkg.commands.review import objection_text
+from mlperf_pkg.commands.review import github, objection_text
 from mlperf_pkg.commands.review import objections as states
+from mlperf_pkg.commands.review.examined import examine
 from mlperf_pkg.commands.review.round import (
     LISTING_FORMATS,
     Choices,
@@ -81,10 +82,10 @@ def review_round(
 ) -> int:
     """Write a review of a round, and print its summary.
 
-    ROUND_FOLDER is a folder of submissions. FOLDER receives Markdown for each section, CSV
-    for each table, review.json, and one page, review.html. Counts come first, then
-    objections, findings by weight, and problems such as a missing system description,
-    which do not affect the rest of the review.
+    ROUND_FOLDER is a folder of submissions. FOLDER receives one page, review.html, the
+    same as README.md and review.json, and a folder tables/ with CSV for each table.
+    Counts come first, then objections, findings by weight, and problems such as a
+    missing system description, which do not affect the rest of the review.
 
     Objections have the states of objections/objections.yaml, or objections.yaml, and the
     deadlines of calendar.yaml, in the current folder, if there are such files.
@@ -163,12 +164,13 @@ def objection(
 
     An objection covers the findings of one code against one submitter: excerpts of the
     lines, the values found and expected, the rule with its section, and the values of
-    the reference. CODES are codes or prefixes of codes, separated by commas, or 'all'
-    for all errors by the rules. PATH is a round, a submission, or a part of one.
+    the reference; its title names submitter, system and benchmark. CODES are codes or
+    prefixes of codes, separated by commas, or 'all' for all errors by the rules. PATH is
+    a round, a submission, or a part of one.
 
-    FOLDER/objections.yaml lists the objections with their states, drafted at first.
-    Objections that it lists already are not written again. 'review objections' changes
-    the states.
+    FOLDER/objections.yaml lists the objections with their states, drafted at first, and
+    a JSON file beside each has the runs that it is about. Objections that it lists
+    already are not written again. 'review objections' changes the states.
 
     Exit status: 0 if objections were written, 2 if not.
 
@@ -201,7 +203,15 @@ def _wanted(code: str) -> str:
 @options.repeatable("--id", "ids", metavar="ID", text="Change this objection")
 @click.option("--state", metavar="STATE", help="Set the state of the objections with --id.")
 @click.option("--issue", metavar="URL", help="Record the issue of the objection.")
-@click.option("--note", "note_", metavar="TEXT", help="Record a note.")
+@click.option("--note", metavar="TEXT", help="Record a note.")
+@options.repeatable("--by", metavar="ORG", text="Add an organisation that objects")
+@options.repeatable("--not-by", metavar="ORG", text="Remove an organisation that objects no more")
+@click.option(
+    "--issues",
+    type=FILE,
+    metavar="JSON",
+    help="Take states, organisations and new objections from this output of GitHub's client.",
+)
 @options.written(objection_text.OBJECTION_FORMATS)
 def objections(
     *,
@@ -209,60 +219,73 @@ def objections(
     tree: str | None,
     check_options: Options,
     ids: tuple[str, ...],
-    state: str | None,
-    issue: str | None,
-    note_: str | None,
+    issues: Path | None,
     target: Output,
+    **changes: Any,
 ) -> int:
     """Show or change the states of objections.
 
-    FILE is an objections.yaml written by 'review objection -o'. States are drafted,
-    filed, acknowledged, fix_required, fixed, withdrawn and waived. Deadlines are those
-    of calendar.yaml in the current folder, if there is one.
+    FILE is an objections.yaml written by 'review objection -o', by hand or from issues.
+    States are drafted, open, supported (a fix is required), rejected, withdrawn, settled
+    and waived. Deadlines are those of calendar.yaml in the current folder, if there is
+    one.
 
-    TREE is the corrected round, or a submission. An objection is settled if its
-    findings are gone, and removed if its result sets and descriptions are gone, as
-    after a withdrawal. New errors, which no objection names, follow. A waiver requires
-    TREE: the scores there may differ by less than 2 % from those in FILE, in the same
-    order of competitors.
+    TREE is the corrected round, or a submission. An objection is settled if its findings
+    are gone by new runs, a new description or other files. If the logs of the same runs
+    were edited, it stands until decided. What it was about is in a file beside FILE: as
+    it was when it was written or, with --id or --issues and a TREE, when this was first
+    given. An objection is removed if its result sets and descriptions are gone, as after
+    a withdrawal. New errors, which no objection names, follow. A waiver requires TREE:
+    the scores there may differ by less than 2 % from those in FILE, in the same order of
+    competitors.
 
-    --format gh writes shell commands that file the objections with GitHub's client and
-    record the issues in FILE. This command itself sends nothing.
+    JSON is the output of 'gh issue list --state all --limit 1000 --json FIELDS', with
+    the fields number,title,body,state,stateReason,labels,author,url. Its labels are
+    'by <org>', 'against <org>', fix_required, rejected, withdrawn, settled and waived.
+    --format gh writes shell commands that file, label and close issues with the same
+    client. This command itself sends nothing.
 
-    Exit status: 0 if no objection stands, except withdrawn and waived ones, 1 if one
-    does, 2 if the command could not do its work.
+    Exit status: 0 if no objection stands, except those that were withdrawn, rejected
+    or waived, 1 if one does, 2 if the command could not do its work.
 
     \b
     Examples:
       mlperf-pkg review objections objections/objections.yaml
-      mlperf-pkg review objections o.yaml --id a-1 --state filed
+      mlperf-pkg review objections o.yaml --id a-1 --state supported
+      mlperf-pkg review objections o.yaml --id a-1 --by Beta --not-by Gamma
       mlperf-pkg review objections o.yaml training_results_v5.1
       mlperf-pkg review objections o.yaml corrected_v5.1 --id a-1 --state waived
+      mlperf-pkg review objections o.yaml --issues issues.json
       mlperf-pkg review objections o.yaml --format gh -o file-objections.sh
     """
-    if bool(ids) != bool(state):
-        raise click.UsageError("--id and --state belong together")
-    if not state and not (issue is None and note_ is None):
-        raise click.UsageError("--issue and --note need --id and --state")
-    new_state = states.state_of(state, "--state") if state else None
-    is_waived = new_state is states.ObjectionState.WAIVED
-    if is_waived and tree is None:
+    if bool(ids) != any(changes.values()):
+        needed = "--state, --issue, --note, --by or --not-by"
+        raise click.UsageError(f"--id and what changes belong together: {needed}")
+    state = changes["state"]
+    if state:
+        changes["state"] = states.state_of(state, "--state").value
+    if changes["state"] == states.ObjectionState.WAIVED and tree is None:
         raise click.UsageError("the state waived needs TREE, the round with the correction")
     target.refuse_early((tree,) if tree else ())
     calendar = dates.calendar_here()
+    if issues:
+        for line in github.take_issues(file, issues):
+            note(line)
     entries = states.read_entries(file)
-    examined = states.examine(tree, check_options) if tree else None
-    if new_state:
-        fields = {"state": new_state.value, "issue": issue, "note": note_}
-        if is_waived:
+    examined = examine(tree, check_options) if tree else None
+    if ids:
+        removed = changes.pop("not_by")
+        fields = {name: content for name, content in changes.items() if content}
+        if fields.get("state") == states.ObjectionState.WAIVED:
             fields["corrected"] = tree
-        texts = {name: text for name, text in fields.items() if text is not None}
-        states.change_states(file, ids, texts, examined if is_waived else None)
+        states.change_states(file, ids, fields, examined, removed)
         entries = states.read_entries(file)
+    if examined and (ids or issues):
+        states.record_evidence(file, entries, examined)
     if examined is None:
         outcome = states.ObjectionOutcome(tuple(map(states.Judged, entries)))
     else:
-        outcome = states.judge(entries, examined, check_options)
+        outcome = states.judge(entries, examined, check_options, file)
     target.show(replace(outcome, file=file, calendar=calendar))
     return int(not outcome.is_settled)
 
@@ -273,8 +296,8 @@ def agenda(*, file: Path) -> int:
     """Print the agenda of the next meeting, as Markdown.
 
     FILE is an objections.yaml. Objections on which somebody still has to act come
-    first, by submitter; those that are fixed, withdrawn or waived follow, with the
-    decisions that were noted. Deadlines are those of calendar.yaml in the current
+    first, by submitter; those that are settled, rejected, withdrawn or waived follow,
+    with the decisions that were noted. Deadlines are those of calendar.yaml in the current
     folder, if there is one.
 
     Exit status: 0 if the agenda was printed, 2 if not.

@@ -74,7 +74,7 @@ def words_in(path: Path, words: list[str]) -> list[str]:
 
 
 def test_an_anonymous_summary(root: Path, tmp_path: Path) -> None:
-    """No file has a name, a path, a link, hardware or software: ids, counts and scores are left."""
+    """No file has a name, a path, a link, hardware or software: ids and scores are left."""
     remove(root / "Other/results" / SYSTEM / "resnet/result_1.txt")
     out, file = tmp_path / "out", tmp_path / "ids.json"
     result = call("results", root, "-o", out, "--private-ids", file, "--anonymous")
@@ -84,6 +84,8 @@ def test_an_anonymous_summary(root: Path, tmp_path: Path) -> None:
     entries = json.loads(file.read_text("utf-8"))
     private = {key: entry["private_id"] for key, entry in entries.items()}
     assert [row["id"] for row in document["rows"]] == sorted(private.values())
+    sizes = {(row["processors"], row["accelerators"]) for row in document["rows"]}
+    assert sizes == {(None, None)}
     missing = f"{private[f'Other/{SYSTEM}']}, resnet: not valid: SET"
     assert document["missing"][0].startswith(missing)
     assert [score["published_minutes"] is None for score in document["scores"]].count(True) == 1
@@ -95,6 +97,7 @@ def test_an_anonymous_summary(root: Path, tmp_path: Path) -> None:
         name: [] for name in names(out)
     }
     assert "ACME" not in result.stdout
+    assert "What could still identify a row: its scores" in result.stdout
 
 
 @pytest.mark.parametrize(

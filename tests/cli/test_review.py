@@ -37,10 +37,13 @@ def test_the_folder(a_round: Path, tmp_path: Path) -> None:
     schema = json.loads((data_folder("rules") / "review.schema.json").read_text("utf-8"))
     errors = Draft202012Validator(closed(schema)).iter_errors(document)
     assert [f"{error.json_path}: {error.message}" for error in errors] == []
-    sections = {f"{section['name']}.md": section["tables"] for section in document["sections"]}
-    tables = [table for of_section in sections.values() for table in of_section]
+    tables = [table for section in document["sections"] for table in section["tables"]]
     names = {"README.md", "review.html", "review.json", *(table["file"] for table in tables)}
-    assert files.keys() == names | sections.keys()
+    assert files.keys() == names
+    assert {*map(str, Path(tmp_path / "review").iterdir())} == {
+        f"{tmp_path}/review/{name}"
+        for name in ("README.md", "review.html", "review.json", "tables")
+    }
     assert all(len(row) == len(table["columns"]) for table in tables for row in table["rows"])
 
 
@@ -69,9 +72,10 @@ def test_problems_are_listed_and_the_rest_is_complete(poor: Path, tmp_path: Path
     ]
     assert "5 submitters, 5 systems, 5 result sets, 25 runs" in result.output
     call("review", poor, "-o", folder, "-j", "1", "--exclude", "ACME", "--force")
-    assignments = (folder / "assignments.md").read_text()
+    readme = (folder / "README.md").read_text()
+    assignments = readme.partition("\n## Assignments")[2]
     assert "Delta and Epsilon submit together." in assignments
-    assert "| ACME |" not in assignments.partition("## Ranks")[0]
+    assert "| ACME |" not in assignments.partition("### Ranks")[0]
 
 
 def test_several_rounds(a_round: Path, tmp_path: Path) -> None:
@@ -170,8 +174,8 @@ def with_packages(poor: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("name", ["ACME", "Beta", "Gamma", "Delta", "Epsilon"])
 def test_packages(name: str, with_packages: Path) -> None:
     """Each submitter, also of a joint submission, has what concerns it, and nothing else."""
-    files = (with_packages / "packages" / name).iterdir()
-    texts = {file.name: file.read_text("utf-8") for file in files}
+    files = bytes_below(with_packages / "packages" / name)
+    texts = {path: content.decode("utf-8") for path, content in files.items()}
     document = json.loads(texts["review.json"])
     assert document["submitters"][0]["name"] == name
     pairs = rows_of(document, "assignments")
@@ -200,10 +204,10 @@ def test_the_package_of_a_partner_has_its_entry_alone(
         {"name": "Gamma", "folders": ["ACME"], "parts": {"ACME": ["pod"]}},
     ]
     call("review", "packages", "review")
-    own = "".join(file.read_text("utf-8") for file in Path("packages/Gamma").iterdir())
+    own = Path("packages/Gamma/README.md").read_text("utf-8")
     assert "| ACME | pod |" in own
     assert f"| ACME | {SYSTEM} |" not in own
-    of_owner = "".join(file.read_text("utf-8") for file in Path("packages/ACME").iterdir())
+    of_owner = Path("packages/ACME/README.md").read_text("utf-8")
     assert f"| ACME | {SYSTEM} |" in of_owner
 
 

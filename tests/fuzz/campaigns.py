@@ -24,6 +24,8 @@ from mlperf_pkg.commands.export.formats import FORMATS as EXPORTS
 from mlperf_pkg.commands.export.formats import Destination
 from mlperf_pkg.commands.export.rows import in_order
 from mlperf_pkg.commands.review.calendar import ics, read_calendar
+from mlperf_pkg.commands.review.evidence import read_evidence
+from mlperf_pkg.commands.review.github import take_issues
 from mlperf_pkg.commands.review.objections import (
     ObjectionState,
     change_states,
@@ -159,17 +161,43 @@ objections:
     code: BERT111
     about: [results/x/bert, "result_0.txt:12"]
     state: filed
-    by: ACME
+    by: [ACME, "B, C"]
     note: "a = 1; expected 2"
+  - {id: two, against: Mallory, state: open, percent: 1.5 %, scores: {x: 1}, lines: ["x.py:1-2"]}
 """
 
 
 def objections(rng: Random) -> None:
     """A file of objections is read and extended, or refused with a message."""
     with _spoiled_file("objections.yaml", OBJECTIONS, rng) as path:
-        with_new(path, (), mock.Mock(), "ACME")  # examined are only what is appended
-        change_states(path, ["1"], {"state": ObjectionState.WITHDRAWN.value})
+        with_new(path, ())
+        change_states(path, ["1"], {"state": ObjectionState.WITHDRAWN.value}, None, ["ACME"])
         read_entries(path)
+
+
+EVIDENCE = b"""\
+{"runs": {"A/results/x/bert": [{"digest": "0", "keys": {"seed": ["1", "0"]}, "path": "result_0.txt",
+"fingerprint": "AA==", "start_ms": 1.0, "stop_ms": 2.5, "evaluated": [0.5], "evaluated_ms": [null],
+"losses": []}]}, "files": {"A/systems/x.json": "00"}, "format": "mlperf-pkg/evidence/1"}
+"""
+ISSUES = b"""\
+[{"number": 1, "title": "a", "body": "Objection `1` of mlperf-pkg.", "state": "OPEN",
+"labels": [{"name": "by ACME"}], "url": "u"}, {"number": 2, "title": "b", "state": "CLOSED",
+"labels": [{"name": "against Mallory"}, {"name": "waived"}], "url": "v", "author": null,
+"body": "https://github.com/o/training_results_v5.1/blob/f00/A/benchmarks/x.py#L1-L2 A/x.py:3"}]
+"""
+
+
+def issues(rng: Random) -> None:
+    """Issues and evidence are read, or refused with a message; what is written can be read."""
+    with _spoiled_file("evidence.json", EVIDENCE, rng) as path:
+        for runs in read_evidence(path).runs.values():
+            assert [logged.run.path for logged in runs] == [logged.path for logged in runs]
+    with _spoiled_file("issues.json", ISSUES, rng) as path:
+        states = path.with_name("objections.yaml")
+        states.write_bytes(OBJECTIONS)
+        take_issues(states, path)
+        read_entries(states)
 
 
 CALENDAR = b"""\
@@ -322,7 +350,7 @@ def _check(path: Path, rng: Random) -> None:
     assert not defects, defects
 
 
-ALL = (scanner, logs, descriptions, yaml, objections, calendar, exports, archives, sets)
+ALL = (scanner, logs, descriptions, yaml, objections, issues, calendar, exports, archives, sets)
 CAMPAIGNS: Mapping[str, Campaign] = {campaign.__name__: campaign for campaign in ALL}
 
 

@@ -12,6 +12,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from operator import attrgetter, itemgetter
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -41,6 +42,7 @@ _INVALID = "not valid"
 UNDIVIDED = "no division"
 
 _, WEAK = SCALINGS
+_MOST_IDS = 10
 _MOST_CODES = 3  # of each basis in the remarks on a score
 _NAMING = (
     "submitter",
@@ -190,13 +192,24 @@ def publication(
 def anonymous(result: Publication) -> Publication:
     """Return a summary in which private ids stand for rows, without anything that names a system.
 
-    Counts and scores stay, and the codes of findings, but not their messages.
+    Rounded scores stay, and the codes of findings, but not their messages. Numbers of processors
+    and accelerators are left out: the largest system of a round is known by its size.
     """
-    emptied = dict.fromkeys(_NAMING, "")
-    rows = [replace(row, key=row.id, gaps=(), **emptied) for row in result.rows]
+    hidden: dict[str, Any] = dict.fromkeys(_NAMING, "")
+    hidden |= {"gaps": (), "processors": None, "accelerators": None}
+    rows = [replace(row, key=row.id, **hidden) for row in result.rows]
     scores = []
     for score in result.scores:
-        scores.append(replace(score, path="", row=score.id, reason=_anonymous_reason(score)))
+        scores.append(
+            replace(
+                score,
+                path="",
+                row=score.id,
+                minutes=score.published_minutes,
+                instance_scale=None,
+                reason=_anonymous_reason(score),
+            )
+        )
     scores.sort(key=lambda score: (score.id, score.benchmark, score.scaling or ""))
     missing = []
     for score in scores:
@@ -212,6 +225,30 @@ def anonymous(result: Publication) -> Publication:
         official_gaps=(),
         notes=(),
     )
+
+
+def identifying(result: Publication) -> list[str]:
+    """Return what could still reveal the submitters in an anonymous summary of this one."""
+    rows = {row.key: row for row in result.rows}
+    submitters: dict[Hashable, set[str]] = {}
+    ids: dict[Hashable, set[str]] = {}
+    for score in result.scores:
+        row = rows[score.row]
+        kinds: list[Hashable] = [(row.division, row.category, score.benchmark, score.scaling)]
+        if score.energy_joules is not None:
+            kinds.append("energy")
+        for kind in kinds:
+            submitters.setdefault(kind, set()).add(row.submitter)
+            ids.setdefault(kind, set()).add(row.id)
+    alone = set[str]()
+    for kind, names in submitters.items():
+        if len(names) == 1:
+            alone |= ids[kind]
+    remarks = ["What could still identify a row: its scores, if another summary has them"]
+    if alone:
+        why = "the only submitter in its division, category and benchmark, or with energy"
+        remarks.append(f"Of {why}: {wording.shortened(sorted(alone), _MOST_IDS)}")
+    return remarks
 
 
 def _anonymous_reason(score: PublishedScore) -> str:

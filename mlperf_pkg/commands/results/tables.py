@@ -27,6 +27,7 @@ from mlperf_pkg.commands.results.publication import (
     PublishedRow,
     PublishedScore,
     anonymous,
+    identifying,
     publication,
     rounded,
 )
@@ -452,8 +453,10 @@ class ResultsFolder(Struct, frozen=True):
         extended = ids.extended(systems)
         result = publication(checked, systems, extended, verdict)
         official: dict[str, str | bytes] = {}
+        remarks: list[str] = []
         if self.anonymous:
             _refuse_telling_ids(result)
+            remarks = identifying(result)
             result = anonymous(result)
         else:
             result, official = _with_official_tables(result, checked)
@@ -469,6 +472,7 @@ class ResultsFolder(Struct, frozen=True):
         written = [
             f"In {self.path}: {', '.join(files)}",
             self._ids_in_words(ids, extended, systems),
+            *remarks,
         ]
         return replace(result, notes=(*result.notes, *notes)), written
 

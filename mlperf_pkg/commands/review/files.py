@@ -1,11 +1,11 @@
-"""The files of a review, and of its packages: a page, JSON, Markdown by section, CSV by table."""
+"""The files of a review, and of its packages: a page, Markdown, JSON, and CSV by table."""
 
 from __future__ import annotations
 
 import json as jsonlib
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -40,6 +40,7 @@ FORMAT = "mlperf-pkg/review/1"
 DATA = "review.json"
 PAGE = "review.html"
 README = "README.md"
+TABLES = "tables"  # the folder of CSV
 
 _LONGEST = 80  # characters of the stem of a file
 _LARGEST = 1 << 29  # bytes of a review
@@ -84,23 +85,32 @@ class Review(Struct, frozen=True):
 
     @property
     def counts(self) -> str:
-        """The first line: ``19 submitters, 184 result sets, 21 with errors, 9 objections``."""
+        """The first line: ``19 submitters, 184 result sets, 21 with errors, 9 objections``.
+
+        Objections that nobody has filed yet are possible ones.
+        """
         counts = self.head["counts"]
-        submitters = wording.counted(counts["submitters"], "submitter")
-        result_sets = wording.counted(counts["result_sets"], "result set")
-        objections = wording.counted(counts["objections"], "objection")
-        return f"{submitters}, {result_sets}, {counts['with_errors']} with errors, {objections}"
+        filed = counts["objections"] - counts["possible_objections"]
+        words = [
+            wording.counted(counts["submitters"], "submitter"),
+            wording.counted(counts["result_sets"], "result set"),
+            f"{counts['with_errors']} with errors",
+        ]
+        if filed:
+            words.append(wording.counted(filed, "objection"))
+        words.append(wording.counted(counts["possible_objections"], "possible objection"))
+        return ", ".join(words)
 
     @property
     def names(self) -> dict[str, str]:
-        """The names of the CSV files by section and table, safe for every file system."""
+        """The paths of the CSV files by section and table, safe for every file system."""
         stems: dict[str, str] = {}
         for section in self.sections:
             for name in section.tables:
                 path = f"{section.name}/{name}"
                 stem = re.sub(r"[^a-z0-9_.]+", "-", path.lower())[:_LONGEST]
                 stems[path] = unused(stem, stems.values())
-        return {path: f"{stem}.csv" for path, stem in stems.items()}
+        return {path: f"{TABLES}/{stem}.csv" for path, stem in stems.items()}
 
 
 def review_of(reviewed: ReviewedRound, sections: Sequence[ReviewSection]) -> Review:
@@ -113,6 +123,7 @@ def review_of(reviewed: ReviewedRound, sections: Sequence[ReviewSection]) -> Rev
         "result_sets": len(report.result_sets),
         "with_errors": len(set_ids & reviewed.with_errors),
         "objections": len(outcome.objections) + len(outcome.new),
+        "possible_objections": outcome.possible,
     }
     choices = {**asdict(reviewed.choices), "one_spelling": True}
     head = {name: getattr(report, name) for name in HEAD}
@@ -140,40 +151,45 @@ def files_of(review: Review) -> dict[str, str]:
     files = {README: _readme(review), PAGE: page(review), DATA: json(review)}
     names = review.names
     for section in review.sections:
-        files[f"{section.name}.md"] = markdown(section)
         for name, table in section.tables.items():
             files[names[f"{section.name}/{name}"]] = tables.csv(table)
     return dict(sorted(files.items()))
 
 
 def _readme(review: Review) -> str:
-    lines = [f"# {escape_markdown(review.title)}: review", "", review.counts, ""]
+    links = []
     for section in review.sections:
-        line = f"- [{escape_markdown(section.title)}]({section.name}.md)"
+        anchor = re.sub(r"[^a-z0-9]+", "-", section.title.lower())
+        line = f"- [{escape_markdown(section.title)}](#{anchor})"
         if section.summary:
             line += f": {escape_markdown(section.summary[0])}"
-        lines.append(line)
-    lines += ["", f"All sections: [one page]({PAGE}), [JSON]({DATA})."]
+        links.append(line)
+    parts = [
+        f"# {escape_markdown(review.title)}: review",
+        review.counts,
+        "\n".join(links),
+        f"The same as [one page]({PAGE}), as [JSON]({DATA}), and its tables as CSV in {TABLES}/.",
+    ]
     if review.problems:
-        lines += ["", "## Missing or unclear", ""]
-        lines += [f"- {escape_markdown(text)}" for text in review.problems]
-    return "\n".join(lines) + "\n"
+        parts.append("## Missing or unclear")
+        parts.append("\n".join(f"- {escape_markdown(text)}" for text in review.problems))
+    return tables.document(*parts, *map(markdown, review.sections))
 
 
 # ---- formats ------------------------------------------------------------------------------
 
 
 def markdown(section: ReviewSection) -> str:
-    """Return a section as a document of Markdown; marked cells are bold."""
-    parts = [f"# {escape_markdown(section.title)}", *map(escape_markdown, section.text)]
+    """Return a section as a part of a document of Markdown; marked cells are bold."""
+    parts = [f"## {escape_markdown(section.title)}", *map(escape_markdown, section.text)]
     for table in section.tables.values():
-        parts.append(f"## {escape_markdown(table.title)}")
+        parts.append(f"### {escape_markdown(table.title)}")
         if section.checks:
             parts.append(_checkboxes(table))
             parts.append(escape_markdown(table.note))
         else:
-            parts.append(tables.markdown(_headed(section, table)))
-    return tables.document(*parts)
+            parts.append(tables.markdown(table))
+    return "\n\n".join(filter(None, parts))
 
 
 def _checkboxes(table: Table) -> str:
@@ -182,21 +198,6 @@ def _checkboxes(table: Table) -> str:
         cells = [escape_markdown(text) for text, _ in table.spans(row)]
         lines.append(f"- [ ] {': '.join(cells)}")
     return "\n".join(lines)
-
-
-def _headed(section: ReviewSection, table: Table) -> Table:
-    """Return a table with capitals in its headings; its data keep the keys of the columns.
-
-    Names of hyperparameters and submitters, which are headings too, stay as they are.
-    """
-    columns = []
-    for column in table.columns:
-        if section.name == "hyperparameters" and column.title != "rules":
-            columns.append(column)
-        else:
-            heading = column.heading
-            columns.append(replace(column, title=f"{heading[:1].upper()}{heading[1:]}"))
-    return replace(table, columns=columns)
 
 
 def json(review: Review) -> str:
@@ -309,21 +310,21 @@ def summary(review: Review) -> str:
     """Return the text that the command prints: the counts, and a few lines of each section."""
     parts = []
     for section in review.sections:
-        parts.append(_summarized(section.title.lower(), section.summary, f"{section.name}.md"))
-    parts.insert(_FIRST, _summarized("missing or unclear", review.problems, README))
+        parts.append(_summarized(section.title.lower(), section.summary))
+    parts.insert(_FIRST, _summarized("missing or unclear", review.problems))
     lines = [review.title, review.counts, *chain.from_iterable(parts)]
     return "\n".join(lines) + "\n"
 
 
-def _summarized(title: str, texts: Iterable[str], file_: str) -> list[str]:
-    """Return the lines of a section, of which the file has more; none for an empty section."""
+def _summarized(title: str, texts: Iterable[str]) -> list[str]:
+    """Return the lines of a section, of which the page has more; none for an empty section."""
     lines = []
     for text in texts:
         lines += _WRAPPER.wrap(visible(text))
     most = _MOST_OF.get(title, _MOST_LINES)
     if len(lines) > most:
         more = len(lines) - most + 1
-        lines[most - 1 :] = [f"  ... {more} more lines: see {file_}"]
+        lines[most - 1 :] = [f"  ... {more} more lines: see {PAGE}"]
     if lines:
         return ["", title, *lines]
     return []
@@ -385,7 +386,7 @@ def _table(section: ReviewSection, table: Table, csv: str) -> str:
     remark = f'{escape_html(table.note)} <a href="{escape_html(csv)}">CSV</a>'.strip()
     is_folded = len(table.rows) > _OPEN_ROWS or section.checks
     opened = "" if is_folded else " open"
-    content = tables.html(_headed(section, table), headed=True, checks=section.checks)
+    content = tables.html(table, headed=True, checks=section.checks)
     heading = f'<h3>{title}</h3> <span class="about">{number}</span>'
     return (
         f"<details{opened}>\n<summary>{heading}</summary>\n"
@@ -412,7 +413,8 @@ def refuse_early(folder: Path, inputs: Sequence[str], *, force: bool) -> None:
     if not force:
         raise UserError(f"{folder}: exists already; --force replaces it")
     for entry in walk(folder):
-        if entry.folder or entry.link is not None or entry.path not in written:
+        is_ours = entry.folder if entry.path == TABLES else entry.path in written
+        if entry.link is not None or not is_ours:
             reason = f"not replaced, as {entry.path} is not part of the review"
             raise UserError(f"{folder}: {reason}; move it away or choose another --output")
 
@@ -431,7 +433,6 @@ def _written(folder: Path) -> set[str] | None:
     written = {README, PAGE, DATA}
     try:
         for section in (_document(folder) or {})["sections"]:
-            written.add(f"{section['name']}.md")
             written.update(table["file"] for table in section["tables"])
     except (TypeError, LookupError):
         return None
@@ -453,8 +454,8 @@ def _document(folder: Path) -> Any:
 # ---- a package for each submitter ---------------------------------------------------------
 
 _WHOLE = ("calendar",)  # sections that concern all
-_LEFT_OUT = ("findings", "noted", "others")  # of all; the checklists have them, too
-_TABLES = {"hyperparameters": ("outliers", "differing-runs")}  # the others compare all submitters
+_OF_REVIEWED = ("findings", "noted", "convergence", "hyperparameters")  # also of whom it reviews
+_TABLES = {"hyperparameters": ("outliers",)}  # the others compare all submitters
 
 
 def packages_of(review: Review) -> dict[str, str]:
@@ -475,8 +476,6 @@ def _package(review: Review, submitter: str) -> Review:
     names = _names_of(review, submitter)
     sections = []
     for section in review.sections:
-        if section.name in _LEFT_OUT:
-            continue
         kept = names.section(section)
         if kept.tables:
             sections.append(kept)
@@ -490,12 +489,14 @@ def _package(review: Review, submitter: str) -> Review:
     )
     row = next(iter(_rows(package, "submitters", "table")), {})
     states = _rows(package, "objections", "states")
-    errors = _rows(package, "objections", "errors")
+    errors = {row["Code"] for row in _rows(package, "objections", "errors")}
+    drafted = sum(row["State"] == "drafted" for row in states)
     counts = {
         "submitters": 1,
         "result_sets": row.get("Results", 0),
         "with_errors": row.get("With errors", 0),
         "objections": len(states) + len(errors),
+        "possible_objections": drafted + len(errors),
     }
     return replace(package, head={**review.head, "counts": counts})
 
@@ -543,26 +544,19 @@ class _Names(Struct, frozen=True):
             if name in self.own or name in self.reviews:
                 return table
             return replace(table, groups=[])
+        own = self.own
+        if section.name in _OF_REVIEWED:
+            own = self.own | self.reviews
         rows: list[list[Any]] = []
         marked = set[tuple[int, int]]()
         for number, row in enumerate(table.rows):
             cells = table.values(row)
-            if any(map(self._concerns, cells)) or self._is_of_part(cells):
-                for place in _marked_places(table, number):
-                    marked.add((len(rows), place))
-                rows.append(list(map(self._own_part, cells)))
-        titles = [column.heading for _, column in table.keyed]
-        note = table.note
-        if _has_name(note, self.others):
-            note = ""
-        return table_of_cells(titles, rows, title=table.title, marked=frozenset(marked), note=note)
-
-    def _concerns(self, cell: Any) -> bool:
-        """Return whether a cell is a name of the submitter, a list with one, or a path below it."""
-        if not isinstance(cell, str):
-            return False
-        parts = cell.split(", ")
-        return any(part in self.own or part.split("/")[0] in self.own for part in parts)
+            if any(_concerns(cell, own) for cell in cells) or self._is_of_part(cells):
+                marked.update((len(rows), place) for place in _marked_places(table, number))
+                rows.append([_own_part(cell, own) for cell in cells])
+        titles = [pair[1].heading for pair in table.keyed]
+        kept = table_of_cells(titles, rows, title=table.title, marked=frozenset(marked))
+        return kept if _has_name(table.note, self.others) else replace(kept, note=table.note)
 
     def _is_of_part(self, cells: Sequence[Any]) -> bool:
         """Return whether a row names a submission and a system of its part, in cells or a path."""
@@ -577,11 +571,20 @@ class _Names(Struct, frozen=True):
                     return True
         return False
 
-    def _own_part(self, cell: Any) -> Any:
-        """Return a cell without the other names of a list."""
-        if not isinstance(cell, str):
-            return cell
-        return ", ".join(filter(self.own.__contains__, cell.split(", "))) or cell
+
+def _concerns(cell: Any, names: Collection[str]) -> bool:
+    """Return whether a cell is one of these names, a list with one, or a path below it."""
+    if not isinstance(cell, str):
+        return False
+    parts = cell.split(", ")
+    return any(part in names or part.split("/")[0] in names for part in parts)
+
+
+def _own_part(cell: Any, names: Collection[str]) -> Any:
+    """Return a cell without the other names of a list."""
+    if not isinstance(cell, str):
+        return cell
+    return ", ".join(filter(names.__contains__, cell.split(", "))) or cell
 
 
 def _marked_places(table: Table, number: int) -> list[int]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from io import BytesIO
 from itertools import islice
 
 from msgspec import Struct
@@ -18,18 +21,23 @@ from mlperf_pkg.commands.review.round import (
     table_of_cells,
     with_rows,
 )
+from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding
 from mlperf_pkg.infra.json_values import digits, to_finite
+from mlperf_pkg.infra.source import Source
+from mlperf_pkg.log.reader import LogReader
+from mlperf_pkg.log.record import shown
 from mlperf_pkg.render.table import Table, table_of
+from mlperf_pkg.render.table import shown as table_cell
 from mlperf_pkg.results.rcp import reference_hyperparameters
 from mlperf_pkg.results.wording import counted
 from mlperf_pkg.rulebook.explain import benchmark_layers, conditions
 from mlperf_pkg.rulebook.model import Benchmark, Rule
+from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.readers import in_words, is_hyperparameter
 
 UNPUBLISHED = "SET162"  # hyperparameters unlike all published ones
 _EXACT = 1e15  # whole values of hyperparameters below it have all digits
-_MOST_LINES = 8  # that may be columns
 _MOST_COLUMNS = 60  # in one table; hostile logs have more
 _TEXT = (
     "A marked value differs from the reference at this batch size: from the reference convergence"
@@ -67,13 +75,7 @@ def section(reviewed: ReviewedRound) -> ReviewSection:
     contexts = reviewed.checked.contexts
     groups = groups_of(contexts, reviewed.companies)
     unlike = outliers_of(groups, reviewed.report.findings)
-    differing = list(_differing_runs(groups))
-    tables = {
-        "outliers": _outliers_table(unlike),
-        "differing-runs": table_of_cells(
-            _DIFFERING, differing, title="Result sets whose runs differ"
-        ),
-    }
+    tables = {"outliers": _outliers_table(unlike)}
     for group in groups:
         tables[f"{group.benchmark}-{group.division}"] = benchmark_table(group)
     text: tuple[str, ...] = _TEXT
@@ -81,7 +83,7 @@ def section(reviewed: ReviewedRound) -> ReviewSection:
     if others:
         sets = counted(others, "result set")
         text = (*text, f"Not shown: {sets} of a benchmark that is not in the round.")
-    summary = tuple(_summary(unlike, differing))
+    summary = tuple(_summary(unlike))
     return ReviewSection("hyperparameters", "Hyperparameters", text, with_rows(tables), summary)
 
 
@@ -113,10 +115,8 @@ def groups_of(
     return groups
 
 
-def _summary(unlike: Sequence[Outlier], differing: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    differing_sets = {row[:4] for row in differing}
-    sets = counted(len(differing_sets), "result set")
-    yield f"{counted(len(unlike), 'outlier')}; runs differ in {sets}"
+def _summary(unlike: Sequence[Outlier]) -> Iterator[str]:
+    yield counted(len(unlike), "outlier")
     values_by_set: dict[tuple[str, str, str], list[str]] = {}
     for outlier in unlike:
         entry = outlier.entry
@@ -125,21 +125,6 @@ def _summary(unlike: Sequence[Outlier], differing: Sequence[tuple[str, ...]]) ->
         values.append(f"{outlier.key} {outlier.value}")
     for (benchmark, submitter, system), values in values_by_set.items():
         yield f"{benchmark} of {submitter} ({system}): {', '.join(values)}"
-
-
-_DIFFERING = ("Benchmark", "Division", "Submitter", "System", "Hyperparameter", "Values")
-
-
-def _differing_runs(groups: Iterable[BenchmarkGroup]) -> Iterator[tuple[str, ...]]:
-    for group in groups:
-        for entry in group.entries:
-            result_set = (group.benchmark, group.division, entry.submitter, entry.system)
-            for key, counts in sorted(entry.counts.items()):
-                if len(counts) > 1:
-                    values = []
-                    for value, number_of_runs in counts.items():
-                        values.append(f"{plain(value)} in {counted(number_of_runs, 'run')}")
-                    yield (*result_set, key, ", ".join(values))
 
 
 # ---- a benchmark --------------------------------------------------------------------------
@@ -160,80 +145,28 @@ class _Line(Struct, frozen=True):
     cells: tuple[Cell, ...]
     marked: Sequence[str] = ()
 
-    @property
-    def name(self) -> str:
-        """The name of the line where it is a column."""
-        return f"{self.submitter} {self.system or self.size or ''}".strip()
-
-    @property
-    def row(self) -> tuple[Cell, ...]:
-        return (self.size, self.submitter, self.system, *self.cells)
-
 
 def benchmark_table(group: BenchmarkGroup) -> Table:
-    """Return the hyperparameters that differ between sets, or from the reference.
-
-    Sets are rows; a few of them are columns if they need fewer characters so.
-    """
+    """Return the hyperparameters that differ between sets, or from the reference."""
     keys = [key for key in group.keys if _differs(group, key)]
     shown = keys[:_MOST_COLUMNS]
     # Points come before the sets of their batch size.
     lines = sorted(_lines(group, shown), key=_place_in_table)
-    if len(lines) <= _MOST_LINES and _is_shorter_turned(lines, shown):
-        table = _sets_as_columns(lines, shown)
-    else:
-        table = _sets_as_rows(lines, shown)
+    marked = set[tuple[int, int]]()
+    for row, line in enumerate(lines):
+        for key in line.marked:
+            marked.add((row, len(_HEADS) + shown.index(key)))
+    rows = [(line.size, line.submitter, line.system, *line.cells) for line in lines]
+    table = table_of_cells((*_HEADS, *shown), rows, marked=frozenset(marked))
+    columns = [replace(column, show=_with_all_digits) for column in table.columns]
     title = f"{group.benchmark}, {group.division}: {counted(len(group.entries), 'result set')}"
-    return replace(table, title=title, note=_note(group, keys))
+    return replace(table, columns=columns, title=title, note=_note(group, keys))
 
 
 def _place_in_table(line: _Line) -> int:
     if isinstance(line.size, int):
         return line.size
     return 0
-
-
-def _sets_as_rows(lines: Sequence[_Line], keys: Sequence[str]) -> Table:
-    marked = set[tuple[int, int]]()
-    for row, line in enumerate(lines):
-        for key in line.marked:
-            marked.add((row, len(_HEADS) + keys.index(key)))
-    rows = [line.row for line in lines]
-    return table_of_cells((*_HEADS, *keys), rows, marked=frozenset(marked))
-
-
-def _sets_as_columns(lines: Sequence[_Line], keys: Sequence[str]) -> Table:
-    titles = ["Hyperparameter"]
-    sizes: list[Cell] = ["Batch size"]
-    marked = set[tuple[int, int]]()
-    for place, line in enumerate(lines, 1):
-        titles.append(line.name)
-        sizes.append(line.size)
-        for key in line.marked:
-            marked.add((1 + keys.index(key), place))
-    rows = [sizes]
-    for index, key in enumerate(keys):
-        rows.append([key, *(line.cells[index] for line in lines)])
-    return table_of_cells(titles, rows, marked=frozenset(marked))
-
-
-def _is_shorter_turned(lines: Sequence[_Line], keys: Sequence[str]) -> bool:
-    """Return whether the lines need fewer characters as columns than as rows.
-
-    Counted are the widest cells of all columns, also those of the submitters and the systems, which
-    a turned table has in its heading.
-    """
-    grid: list[tuple[Cell, ...]] = [(*_HEADS, *keys)]
-    grid.extend(line.row for line in lines)
-    return _width(grid) < _width(zip(*grid, strict=True))
-
-
-def _width(columns: Iterable[Sequence[Cell]]) -> int:
-    """Return the number of characters of the widest cells of all columns."""
-    width = 0
-    for cells in columns:
-        width += max(len(str(cell)) for cell in cells)
-    return width
 
 
 def _differs(group: BenchmarkGroup, key: str) -> bool:
@@ -309,6 +242,13 @@ def _cell(value: str) -> Cell:
     return plain(value) or None
 
 
+def _with_all_digits(value: Cell) -> str:
+    """Return the text of a cell."""
+    if isinstance(value, float) and math.isfinite(value):
+        return repr(value)
+    return table_cell(value)
+
+
 def _size(value: float | None) -> Cell:
     if value is not None and value == int(value):
         return int(value)
@@ -327,6 +267,7 @@ OF_SCALE = {
 }
 """The hyperparameters that follow from the batch size and the number of accelerators."""
 
+_HEAD_BYTES = 1 << 17  # of a log, which have its hyperparameters
 _MOST_KEYS = 200  # of a log; the keys with rules come first
 
 _PLAIN = frozenset({"above", "at_least", "type"})  # constraints that nearly every value meets
@@ -353,7 +294,8 @@ class LoggedHyperparameters(Struct, frozen=True):
 
     ``submitter`` is the name of the submission, ``owner`` that of its companies. ``counts`` maps
     each key, including the batch size, to its values (JSON) with the number of runs that log them,
-    the most frequent first. ``size`` is the batch size of most runs.
+    the most frequent first; numbers have six significant digits. ``exact`` are the values with all
+    digits, where they have more. ``size`` is the batch size of most runs.
     """
 
     path: str
@@ -362,6 +304,7 @@ class LoggedHyperparameters(Struct, frozen=True):
     system: str
     size: float | None
     counts: Mapping[str, Mapping[str, int]]
+    exact: Mapping[tuple[str, str], str] = {}
 
     def value(self, key: str) -> str:
         """Return the value of most runs, empty if they do not log the key."""
@@ -369,7 +312,8 @@ class LoggedHyperparameters(Struct, frozen=True):
 
     def words(self, key: str) -> str:
         """Return all values of the runs."""
-        return " or ".join(map(plain, self.counts.get(key, ())))
+        values = [self.exact.get((key, value), value) for value in self.counts.get(key, ())]
+        return " or ".join(map(plain, values))
 
 
 def division_of(context: SetContext) -> str:
@@ -400,8 +344,31 @@ def _entry(context: SetContext, owner: str) -> LoggedHyperparameters:
     system = " ".join(filter(None, (context.files.system, context.files.scaling_mode)))
     size = next(iter(counts.get(BATCH_SIZE, ())), "")
     return LoggedHyperparameters(
-        context.path, submitter, owner or submitter, system, number(size), counts
+        context.path,
+        submitter,
+        owner or submitter,
+        system,
+        number(size),
+        counts,
+        _exact(runs, context.sources),
     )
+
+
+def _exact(runs: Iterable[Run], sources: Mapping[str, Source]) -> dict[tuple[str, str], str]:
+    """Return the values of which runs hold six digits and logs have more, by key and value."""
+    exact: dict[tuple[str, str], str] = {}
+    for run in runs:
+        cut = {pair for pair in run.hyperparameters.items() if number(pair[1]) is not None}
+        cut -= exact.keys()
+        if not cut or run.path not in sources:
+            continue
+        keys = {key for key, _ in cut}
+        with suppress(OSError, UserError), sources[run.path].open() as stream:
+            head = BytesIO(stream.read(_HEAD_BYTES))
+            for record in filter(None, LogReader(head, run.path, lambda _: None)):
+                if record.key in keys:
+                    exact.setdefault((record.key, in_words(record.value)), shown(record.value))
+    return {pair: text for pair, text in exact.items() if number(text) != number(pair[1])}
 
 
 # ---- the reference ------------------------------------------------------------------------

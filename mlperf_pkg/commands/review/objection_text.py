@@ -1,26 +1,30 @@
 """Objections in words: the texts of issues, the folder that holds them, and their states."""
 
 import re
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
-from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any
 
 from msgspec.structs import asdict, replace
 
 from mlperf_pkg.checker.values import Options
+from mlperf_pkg.commands.review import github
 from mlperf_pkg.commands.review import objections as filed
 from mlperf_pkg.commands.review.calendar import EVENTS, Calendar, by_date
+from mlperf_pkg.commands.review.evidence import evidence_of
+from mlperf_pkg.commands.review.examined import Examined, examine
 from mlperf_pkg.commands.review.round import (
+    FINDING_COLUMNS,
     ReviewedRound,
     ReviewSection,
     column,
+    finding_rows,
     table_of_cells,
     with_rows,
+    without_empty,
 )
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Occurrence, in_words
@@ -28,7 +32,7 @@ from mlperf_pkg.infra.files import refuse_within, write_together
 from mlperf_pkg.infra.source import Source, numbered_lines, raw_lines
 from mlperf_pkg.infra.text import escape_markdown, visible
 from mlperf_pkg.render.findings import View
-from mlperf_pkg.render.table import PLAIN, Column, Table, by_key, document, json_text, table_of
+from mlperf_pkg.render.table import HEADING, PLAIN, by_key, document, json_text, table_of
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.rcp import reference_hyperparameters
@@ -36,7 +40,6 @@ from mlperf_pkg.results.report import ResultSetRow, name
 from mlperf_pkg.results.wording import counted
 from mlperf_pkg.rulebook.explain import all_layers, requirement
 from mlperf_pkg.rulebook.load import codes, load_round
-from mlperf_pkg.run.model import Run
 
 _DIFFER = "SET122"  # hyperparameters of the runs of a set
 _SUBJECTS = 20
@@ -54,9 +57,9 @@ _BASES = {
 }
 
 
-def objection_text(objection: filed.Objection, examined: filed.Examined, by: str | None) -> str:
+def objection_text(objection: filed.Objection, examined: Examined, by: str | None) -> str:
     """Return the text of an objection ``by`` an organisation; None writes a placeholder."""
-    title = escape_markdown(f"{objection.against}: {objection.title}")
+    title = escape_markdown(objection.title)
     by_label = _code(by or "<org>")
     against_label = _code(objection.against)
     return document(
@@ -66,6 +69,7 @@ def objection_text(objection: filed.Objection, examined: filed.Examined, by: str
         *_subjects(objection, examined),
         *_reference(objection, examined),
         _FOUND.format(code=objection.code),
+        github.ID.format(id=objection.id),
     )
 
 
@@ -87,7 +91,7 @@ def _rule(finding: Finding) -> str:
 # ---- lines --------------------------------------------------------------------------------
 
 
-def _subjects(objection: filed.Objection, examined: filed.Examined) -> Iterator[str]:
+def _subjects(objection: filed.Objection, examined: Examined) -> Iterator[str]:
     for finding in objection.findings[:_SUBJECTS]:
         yield f"## {escape_markdown(finding.about)}"
         yield "\n".join(f"- {line}" for line in _facts(finding))
@@ -127,59 +131,37 @@ def _facts(finding: Finding) -> Iterator[str]:
         yield escape_markdown(finding.hint)
 
 
-def _differing(finding: Finding, examined: filed.Examined) -> Iterator[Occurrence]:
+def _differing(finding: Finding, examined: Examined) -> Iterator[Occurrence]:
     """Yield the runs with rare values of hyperparameters that differ, and one with usual ones."""
-    if finding.code != _DIFFER:
+    context = examined.contexts.get(finding.about)
+    if finding.code != _DIFFER or context is None:
         return
-    runs = _runs_of(finding.about, examined)
-    rare: dict[str, list[str]] = {}  # the keys by the path of the run
-    usual: dict[str, list[str]] = {}
-    for text in finding.found:
-        key = text.partition(" ")[0]
-        usual_paths, rare_paths = _by_frequency(runs, key)
-        for path in usual_paths[:1]:
-            usual.setdefault(path, []).append(key)
-        for path in rare_paths:
-            rare.setdefault(path, []).append(key)
-    for path, keys in chain(rare.items(), usual.items()):
-        label = examined.named(path)
-        lines = _first_lines(examined.sources.get(label), keys)
-        yield Occurrence(label, tuple(lines))
+    keys = [text.partition(" ")[0] for text in finding.found]
+    values = {}
+    for run in context.runs:
+        if not run.killed:
+            values[run.path] = tuple(map(run.hyperparameters.get, keys))
+    for usual, number in Counter(values.values()).most_common(1):
+        rare_first = sorted(values, key=lambda path: values[path] == usual)
+        for path in rare_first[: len(values) - number + 1]:
+            label = examined.named(path)
+            lines = _first_lines(examined.sources.get(label), keys)
+            yield Occurrence(label, tuple(lines))
 
 
-def _by_frequency(runs: Iterable[Run], key: str) -> tuple[list[str], list[str]]:
-    """Return the runs with the most frequent value of a key, and those with another one."""
-    values = {run.path: run.hyperparameters[key] for run in runs if key in run.hyperparameters}
-    usual: list[str] = []
-    rare: list[str] = []
-    for common, _ in Counter(values.values()).most_common(1):
-        for path, value in values.items():
-            paths = usual if value == common else rare
-            paths.append(path)
-    return usual, rare
-
-
-def _runs_of(path: str, examined: filed.Examined) -> list[Run]:
-    """Return the runs of a result set that were not killed."""
-    runs = []
-    for context in examined.checked.contexts:
-        if examined.named(context.path) == path:
-            runs += [run for run in context.runs if not run.killed]
-    return runs
-
-
-def _first_lines(source: Source | None, keys: Iterable[str]) -> Iterator[int]:
+def _first_lines(source: Source | None, keys: Sequence[str]) -> Iterator[int]:
     """Yield the number of the first line with each key of a log, if it can be read."""
     if source is None:
         return
-    missing = {key: re.compile(rf'"key"\s*:\s*"{re.escape(key)}"'.encode()) for key in keys}
+    pattern = re.compile(rf'"key"\s*:\s*"({"|".join(map(re.escape, keys))})"'.encode())
+    seen = set[bytes]()
     with suppress(OSError):
         for number, line in numbered_lines(source):
-            for key in list(missing):
-                if missing[key].search(line):
-                    del missing[key]
-                    yield number
-            if not missing:
+            match = pattern.search(line)
+            if match and match[1] not in seen:
+                seen.add(match[1])
+                yield number
+            if len(seen) == len(keys):
                 return
 
 
@@ -203,7 +185,7 @@ def _excerpt(place: Occurrence, sources: Mapping[str, Source]) -> Iterator[str]:
 # ---- the reference ------------------------------------------------------------------------
 
 
-def _reference(objection: filed.Objection, examined: filed.Examined) -> Iterator[str]:
+def _reference(objection: filed.Objection, examined: Examined) -> Iterator[str]:
     """Yield the rules and the reference points for the key of the code, if it has one."""
     rows = examined.rows
     row = next((rows[path] for path in objection.about if path in rows), None)
@@ -253,10 +235,9 @@ def _values(values: Mapping[str, Any]) -> str:
 
 # ---- the states of objections -------------------------------------------------------------
 
-FORMAT = "mlperf-pkg/objections/1"
+FORMAT = "mlperf-pkg/objections/2"
 _STANDS = filed.ObjectionStanding.STANDS  # the names of others follow a number as they are
 _ERRORS = 10
-_LABEL = 50  # characters of a label at GitHub
 
 
 def _state(entry: filed.ObjectionEntry) -> str:
@@ -265,69 +246,94 @@ def _state(entry: filed.ObjectionEntry) -> str:
     return f"{entry.state.words} ({entry.percent:g} %)"
 
 
-def _doubts(outcome: filed.ObjectionOutcome) -> list[str]:
-    """Return why waivers do not hold, a line for each."""
-    doubts = []
+def _facts_of(entry: filed.ObjectionEntry, outcome: filed.ObjectionOutcome) -> list[str]:
+    """Return the state of an objection, and what it says."""
+    due = _due(outcome.due(entry))
+    objectors = ", ".join(entry.by) or "nobody"
+    references = [f"reference: {line}" for line in entry.reference]
+    title = ": ".join(filter(None, [entry.code, entry.title]))
+    texts = [title, *entry.lines, *references, entry.issue, entry.note]
+    heading = f"{entry.id} by {objectors} against {entry.against}: {_state(entry)}{due}"
+    return [heading, *filter(None, texts)]
+
+
+def _remarks(outcome: filed.ObjectionOutcome) -> Iterator[str]:
+    """Yield why waivers do not hold, and which objections nobody has any more."""
     for item in outcome.objections:
+        entry = item.entry
         if item.doubt:
-            doubts.append(f"{item.entry.id} is not waived: {item.doubt}")
-    return doubts
+            yield f"{entry.id} is not waived: {item.doubt}"
+        if entry.is_open and not entry.by and entry.issue:
+            yield f"{entry.id}: nobody objects; without a 'by <org>' it is closed"
 
 
 def _standing(item: filed.Judged) -> str:
+    """Return the standing of an objection, and why; of several subjects, of how many."""
     if item.standing is None:
         return wording.NOTHING
+    if item.standing is filed.ObjectionStanding.SETTLED:
+        return f"{item.standing} {item.why}"
     number = len(item.entry.about)
-    standing = str(item.standing)
-    if item.left and number > 1:
-        standing += f" in {len(item.left)} of {number}"
-    return standing
+    left = len(item.left) + len(item.undecided)
+    where = f" in {left} of {number}" if left and number > 1 else ""
+    if item.undecided and not item.left:
+        return f"{item.why}{where}"
+    return "; ".join(filter(None, [f"{item.standing}{where}", item.why]))
 
 
 def text(outcome: filed.ObjectionOutcome, view: View) -> str:
-    """Return a table of the objections, then the errors without an objection."""
+    """Return the objections, each with its state, then the errors without an objection."""
     terminal = Terminal(view)
+    for item in outcome.objections:
+        heading, *facts = _facts_of(item.entry, outcome)
+        if item.standing:
+            heading += f"; {_standing(item)}"
+        terminal.paragraph((heading, HEADING))
+        for fact in facts:
+            terminal.paragraph((f"  {fact}", PLAIN))
     if outcome.objections:
-        columns = [
-            Column("Objection", 60, of=attrgetter("entry.id")),
-            Column("State", 14, of=lambda item: _state(item.entry)),
-        ]
-        if outcome.calendar:
-            columns.append(Column("Due", 10, of=lambda item: outcome.due(item.entry)))
-        columns.append(Column("In the tree", 30, of=_standing))
-        terminal.table(table_of(columns, outcome.objections))
-    shown = outcome.new
-    if not view.verbose:
-        shown = shown[:_ERRORS]
-    if shown:
-        terminal.line(("Errors without an objection", PLAIN))
-        for error in shown:
-            where = f"{counted(len(error.about), 'place')}, first {error.about[0]}"
-            words = f"  {error.against}: {error.code} in {where}: {error.findings[0].text}"
-            terminal.paragraph((words, PLAIN))
-        more = len(outcome.new) - len(shown)
-        if more:
-            terminal.line((f"  and {more} more; -v shows them", PLAIN))
         terminal.line()
-    for line in (*_doubts(outcome), _summary(outcome)):
+    _show_possible(terminal, outcome.new, view)
+    for line in (*_remarks(outcome), _summary(outcome)):
         terminal.paragraph((line, PLAIN))
     return terminal.text()
 
 
+def _show_possible(terminal: Terminal, new: Sequence[filed.Objection], view: View) -> None:
+    """Add the errors that no objection names, of many the first."""
+    shown = new if view.verbose else new[:_ERRORS]
+    if shown:
+        terminal.line(("Possible objections: errors that no objection names", PLAIN))
+    for error in shown:
+        terminal.paragraph((f"  {_possible(error)}", PLAIN))
+    more = len(new) - len(shown)
+    if more:
+        terminal.line((f"  and {more} more; -v shows them", PLAIN))
+    if shown:
+        terminal.line()
+
+
+def _possible(error: filed.Objection) -> str:
+    """Return an objection that may be filed in words, with its first place."""
+    others = len(error.findings) - 1
+    more = f" and {counted(others, 'more place')}" if others else ""
+    return f"{error.name.place}{more}: {error.code}: {error.findings[0].text}"
+
+
 def _summary(outcome: filed.ObjectionOutcome) -> str:
     judged = outcome.objections
-    number = counted(len(judged), "objection")
-    standings = [item.standing for item in judged if item.standing]
-    if judged and not standings:
-        counts = Counter(item.entry.state.words for item in judged)
-    else:
-        counts = Counter()
-        for standing in standings:
-            word = "standing" if standing is _STANDS else standing.value
-            counts[word] += 1
-        counts["not in the tree"] = len(judged) - len(standings)
-        counts["new"] = len(outcome.new)
+    has_tree = any(item.standing for item in judged)
+    counts = Counter[str]()
+    for item in judged:
+        if not has_tree:
+            counts[item.entry.state.words] += 1
+        elif item.standing is _STANDS:
+            counts["standing" if item.is_open else item.entry.state.words] += 1
+        else:
+            counts[item.standing or "not in the tree"] += 1
+    counts["possible"] = len(outcome.new)
     numbers = [f"{count} {word}" for word, count in counts.items() if count]
+    number = counted(len(judged), "objection")
     if numbers:
         return f"{number}: {', '.join(numbers)}"
     return number
@@ -342,68 +348,10 @@ def json(outcome: filed.ObjectionOutcome, _: View) -> str:
     for error in outcome.new:
         message = error.findings[0].text
         fields = {"against": error.against, "code": error.code, "message": message}
+        fields |= {"title": error.title, "place": error.name.place}
         new.append({**fields, "about": error.about})
     document = {"format": FORMAT, "settled": outcome.is_settled}
     return json_text({**document, "objections": objections, "new": new})
-
-
-_SCRIPT = """\
-#!/bin/sh
-# Files and labels the objections with GitHub's client, gh, and records the issues in {file}.
-# Read it, then run it in a clone of the repository of the issues, or with GH_REPO=owner/name.
-set -eu
-"""
-
-
-def github(outcome: filed.ObjectionOutcome, _: View) -> str:
-    """Return a shell script that files drafted objections, and labels those to be fixed."""
-    file = outcome.file.absolute()
-    fix_required = filed.ObjectionState.FIX_REQUIRED
-    labels = dict[str, None]()
-    lines: list[str] = []
-    for item in outcome.objections:
-        entry = item.entry
-        if entry.state is filed.ObjectionState.DRAFTED:
-            own_labels = _labels(entry)
-            labels |= dict.fromkeys(own_labels)
-            lines += _filing(entry, file, own_labels)
-        elif entry.state is fix_required and entry.issue:
-            labels[fix_required] = None
-            label = f"--add-label={fix_required}"
-            lines.append(shlex.join(["gh", "issue", "edit", label, "--", entry.issue]))
-    script = _SCRIPT.format(file=visible(str(file)))
-    for label in labels:
-        script += shlex.join(["gh", "label", "create", "--force", "--", label]) + "\n"
-    for line in lines:
-        script += f"{line}\n"
-    return script
-
-
-def _labels(entry: filed.ObjectionEntry) -> list[str]:
-    labels = []
-    if entry.by:
-        labels.append(f"by {entry.by}")
-    if entry.against:
-        labels.append(f"against {entry.against}")
-    return [visible(label)[:_LABEL] for label in labels]
-
-
-def _filing(entry: filed.ObjectionEntry, file: Path, labels: Iterable[str]) -> Iterator[str]:
-    """Yield the commands that file an objection, and record its issue in the ``file``."""
-    issue = ["gh", "issue", "create", f"--title={visible(entry.title or entry.id)}"]
-    issue.append(f"--body-file={file.parent / entry.id}.md")
-    issue += [f"--label={_quoted(label)}" for label in labels]
-    record = ["mlperf-pkg", "review", "objections", str(file), f"--id={entry.id}"]
-    yield f"url=$({shlex.join(issue)})"
-    yield f'{shlex.join(record)} --state=filed --issue="$url"'
-
-
-def _quoted(label: str) -> str:
-    """Return a label as an item of a list of labels, which gh splits at commas as in CSV."""
-    if "," not in label and '"' not in label:
-        return label
-    escaped = label.replace('"', '""')
-    return f'"{escaped}"'
 
 
 def agenda(entries: Sequence[filed.ObjectionEntry], calendar: Calendar | None) -> str:
@@ -415,15 +363,17 @@ def agenda(entries: Sequence[filed.ObjectionEntry], calendar: Calendar | None) -
         second = f"{calendar['second_decisions']:%A %Y-%m-%d}"
         parts.append(f"The committee decides on {first} and {second}.")
     open_entries = [entry for entry in entries if entry.is_open]
-    groups = sorted(
-        by_key((entry.against, entry) for entry in open_entries).items(), key=itemgetter(0)
-    )
+    groups = sorted(by_key((entry.against, entry) for entry in open_entries).items())
     decided = [entry for entry in entries if not entry.is_open]
     if decided:
         groups.append(("Decided", decided))
     for title, members in groups:
         parts.append(f"## {escape_markdown(title)} ({len(members)})")
-        parts.append("\n".join(_item(entry, outcome.due(entry)) for entry in members))
+        lines = []
+        for entry in members:
+            box = "- [ ]" if entry.is_open else "-"
+            lines.append(f"{box} {escape_markdown('. '.join(_facts_of(entry, outcome)))}")
+        parts.append("\n".join(lines))
     if not open_entries:
         parts.append("Nothing is open.")
     return document(*parts)
@@ -435,73 +385,66 @@ def _due(due: str | None) -> str:
     return ""
 
 
-def _item(entry: filed.ObjectionEntry, due: str | None) -> str:
-    title = ": ".join(filter(None, [entry.code, entry.title]))
-    box = "- [ ]"
-    if not entry.is_open:
-        title = f"{entry.against}, {title}"
-        box = "-"
-    text = ". ".join(filter(None, [title, entry.issue, entry.note]))
-    state = f"{_state(entry)}{_due(due)}"
-    return f"{box} {escape_markdown(f'{entry.id} ({state}): {text}')}"
-
-
-OBJECTION_FORMATS = {"text": text, "json": json, "gh": github}
+OBJECTION_FORMATS = {"text": text, "json": json, "gh": github.script}
 
 
 # ---- objections in a review ---------------------------------------------------------------
 
-_NO_ERRORS = "There are no errors by the written rules."
+_NO_ERRORS = "There is no error by the written rules that no objection names."
 _MAY_BE_FILED = (
-    "Errors by the written rules may be filed as objections{until}, one for each code and"
-    " submitter. 'mlperf-pkg review objection CODES ROUND_FOLDER -o FOLDER' writes the texts."
+    "Errors by the written rules are possible objections until somebody files them{until}."
+    " 'mlperf-pkg review objection CODES ROUND_FOLDER -o FOLDER' writes the texts, one for each"
+    " code and submitter."
 )
 
 
 def section(reviewed: ReviewedRound) -> ReviewSection:
     """Return the objections with their states and deadlines, then those that may be filed."""
     outcome = reviewed.outcome
-    tables = {"states": _states_table(outcome), "errors": _errors_table(outcome)}
-    lines: list[str] = []
-    for item in outcome.objections:
-        entry = item.entry
-        due = _due(outcome.due(entry))
-        lines.append(f"{entry.id}: {_state(entry)}, {_standing(item)}{due}")
-    lines += _doubts(outcome)
-    for error in outcome.new:
-        lines.append(f"{error.against}: {error.code}: {error.title}")
+    errors = chain.from_iterable(error.findings for error in outcome.new)
+    rows = finding_rows(errors, reviewed.examined)
+    states = table_of(
+        (*_STATES, column("Due", lambda item: outcome.due(item.entry))),
+        outcome.objections,
+        title="Objections and their states",
+    )
+    tables = {
+        "states": without_empty(states),
+        "errors": table_of(FINDING_COLUMNS, rows, title="Possible objections"),
+    }
     text = _NO_ERRORS
-    if lines:
+    if rows:
         dates = outcome.calendar
         until = f", until {dates['objections']:%Y-%m-%d}" if dates else ""
         text = _MAY_BE_FILED.format(until=until)
-    summary = tuple(lines) or ("no errors by the rules",)
+    summary = tuple(_summary_lines(outcome)) or ("no errors by the rules",)
     return ReviewSection("objections", "Objections", (text,), with_rows(tables), summary)
 
 
-def _states_table(outcome: filed.ObjectionOutcome) -> Table:
-    columns = (
-        column("objection", "entry.id"),
-        column("against", "entry.against"),
-        column("by", lambda item: item.entry.by or None),
-        column("code", "entry.code"),
-        column("state", lambda item: _state(item.entry)),
-        column("due", lambda item: outcome.due(item.entry)),
-        column("in the tree", _standing),
-        column("measured %", "measured", numbers=True),
-        column("not waived", lambda item: item.doubt or None),
-        column("found", "entry.title"),
-    )
-    return table_of(columns, outcome.objections, title="Objections and their states")
-
-
-def _errors_table(outcome: filed.ObjectionOutcome) -> Table:
-    rows = []
+def _summary_lines(outcome: filed.ObjectionOutcome) -> Iterator[str]:
+    for item in outcome.objections:
+        entry = item.entry
+        due = _due(outcome.due(entry))
+        yield f"{entry.id}: {_state(entry)}, {_standing(item)}{due}: {entry.title}"
+    yield from _remarks(outcome)
     for error in outcome.new:
-        rule = error.findings[0].source
-        rows.append((error.against, error.code, len(error.about), error.title, rule))
-    titles = ("against", "code", "places", "found", "rule")
-    return table_of_cells(titles, rows, title="Errors without an objection")
+        yield f"possible: {_possible(error)}"
+
+
+_STATES = (
+    column("Objection", "entry.id"),
+    column("Found", "entry.title"),
+    column("Against", "entry.against"),
+    column("By", lambda item: ", ".join(item.entry.by) or None),
+    column("Code", lambda item: item.entry.code or None),
+    column("State", lambda item: _state(item.entry)),
+    column("In the tree", _standing),
+    column("Measured %", "measured", numbers=True),
+    column("Not waived", lambda item: item.doubt or None),
+    column("Lines", lambda item: ", ".join(item.entry.lines) or None),
+    column("Reference", lambda item: ", ".join(item.entry.reference) or None),
+    column("Issue", lambda item: item.entry.issue or None),
+)
 
 
 def calendar_section(reviewed: ReviewedRound) -> ReviewSection:
@@ -555,18 +498,24 @@ def write(
     ids = _ids_in(folder)
     examined, objections = _objections(path, options, wanted)
     new = [item for item in objections if item.id not in ids]
-    files = {f"{item.id}.md": objection_text(item, examined, by) for item in new}
-    taken = next((name for name in files if (folder / name).exists()), None)
-    if taken:
-        raise UserError(f"{folder / taken}: exists, but is not in {filed.NAME}; move it away")
+    files = {}
+    entries = []
+    for item in new:
+        entry = filed.entry_of(item, examined, by)
+        entries.append(entry)
+        files[f"{item.id}.md"] = objection_text(item, examined, by)
+        files[filed.evidence_file(entry)] = evidence_of(item.about, (), examined)
+    for file in files:
+        if (folder / file).exists():
+            raise UserError(f"{folder / file}: exists, but is not in {filed.NAME}; move it away")
     if new:
-        files[filed.NAME] = filed.with_new(states, new, examined, by)
+        files[filed.NAME] = filed.with_new(states, entries)
         write_together(folder, files, replace=True)
     for item in new:
-        yield visible(f"{folder / item.id}.md: {item.against}, {item.code}: {item.title}")
-    written = f"{counted(len(new), 'objection')} written"
+        yield visible(f"{folder / item.id}.md: {item.code}: {item.title}")
     earlier = len(objections) - len(new)
-    yield f"{written}; {earlier} already in {states}" if earlier else written
+    already = f"; {earlier} already in {states}" if earlier else ""
+    yield f"{counted(len(new), 'objection')} written{already}"
 
 
 def _ids_in(folder: Path) -> set[str]:
@@ -581,8 +530,8 @@ def _ids_in(folder: Path) -> set[str]:
 
 def _objections(
     path: str, options: Options, wanted: Sequence[str]
-) -> tuple[filed.Examined, list[filed.Objection]]:
-    examined = filed.examine(path, options)
+) -> tuple[Examined, list[filed.Objection]]:
+    examined = examine(path, options)
     objections = filed.find_objections(examined, wanted)
     if objections:
         return examined, objections

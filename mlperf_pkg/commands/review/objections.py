@@ -4,31 +4,35 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from functools import cached_property
-from itertools import accumulate
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec import Struct, ValidationError, convert
+from msgspec.structs import asdict, replace
 
-from mlperf_pkg.checker.check import check
-from mlperf_pkg.checker.values import Checked, Options
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.review.calendar import Calendar
+from mlperf_pkg.commands.review.evidence import (
+    ObjectionEvidence,
+    changed_files,
+    evidence_of,
+    in_words,
+    outcome_of,
+    read_evidence,
+)
+from mlperf_pkg.commands.review.examined import Examined, ResultName, examine
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.findings import Basis, Finding, Unchecked
+from mlperf_pkg.findings import Basis, Finding
 from mlperf_pkg.infra.files import write_whole
 from mlperf_pkg.infra.paths import read_file
 from mlperf_pkg.infra.plain_yaml import LARGEST, compose, key, kind, value
-from mlperf_pkg.infra.source import Source
-from mlperf_pkg.infra.stores import is_url
 from mlperf_pkg.infra.text import did_you_mean, unused, visible
-from mlperf_pkg.results.report import ResultSetRow, description_path
+from mlperf_pkg.results.report import ResultSetRow
 from mlperf_pkg.results.wording import counted, minutes
-from mlperf_pkg.submission.model import Submission
 
 if TYPE_CHECKING:
     import yaml
@@ -38,13 +42,13 @@ ALL = "all"
 
 NAME = "objections.yaml"
 _LONGEST = 100  # characters of an id
-_PARTS = ("results", "systems", "benchmarks")  # of a submission
 
 
 class Objection(Struct, frozen=True):
     """An objection against a submitter: its findings of one code.
 
-    ``about`` are the subjects of the findings, as paths that begin with the submitter.
+    ``about`` are the subjects of the findings, as paths that begin with the submitter; ``name`` is
+    that of the result of the first.
     """
 
     id: str
@@ -52,116 +56,16 @@ class Objection(Struct, frozen=True):
     code: str
     findings: tuple[Finding, ...]
     about: tuple[str, ...]
+    name: ResultName
 
     @property
     def title(self) -> str:
-        """The message of the first finding, and the number of others."""
-        text = self.findings[0].text
+        """The result and the message of the first finding, and the number of others."""
+        text = f"{self.name.result}: {self.findings[0].text}"
         more = len(self.findings) - 1
         if more:
             return f"{text} (and {counted(more, 'more finding')})"
         return text
-
-
-class Examined(Struct, frozen=True, dict=True):
-    """The check of a round or of a submission, to be searched for objections.
-
-    ``within`` is a path in the submission; findings elsewhere are ignored.
-    """
-
-    checked: Checked
-    within: str = ""
-
-    @cached_property
-    def rows(self) -> dict[str, ResultSetRow]:
-        """The result sets by path."""
-        return {self.named(row.path): row for row in self.checked.report.result_sets}
-
-    def scored(self, about: Sequence[str]) -> dict[str, ResultSetRow]:
-        """Return the result sets with a score that findings ``about`` these subjects concern."""
-        above = set[str]()
-        for name in about:
-            above.update(accumulate(name.split("/"), "{}/{}".format))
-        scored = {}
-        for path, row in self.rows.items():
-            description = self.named(description_path(row))
-            if row.score_minutes is not None and (path in above or description in above):
-                scored[path] = row
-        return scored
-
-    @cached_property
-    def sources(self) -> dict[str, Source]:
-        """The files on this machine by path."""
-        sources = {}
-        for place in self.checked.places.values():
-            if not place.source.stored:
-                sources[self.named(place.label)] = place.source
-        return sources
-
-    @property
-    def subjects(self) -> set[str]:
-        """The subjects of findings: submissions, descriptions, result sets and logs."""
-        report = self.checked.report
-        rows: Any = (*report.result_sets, *report.systems, *report.runs)
-        named = {self.named(row.path) for row in rows}
-        return named.union(item.name for item in self.checked.submissions)
-
-    @property
-    def findings(self) -> Iterator[tuple[str, Finding]]:
-        """The findings that are not waived, with their submitters; paths begin with these."""
-        submissions = self.checked.submissions
-        submitters = {item.place.label or item.name: item.name for item in submissions}
-        for finding in self.checked.report.findings:
-            if finding.waiver is not None or isinstance(finding, Unchecked):
-                continue
-            about = self.named(finding.about)
-            submitter = submitters.get(about.partition("/")[0])
-            if submitter:
-                places = []
-                for place in finding.occurrences:
-                    places.append(replace(place, path=self.named(place.path)))
-                path = self.named(finding.path)
-                yield submitter, replace(finding, path=path, subject=about, places=tuple(places))
-
-    @cached_property
-    def alone(self) -> Submission | None:
-        """The submission if it was checked without its round."""
-        return next((item for item in self.checked.submissions if item.place.label == ""), None)
-
-    def named(self, path: str) -> str:
-        """Return a path of the report that begins with the name of its submission."""
-        alone = self.alone
-        if alone is None:
-            return path
-        if path in ("", "."):
-            return alone.name
-        return f"{alone.name}/{path}"
-
-
-def examine(path: str, options: Options) -> Examined:
-    """Check a round, a submission, or the submission of which ``path`` is a part.
-
-    Raises:
-        UserError: as ``check``, or there is no submission.
-    """
-    top, within = _submission_and_part(path)
-    if within and not Path(path).exists():
-        raise UserError(f"{path}: no such file or folder")
-    examined = Examined(check([top], options), within)
-    if not examined.checked.submissions:
-        raise UserError(f"{path}: no submission; expected a round, a submission or a part of one")
-    return examined
-
-
-def _submission_and_part(path: str) -> tuple[str, str]:
-    """Return the submission and the path in it, for a path in a submission; else the path."""
-    if not is_url(path):
-        here = Path(path).absolute()
-        for folder in (here, *here.parents):
-            parent = folder.parent
-            if folder.name in _PARTS and all((parent / name).is_dir() for name in _PARTS[:2]):
-                return str(parent), here.relative_to(parent).as_posix()
-    return path, ""
 
 
 def find_objections(
@@ -183,7 +87,8 @@ def find_objections(
         stem = re.sub(r"[^a-z0-9]+", "-", text).strip("-")[:_LONGEST] or "objection"
         name = unused(stem, objections)  # also the stem of a file
         about = dict.fromkeys(finding.about for finding in findings)
-        objections[name] = Objection(name, submitter, code, tuple(findings), tuple(about))
+        first = examined.name_of(findings[0])
+        objections[name] = Objection(name, submitter, code, tuple(findings), tuple(about), first)
     return list(objections.values())
 
 
@@ -214,11 +119,12 @@ class ObjectionStanding(StrEnum):
 
 
 class Judged(Struct, frozen=True):
-    """An objection in the file, and its ``standing`` in a tree.
+    """An objection in the file, and its ``standing`` in a tree, with the reason.
 
     ``standing`` is None if there is no tree, or only one of another submitter. ``left`` are the
-    subjects that still have the finding. Of a waiver, ``measured`` is the difference in percent,
-    and ``doubt`` why it does not hold.
+    subjects that still have the finding, ``undecided`` those that lost it without a fix, such as
+    by edited logs. Of a waiver, ``measured`` is the difference in percent, and ``doubt`` why it
+    does not hold.
     """
 
     entry: ObjectionEntry
@@ -226,13 +132,22 @@ class Judged(Struct, frozen=True):
     left: tuple[str, ...] = ()
     measured: float | None = None
     doubt: str = ""
+    undecided: tuple[str, ...] = ()
+    why: str = ""
 
     @property
     def is_open(self) -> bool:
-        """Whether it stands, and is neither withdrawn nor rightly waived."""
-        is_waived = self.entry.state is ObjectionState.WAIVED and not self.doubt
-        is_dropped = is_waived or self.entry.state is ObjectionState.WITHDRAWN
-        return self.standing is ObjectionStanding.STANDS and not is_dropped
+        """Whether it stands, and is neither withdrawn, rejected nor rightly waived.
+
+        A decision that it is settled holds unless a subject still has the finding.
+        """
+        state = self.entry.state
+        is_waived = state is ObjectionState.WAIVED and not self.doubt
+        if is_waived or state in (ObjectionState.WITHDRAWN, ObjectionState.REJECTED):
+            return False
+        if state is ObjectionState.SETTLED:
+            return bool(self.left)
+        return self.standing is ObjectionStanding.STANDS
 
 
 class ObjectionOutcome(Struct, frozen=True):
@@ -251,38 +166,85 @@ class ObjectionOutcome(Struct, frozen=True):
 
     @property
     def is_settled(self) -> bool:
-        """Whether no objection stands, except withdrawn and waived ones."""
+        """Whether no objection is open."""
         return not any(item.is_open for item in self.objections)
+
+    @property
+    def possible(self) -> int:
+        """The number of objections that nobody has filed yet."""
+        drafted = [item for item in self.objections if item.entry.state is ObjectionState.DRAFTED]
+        return len(drafted) + len(self.new)
 
 
 def judge(
-    entries: Sequence[ObjectionEntry], examined: Examined, options: Options
+    entries: Sequence[ObjectionEntry], examined: Examined, options: Options, file: Path
 ) -> ObjectionOutcome:
     """Return the standing of the objections in a checked tree, and the errors without one.
 
-    The corrected rounds that waivers name are checked with the same ``options``.
+    What they were about is in the files beside ``file``. The corrected rounds that waivers name
+    are checked with the same ``options``.
+
+    Raises:
+        UserError: as ``read_evidence``.
     """
     finding_keys = {(finding.code, finding.about) for _, finding in examined.findings}
-    subjects = examined.subjects
     rounds = {"": examined}
     judged = []
     filed = set[tuple[str, str]]()
     for entry in entries:
         filed.update((entry.code, path) for path in entry.about)
-        left = tuple(path for path in entry.about if (entry.code, path) in finding_keys)
         if examined.alone is not None and examined.alone.name != entry.against:
             judged.append(Judged(entry))
-        elif left:
-            item = Judged(entry, ObjectionStanding.STANDS, left)
-            if entry.state is ObjectionState.WAIVED:
-                item = _with_share(item, rounds, options)
-            judged.append(item)
-        elif subjects.isdisjoint(entry.about):
-            judged.append(Judged(entry, ObjectionStanding.REMOVED))
+            continue
+        evidence = read_evidence(file.parent / evidence_file(entry))
+        if entry.code:
+            item = _standing(entry, finding_keys, evidence, examined)
         else:
-            judged.append(Judged(entry, ObjectionStanding.SETTLED))
+            item = _of_people(entry, evidence, examined)
+        if entry.state is ObjectionState.WAIVED and item.standing is ObjectionStanding.STANDS:
+            item = _with_share(item, rounds, options)
+        judged.append(item)
     new = find_objections(replace(examined, within=""), (ALL,), filed)
-    return ObjectionOutcome(tuple(judged), tuple(new))
+    return ObjectionOutcome(tuple(judged), tuple(new), file)
+
+
+def _standing(
+    entry: ObjectionEntry,
+    finding_keys: Collection[tuple[str, str]],
+    evidence: ObjectionEvidence,
+    examined: Examined,
+) -> Judged:
+    """Return the standing of an objection to findings."""
+    left = []
+    undecided = []
+    reasons = dict[str, None]()
+    edits = Counter[str]()
+    for path in entry.about:
+        if (entry.code, path) in finding_keys:
+            left.append(path)
+            continue
+        outcome = outcome_of(path, evidence, examined)
+        if outcome is not None:
+            reasons[outcome.why] = None
+            edits.update(outcome.edits)
+            if not outcome.is_settled:
+                undecided.append(path)
+    standing = ObjectionStanding.REMOVED
+    if left or undecided:
+        standing = ObjectionStanding.STANDS
+    elif reasons:
+        standing = ObjectionStanding.SETTLED
+    if edits:
+        reasons[in_words(edits)] = None
+    why = "; ".join(reasons)
+    return Judged(entry, standing, tuple(left), undecided=tuple(undecided), why=why)
+
+
+def _of_people(entry: ObjectionEntry, evidence: ObjectionEvidence, examined: Examined) -> Judged:
+    """Return the standing of an objection without a code, on which people decide."""
+    changed = changed_files(entry.files, evidence, examined)
+    why = f"changed since: {', '.join(changed)}" if changed else ""
+    return Judged(entry, ObjectionStanding.STANDS, why=why)
 
 
 # ---- objections.yaml ----------------------------------------------------------------------
@@ -293,48 +255,68 @@ WAIVED_BELOW = 2.0  # percent
 _OF_FACTORS = ("RCP", "SET120")  # codes of findings that normalisation answers
 _SOURCE = "submission_rules, Fixing objections"
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./+-]*")
+_FORMAT = "mlperf-pkg/objections/2"
 _HEAD = """# The objections of a review. States: {states}.
 # The state waived requires percent: the total difference, below 2.
 # "mlperf-pkg review objections FILE TREE" shows which are settled in a corrected tree.
+format: {format}
 objections:
 """
 
 
 class ObjectionState(StrEnum):
-    """The state of an objection. DRAFTED: written, but not yet filed as an issue."""
+    """The state of an objection. DRAFTED: written, but not yet filed as an issue.
+
+    SUPPORTED: the committee requires a fix. SETTLED: the fix is confirmed.
+    """
 
     DRAFTED = "drafted"
-    FILED = "filed"
-    ACKNOWLEDGED = "acknowledged"
-    FIX_REQUIRED = "fix_required"
-    FIXED = "fixed"
+    OPEN = "open"
+    SUPPORTED = "supported"
+    REJECTED = "rejected"
     WITHDRAWN = "withdrawn"
+    SETTLED = "settled"
     WAIVED = "waived"
 
     @property
     def words(self) -> str:
-        """The state in words: ``fix required``."""
-        return self.value.replace("_", " ")
+        """The state in words: ``supported (fix required)``."""
+        if self is ObjectionState.SUPPORTED:
+            return f"{self.value} (fix required)"
+        return self.value
+
+
+_FORMER = {
+    "filed": ObjectionState.OPEN,
+    "acknowledged": ObjectionState.OPEN,
+    "fix_required": ObjectionState.SUPPORTED,
+    "fixed": ObjectionState.SETTLED,
+}
+"""Other names of states, which the first format of the file had."""
 
 
 class ObjectionEntry(Struct, frozen=True):
     """An objection in the file, without its text.
 
-    ``scores`` are those of its result sets, in minutes by path, when it was written. ``percent`` is
-    by how much the correction changed them in the round of the folder ``corrected``.
+    Without a ``code``, it is one of people. ``by`` are the organisations that object, ``lines`` the
+    offending lines of code and ``reference`` those of the reference. ``scores`` are those of its
+    result sets, in minutes by path, when it was written. ``percent`` is by how much the correction
+    changed them in the round of the folder ``corrected``.
     """
 
     id: str
     against: str
-    code: str
     state: ObjectionState
-    about: tuple[str, ...]
-    by: str = ""
+    by: tuple[str, ...] = ()
+    code: str = ""
     title: str = ""
     issue: str = ""
+    note: str = ""
     percent: float | None = None
     corrected: str = ""
-    note: str = ""
+    about: tuple[str, ...] = ()
+    lines: tuple[str, ...] = ()
+    reference: tuple[str, ...] = ()
     scores: Mapping[str, float] = {}
 
     @property
@@ -342,14 +324,19 @@ class ObjectionEntry(Struct, frozen=True):
         """Whether somebody still has to act on it."""
         return self.state in DUE
 
+    @property
+    def files(self) -> list[str]:
+        """The files of its lines."""
+        return [re.sub(r":[0-9-]+$", "", line) for line in self.lines]
+
 
 _FIELDS = ObjectionEntry.__struct_fields__
 _REQUIRED = _FIELDS[: -len(ObjectionEntry.__struct_defaults__)]
+_NEEDED = {"str": "text", "float": "a number", "array": "a list of texts", "object": "a mapping"}
 DUE = {
     ObjectionState.DRAFTED: "objections",
-    ObjectionState.FILED: "answers",
-    ObjectionState.ACKNOWLEDGED: "final",
-    ObjectionState.FIX_REQUIRED: "final",
+    ObjectionState.OPEN: "answers",
+    ObjectionState.SUPPORTED: "final",
 }
 """The dates of the calendar on which objections must have left these states."""
 
@@ -375,9 +362,13 @@ def _items(path: Path) -> yaml.SequenceNode | None:
     root: Any = compose(path)
     if root is None:
         return None
-    if kind(root) != "mapping" or [key(name) for name, _ in root.value] != ["objections"]:
-        raise UserError(f"{path}:1: expected one key, objections, with a list of objections")
-    items: yaml.SequenceNode = root.value[0][1]
+    nodes = {key(name): node for name, node in root.value} if kind(root) == "mapping" else {}
+    if "objections" not in nodes or nodes.keys() - {"format", "objections"}:
+        raise UserError(f"{path}:1: expected a key, objections, with a list of objections")
+    format_ = nodes.get("format")
+    if format_ and format_.value != _FORMAT:
+        raise UserError(f"{_place(path, format_)}: the format is not {_FORMAT}")
+    items: yaml.SequenceNode = nodes["objections"]
     if kind(items) != "sequence" and items.value:
         raise UserError(f"{_place(path, items)}: objections is not a list")
     if items.value:
@@ -393,43 +384,27 @@ def _entry(path: Path, node: yaml.Node) -> ObjectionEntry:
     where = _place(path, node)
     if kind(node) != "mapping":
         raise UserError(f"{where}: expected an objection with {', '.join(_REQUIRED)}")
-    fields = value(node)
-    _require_known(fields, where)
-    about = fields.pop("about")
-    scores = fields.pop("scores", None) or {}
-    if not isinstance(scores, dict):
-        raise UserError(f"{where}: scores is not a mapping of paths to minutes")
-    if not isinstance(about, list) or not all(isinstance(item, str) for item in about):
-        raise UserError(f"{where}: about is not a list of paths")
-    for name, text in fields.items():
-        if not isinstance(text, str):
-            raise UserError(f"{where}: {name} is not text")
-    fields["state"] = state_of(fields["state"], where)
-    if "percent" in fields:
-        fields["percent"] = _number(fields["percent"].removesuffix("%"), f"{where}: percent")
-    if fields["state"] is ObjectionState.WAIVED:
-        _require_share(fields.get("percent"), where)
-    numbers = {}
-    for file, score in scores.items():
-        numbers[file] = _number(score, f"{where}: the score of {file}")
-    return ObjectionEntry(about=tuple(about), scores=numbers, **fields)
-
-
-def _require_known(fields: Mapping[str, Any], where: str) -> None:
-    """Check that an objection has all fields that it needs, and no unknown ones."""
+    fields = {name: content for name, content in value(node).items() if content != ""}
     unknown = next((name for name in fields if name not in _FIELDS), None)
     if unknown:
         raise UserError(f"{where}: unknown key {unknown!r}{did_you_mean(unknown, _FIELDS)}")
-    missing = [name for name in _REQUIRED if not fields.get(name)]
+    required = (*_REQUIRED, "about") if fields.get("code") else _REQUIRED
+    missing = [name for name in required if not fields.get(name)]
     if missing:
         raise UserError(f"{where}: the objection lacks {', '.join(missing)}")
-
-
-def _number(text: Any, where: str) -> float:
+    fields["state"] = state_of(str(fields["state"]), where)
+    if isinstance(fields.get("by"), str):
+        fields["by"] = [fields["by"]]
+    if "percent" in fields:
+        fields["percent"] = str(fields["percent"]).removesuffix("%").strip()
     try:
-        return float(text)
-    except (TypeError, ValueError) as error:
-        raise UserError(f"{where} is {text!r}; expected a number") from error
+        entry = convert(fields, ObjectionEntry, strict=False)
+    except ValidationError as error:
+        needed, name = re.findall(r"^(?:Expected `(\w+))?.*\$\.(\w+)", str(error))[0]
+        raise UserError(f"{where}: {name} is not {_NEEDED.get(needed, 'a number')}") from error
+    if entry.state is ObjectionState.WAIVED:
+        _require_share(entry.percent, where)
+    return entry
 
 
 def state_of(text: str, where: str) -> ObjectionState:
@@ -439,6 +414,8 @@ def state_of(text: str, where: str) -> ObjectionState:
         UserError: there is no such state; the message starts with ``where``.
     """
     name = re.sub("[ -]", "_", text)
+    if name in _FORMER:
+        return _FORMER[name]
     if name in list(ObjectionState):
         return ObjectionState(name)
     reason = f"unknown state {text!r}{did_you_mean(name, ObjectionState)}"
@@ -469,6 +446,12 @@ def _with_share(item: Judged, rounds: dict[str, Examined], options: Options) -> 
     is_small = percent < WAIVED_BELOW
     doubt = "" if is_small else f"{percent:.3g} % as measured, not below {WAIVED_BELOW:g} %"
     return replace(item, measured=percent, doubt=doubt)
+
+
+def evidence_file(entry: ObjectionEntry) -> str:
+    """Return the name of the file that has what an objection is about, beside objections.yaml."""
+    stem = re.sub(r"[^\w.+-]+", "-", entry.id)[:_LONGEST]
+    return f"{stem}.json"
 
 
 def measured(entry: ObjectionEntry, corrected: Examined, examined: Examined | None = None) -> float:
@@ -528,10 +511,25 @@ def _is_between(value: float | None, before: float, after: float) -> bool:
     return value is not None and low <= value <= high and low < high
 
 
-def with_new(
-    path: Path, objections: Iterable[Objection], examined: Examined, by: str | None
-) -> str:
-    """Return the text of the file with these objections appended.
+def entry_of(objection: Objection, examined: Examined, by: str | None) -> ObjectionEntry:
+    """Return an objection to findings as a draft, with the scores that it concerns."""
+    scores = {}
+    for path, row in examined.scored(objection.about).items():
+        scores[path] = row.score_minutes or 0.0
+    return ObjectionEntry(
+        objection.id,
+        objection.against,
+        ObjectionState.DRAFTED,
+        (by,) if by else (),
+        objection.code,
+        objection.title,
+        about=objection.about,
+        scores=scores,
+    )
+
+
+def with_new(path: Path, entries: Iterable[ObjectionEntry], text: str = "") -> str:
+    """Return the ``text`` of the file, by default as it is, with these objections appended.
 
     Raises:
         UserError: as ``read_entries``, or the file would be too large to be read.
@@ -539,71 +537,112 @@ def with_new(
     items = _items(path) if path.exists() else None
     indent = "  "
     if items is None:
-        text = _HEAD.format(states=", ".join(ObjectionState))
+        text = _HEAD.format(states=", ".join(ObjectionState), format=_FORMAT)
     elif items.flow_style:
         raise UserError(f"{_place(path, items)}: write every objection on lines of its own")
     else:
-        text = read_file(path, LARGEST).decode("utf-8").rstrip() + "\n"
+        text = text or read_file(path, LARGEST).decode("utf-8")
+        text = text.rstrip() + "\n"
         indent = " " * items.start_mark.column
-    text += "".join(_item(objection, examined, by, indent) for objection in objections)
+    for entry in entries:
+        text += f"{indent}- " + f"\n{indent}  ".join(_written(entry)) + "\n"
     if len(text.encode()) > LARGEST:
         raise UserError(f"{path}: more than {LARGEST >> 10} KiB of objections; choose fewer CODES")
     return text
 
 
-def _item(objection: Objection, examined: Examined, by: str | None, indent: str) -> str:
-    lines = [f"id: {_scalar(objection.id)}", f"against: {_scalar(objection.against)}"]
-    if by:
-        lines.append(f"by: {_scalar(by)}")
-    lines.append(f"code: {_scalar(objection.code)}")
-    lines.append(f"title: {_scalar(objection.title)}")
-    lines.append(f"state: {ObjectionState.DRAFTED}")
-    lines.append("about:")
-    lines += [f"  - {_scalar(path)}" for path in objection.about]
-    scored = examined.scored(objection.about)
-    if scored:
-        lines.append("scores:")
-    for path, row in scored.items():
-        lines.append(f"  {_scalar(path)}: {row.score_minutes:.9g}")
-    return f"{indent}- " + f"\n{indent}  ".join(lines) + "\n"
+def _written(entry: ObjectionEntry) -> Iterator[str]:
+    """Yield the lines of an objection in the file, without empty fields."""
+    for name, content in asdict(entry).items():
+        if not content:
+            continue
+        if name == "by" or isinstance(content, str):
+            yield f"{name}: {_scalar(content)}"
+        elif isinstance(content, tuple):
+            yield f"{name}:"
+            yield from (f"  - {_scalar(text)}" for text in content)
+        else:
+            yield f"{name}:"
+            yield from (f"  {_scalar(path)}: {score:.9g}" for path, score in content.items())
 
 
-def _scalar(text: str) -> str:
-    if _PLAIN.fullmatch(text):
-        return text
-    return json.dumps(visible(text), ensure_ascii=False)
+def _scalar(content: str | Sequence[str]) -> str:
+    if not isinstance(content, str):
+        return f"[{', '.join(map(_scalar, content))}]"
+    if _PLAIN.fullmatch(content):
+        return content
+    return json.dumps(visible(content), ensure_ascii=False)
 
 
-def change_states(
-    path: Path, ids: Sequence[str], fields: Mapping[str, str], corrected: Examined | None = None
-) -> None:
-    """Write values of fields into the objections with these ids, and keep comments and order.
+ChangedFields: TypeAlias = Mapping[str, str | tuple[str, ...]]
+"""New values of fields of an objection."""
 
-    The ``percent`` of a waiver is measured in the ``corrected`` round.
+
+def changed_entries(path: Path, changes: Mapping[str, ChangedFields]) -> str:
+    """Return the text of the file with other values of fields, by id; comments and order stay.
 
     Raises:
-        UserError: an id is unknown, the change is not allowed, or the file cannot be written.
+        UserError: an id is unknown, or a value cannot be replaced.
     """
     entries = {entry.id: entry for entry in read_entries(path)}
-    unknown = next((name for name in ids if name not in entries), None)
+    unknown = next((name for name in changes if name not in entries), None)
     if unknown:
         raise UserError(f"{path}: no objection {unknown!r}{did_you_mean(unknown, entries)}")
-    new = dict.fromkeys(ids, fields)
-    if corrected is not None:
-        for name in ids:
-            percent = measured(entries[name], corrected)
-            _require_share(percent, name)
-            new[name] = {**fields, "percent": f"{percent:.3g}"}
     text = read_file(path, LARGEST).decode("utf-8")
     items = _items(path)
     for node in reversed(items.value if items else ()):
         name = value(node)["id"]
-        if name in new:
-            text = _edited(path, text, node, new[name])
-    write_whole(path, text, replace=True)
+        if name in changes:
+            text = _edited(path, text, node, changes[name])
+    return text
 
 
-def _edited(path: Path, text: str, node: Any, fields: Mapping[str, str]) -> str:
+def change_states(
+    path: Path,
+    ids: Sequence[str],
+    fields: ChangedFields,
+    examined: Examined | None,
+    removed: Collection[str] = (),
+) -> None:
+    """Write values of fields into the objections with these ids.
+
+    Of ``by``, organisations are added, and those ``removed`` are left out. Of a waiver, the
+    ``percent`` is measured in the round that is ``examined``.
+
+    Raises:
+        UserError: as ``changed_entries``, the change is not allowed, or the file cannot be written.
+    """
+    entries = {entry.id: entry for entry in read_entries(path)}
+    changes: dict[str, ChangedFields] = {}
+    for name in ids:
+        changes[name] = fields
+        entry = entries.get(name)
+        if entry is None:
+            continue
+        by = [*entry.by, *fields.get("by", ())]
+        kept = tuple(text for text in dict.fromkeys(by) if text not in removed)
+        if kept != entry.by:
+            changes[name] = {**changes[name], "by": kept}
+        if fields.get("state") == ObjectionState.WAIVED and examined is not None:
+            percent = measured(entry, examined)
+            _require_share(percent, name)
+            changes[name] = {**changes[name], "percent": f"{percent:.3g}"}
+    write_whole(path, changed_entries(path, changes), replace=True)
+
+
+def record_evidence(path: Path, entries: Iterable[ObjectionEntry], examined: Examined) -> None:
+    """Write what objections are about into files beside theirs, unless these exist already.
+
+    Raises:
+        UserError: a file cannot be written.
+    """
+    for entry in entries:
+        file = path.parent / evidence_file(entry)
+        if not file.exists():
+            write_whole(file, evidence_of(entry.about, entry.files, examined), replace=False)
+
+
+def _edited(path: Path, text: str, node: Any, fields: ChangedFields) -> str:
     """Replace the values of fields in the node; add missing fields below its state."""
     if node.flow_style:
         raise UserError(f"{_place(path, node)}: write every field of the objection on its own line")
@@ -615,8 +654,10 @@ def _edited(path: Path, text: str, node: Any, fields: Mapping[str, str]) -> str:
     edits = [_added(text, names["state"], fields, items)]
     for field in fields.keys() & items.keys():
         item = items[field]
-        if item.style in ("|", ">"):
+        if getattr(item, "style", None) in ("|", ">"):
             raise UserError(f"{_place(path, item)}: write {field} on one line, in quotation marks")
+        if kind(item) == "sequence" and not item.flow_style:
+            raise UserError(f"{_place(path, item)}: write {field} on one line, in brackets")
         start = item.start_mark.index
         end = item.end_mark.index
         space = " " if start == end else ""  # after the colon of an empty value
@@ -627,7 +668,7 @@ def _edited(path: Path, text: str, node: Any, fields: Mapping[str, str]) -> str:
 
 
 def _added(
-    text: str, state: Any, fields: Mapping[str, str], items: Mapping[str, Any]
+    text: str, state: Any, fields: ChangedFields, items: Mapping[str, Any]
 ) -> tuple[int, int, str]:
     """Return the edit that adds the fields without an item, as start, end and new text."""
     end = text.find("\n", state.start_mark.index)

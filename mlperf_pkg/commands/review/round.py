@@ -21,8 +21,9 @@ from mlperf_pkg.checks.descriptions import SystemFile, as_published
 from mlperf_pkg.checks.resubmission import submitted_set
 from mlperf_pkg.commands.review import objections
 from mlperf_pkg.commands.review.calendar import calendar_here, calendar_of
+from mlperf_pkg.commands.review.examined import Examined, ResultName
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.findings import Unchecked, Verdict
+from mlperf_pkg.findings import Finding, Unchecked, Verdict
 from mlperf_pkg.infra.text import did_you_mean, escape_markdown, letters
 from mlperf_pkg.published.model import PublishedSet, comparable, digests_of, log_hash, run_hash
 from mlperf_pkg.published.results import PublishedResults, published_results, usable_results
@@ -203,6 +204,11 @@ class ReviewedRound(Struct, frozen=True, dict=True):
         return {system.path: system for system in self.report.systems}
 
     @cached_property
+    def examined(self) -> Examined:
+        """The check, with the names of what its findings are about."""
+        return Examined(self.checked)
+
+    @cached_property
     def side(self) -> ReviewSide:
         """The result sets with the hashes of their logs, to compare with other rounds."""
         return checked_side(self.title, self.checked)
@@ -246,13 +252,13 @@ def read_round(
     side = None
     if previous is not None:
         side = read_side(previous, replace(options, round=None))
-    entries = _objections_here()
+    file, entries = _objections_here()
     dates = calendar_here()
     checked = checked or check([path], options)
     report = checked.report
     if dates is None and report.round is not None and report.usage in usages():
         dates = calendar_of(submission_date(report.usage, report.round))
-    outcome = objections.judge(entries, objections.Examined(checked), options)
+    outcome = objections.judge(entries, Examined(checked), options, file)
     reviewed = ReviewedRound(checked, choices, (), side, replace(outcome, calendar=dates))
     if side is not None:
         _require_later(side, reviewed.side)
@@ -264,12 +270,12 @@ def read_round(
     return replace(reviewed, problems=tuple(_problems(reviewed)))
 
 
-def _objections_here() -> Sequence[objections.ObjectionEntry]:
-    """Return the objections of ``objections/objections.yaml``, else of ``objections.yaml``."""
-    for path in (Path("objections", objections.NAME), Path(objections.NAME)):
-        if path.exists():
-            return objections.read_entries(path)
-    return ()
+def _objections_here() -> tuple[Path, Sequence[objections.ObjectionEntry]]:
+    """Return ``objections/objections.yaml``, else ``objections.yaml``, with what it contains."""
+    path = Path("objections", objections.NAME)
+    if not path.exists():
+        path = Path(objections.NAME)
+    return path, objections.read_entries(path) if path.exists() else ()
 
 
 def _problems(reviewed: ReviewedRound) -> Iterator[str]:
@@ -344,6 +350,16 @@ def with_rows(tables: Mapping[str, Table]) -> dict[str, Table]:
     return {name: table for name, table in tables.items() if table.rows}
 
 
+def without_empty(table: Table) -> Table:
+    """Return a table without the columns that have no value in any row."""
+    rows = [table.values(row) for row in table.rows]
+    kept = []
+    for place, (_, column_) in enumerate(table.keyed):
+        if any(row[place] is not None for row in rows):
+            kept.append(column_)
+    return replace(table, columns=kept)
+
+
 def column(
     title: str, of: str | Callable[[Any], Any] | None = None, *, numbers: bool = False
 ) -> Column:
@@ -377,6 +393,43 @@ def table_of_cells(columns: Sequence[str], rows: Sequence[Sequence[Cell]], **mor
         numbers = bool(cells) and all(isinstance(cell, int | float) for cell in cells)
         typed_columns.append(column(title, numbers=numbers))
     return table_of(typed_columns, rows, **more)
+
+
+# ---- findings ---------------------------------------------------------------------------
+
+
+class FindingRow(Struct, frozen=True):
+    """A finding in a table, with the ``name`` of the result that it is about."""
+
+    finding: Finding
+    name: ResultName
+
+    @property
+    def runs(self) -> str | None:
+        """Of how many runs it is: ``3 of 10``."""
+        if self.finding.runs is None:
+            return None
+        return f"{self.finding.runs} of {self.finding.of_runs}"
+
+
+FINDING_COLUMNS = (
+    column("Severity", "finding.severity.value"),
+    column("Code", "finding.code"),
+    column("By", "finding.basis.value"),
+    column("Submitter", "name.submitter"),
+    column("System", "name.system"),
+    column("Benchmark", "name.benchmark"),
+    column("File", "name.file"),
+    column("Line", lambda row: str(row.name.line) if row.name.line else None),
+    column("Runs", "runs"),
+    column("Found", "finding.text"),
+    column("Rule", "finding.source"),
+)
+
+
+def finding_rows(findings: Iterable[Finding], examined: Examined) -> list[FindingRow]:
+    """Return the rows of findings."""
+    return [FindingRow(finding, examined.name_of(finding)) for finding in findings]
 
 
 # ---- a list across rounds -----------------------------------------------------------------

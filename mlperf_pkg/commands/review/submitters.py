@@ -13,10 +13,14 @@ from typing import Any, Literal, get_args
 from msgspec import Struct
 
 from mlperf_pkg.checks.descriptions import whole_number
+from mlperf_pkg.commands.review.examined import Examined
 from mlperf_pkg.commands.review.round import (
+    FINDING_COLUMNS,
+    FindingRow,
     ReviewedRound,
     ReviewSection,
     column,
+    finding_rows,
     known_name,
     table_of_cells,
 )
@@ -156,7 +160,6 @@ def _largest_system(rows: Iterable[ResultSetRow], systems: Mapping[str, SystemRo
     return max(sizes, default=None)
 
 
-_FINDINGS = ("Severity", "Code", "By", "Places", "Submitters", "Found")
 NOTED = (
     "RUN130",
     "SET111",
@@ -184,28 +187,34 @@ _KINDS = {
 
 
 def findings_section(name: str, reviewed: ReviewedRound) -> ReviewSection:
-    """Return the findings of a kind, of each code, by weight: errors by the rules first."""
+    """Return the findings of a kind by weight: errors by the rules first, then by code."""
     findings = [finding for finding in reviewed.report.findings if _kind(finding) == name]
     submitters = Submitters(reviewed.report)
-    rows = []
+    rows: list[FindingRow] = []
     lines = []
     for group in sorted(by_code(findings), key=_weight):
+        rows += finding_rows(group.findings, reviewed.examined)
         whose = submitters.owners(group.firsts)
-        rows.append(_row(group, whose))
-        lines.append(f"{group.first.severity} {group.first.code} ({whose}): {_title(group)}")
+        lines.append(finding_line(group, reviewed.examined, whose))
     title, title_of_table = _KINDS[name]
     if not rows:
         text = "no errors or warnings" if name == "findings" else "none"
         return ReviewSection(name, title, (text,), summary=() if name == "others" else (text,))
-    table = table_of_cells(_FINDINGS, rows, title=title_of_table)
+    table = table_of(FINDING_COLUMNS, rows, title=title_of_table)
     summary = () if name == "others" else tuple(lines)
     return ReviewSection(name, title, tables={"table": table}, summary=summary)
 
 
-def _row(group: CodeGroup, whose: str) -> tuple[str | int, ...]:
-    first = group.first
-    basis = first.basis.value
-    return first.severity.value, first.code, basis, len(group.subjects), whose, group.text
+def finding_line(group: CodeGroup, examined: Examined, whose: str = "") -> str:
+    """Return the findings of a code in a line: ``error RCP101 (ACME, dgx, bert): a title``.
+
+    Of several, it says ``whose`` they are, and where the first is.
+    """
+    where = examined.name_of(group.first).place
+    number = len(group.subjects)
+    if number > 1:
+        where = f"{whose or wording.counted(number, 'place')}; first {where}"
+    return f"{group.first.severity} {group.first.code} ({where}): {_title(group)}"
 
 
 def _weight(group: CodeGroup) -> tuple[int, bool, int, str]:

@@ -60,11 +60,12 @@ def marked(table: Table) -> set[tuple[Cell, str]]:
 
 def test_equal_sets(root: Path) -> None:
     reviewed = section(root)
-    assert reviewed.summary == ("0 outliers; runs differ in 0 result sets",)
+    assert reviewed.summary == ("0 outliers",)
     ((name, table),) = reviewed.tables.items()
     assert (name, table.title) == ("resnet-closed", "resnet, closed: 4 result sets")
-    assert titles(table)[1:] == ["RCP 3264", *(f"{name} {SYSTEM}" for name in sorted(NAMES))]
-    assert cells(table)[0] == ("Batch size", 3264, 3264, 3264, 3264, 3264)
+    assert titles(table)[:3] == ["Batch size", "Submitter", "System"]
+    assert column(table, "Submitter") == ["RCP", *sorted(NAMES)]
+    assert column(table, "Batch size") == [3264] * 5
     assert "and in the reference: lars_epsilon 0, lars_opt_end_learning_rate 0.0001," in table.note
     assert "without a reference: gradient_accumulation_steps 1." in table.note
 
@@ -77,11 +78,12 @@ def test_an_outlier_learning_rate(root: Path) -> None:
     assert values == ["resnet", 3264, "Beta", SYSTEM, LR, "31.5", "10.5"]
     assert why.startswith("all 3 other submitters at this batch size have 10.284; differs by")
     assert marked(unlike) == {("resnet", "Value")}
-    of_rate = {column for key, column in marked(reviewed.tables["resnet-closed"]) if key == LR}
-    assert of_rate == {f"{name} {SYSTEM}" for name in NAMES}
+    table = reviewed.tables["resnet-closed"]
+    place = titles(table).index(LR)
+    assert {cells(table)[row][1] for row, of in table.marked if of == place} == {*NAMES}
     assert "| **31.5** |" in markdown(reviewed)
     assert reviewed.summary == (
-        "1 outlier; runs differ in 0 result sets",
+        "1 outlier",
         f"resnet of Beta ({SYSTEM}): {LR} 31.5",
     )
 
@@ -95,21 +97,14 @@ def test_open_sets_have_no_outliers(root: Path) -> None:
 def test_runs_that_differ(root: Path) -> None:
     change(root, "Delta", LR, [11, 10.5])
     reviewed = section(root)
-    assert reviewed.tables["differing-runs"].rows == [
-        ("resnet", "closed", "Delta", SYSTEM, LR, "10.5 in 4 runs, 11 in 1 run"),
-    ]
-    assert reviewed.summary[0] == "0 outliers; runs differ in 1 result set"
-    (row,) = (row for row in reviewed.tables["resnet-closed"].rows if row[0] == LR)
-    assert "10.5 or 11" in row
+    assert "10.5 or 11" in column(reviewed.tables["resnet-closed"], LR)
 
 
-def test_sets_are_rows_if_they_are_many(root: Path) -> None:
-    write_round(root, *NAMES, *(f"Other{number}" for number in range(6)))
+def test_values_have_all_their_digits(root: Path) -> None:
+    change(root, "Delta", LR, [10.50000012345])
     table = table_of(root)
-    assert titles(table)[:3] == ["Batch size", "Submitter", "System"]
-    assert column(table, "Submitter")[:2] == ["RCP", "ACME"]
-    assert len(table.rows) == 11
-    assert {title for _, title in marked(table)} == {LR, "lars_opt_learning_rate_decay_steps"}
+    assert column(table, LR)[-2:] == [10.50000012345, 10.284]
+    assert "| 10.50000012345 |" in markdown(section(root))
 
 
 def test_by_batch_size_with_the_reference_points_around(root: Path) -> None:
@@ -127,7 +122,7 @@ def test_a_broken_log_and_a_missing_one(root: Path) -> None:
         log.write_bytes(b"nothing\n")
     table = table_of(root)
     assert f"Without hyperparameters in the logs: Beta {SYSTEM}." in table.note
-    assert f"ACME {SYSTEM}" in titles(table)
+    assert "ACME" in column(table, "Submitter")
 
 
 def test_hostile_hyperparameters_are_cut(root: Path) -> None:
@@ -138,7 +133,7 @@ def test_hostile_hyperparameters_are_cut(root: Path) -> None:
     table = table_of(root)
     assert "further hyperparameters not shown." in table.note
     assert len(table.note) < 2000
-    assert len(table.rows) <= 62
+    assert len(titles(table)) <= 63
 
 
 def test_a_benchmark_that_is_not_in_the_round(root: Path) -> None:

@@ -15,19 +15,20 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Checked, Options
-from mlperf_pkg.commands.review import objection_text, objections
+from mlperf_pkg.commands.review import github, objection_text, objections
 from mlperf_pkg.commands.review.calendar import calendar_of
+from mlperf_pkg.commands.review.examined import Examined
 from mlperf_pkg.commands.review.objections import ObjectionEntry, ObjectionState, read_entries
 from mlperf_pkg.render.findings import View
 from mlperf_pkg.rulebook.load import finding_of
-from tests.helpers.logs import edited, line_of, records
+from tests.helpers.logs import edited, joined, line_of, records
 from tests.helpers.program import call
 from tests.helpers.reviews import write_round
-from tests.helpers.trees import SYSTEM
+from tests.helpers.trees import SYSTEM, simulated, write_set
 
 SET = f"results/{SYSTEM}/resnet"
 EPSILON = "acme-rn115"
-FLOW = "{id: one, against: A, code: C, state: filed, about: [x]}"
+FLOW = "{id: one, against: A, code: C, state: open, about: [x]}"
 STATES = f"""\
 objections:  # ours
   - id: one
@@ -37,7 +38,7 @@ objections:  # ours
     state: drafted  # by hand
     about:
       - ACME/{SET}
-  - state: filed
+  - state: open
     id: "two"
     against: Beta
     code: SET101
@@ -79,7 +80,7 @@ def test_the_text(part: str, a_round: Path) -> None:
     assert [
         text
         for text in (
-            "# ACME: lars_epsilon is 1.0; expected 0.0",
+            f"# ACME, {SYSTEM}, resnet: lars_epsilon is 1.0; expected 0.0",
             "Labels: `by Beta`, `against ACME`",
             "- **Rule:** training_rules, Hyperparameters",
             f"## ACME/{SET}",
@@ -141,17 +142,23 @@ def test_the_folder(a_round: Path, tmp_path: Path) -> None:
     folder = tmp_path / "objections"
     first = call("review", "objection", "RN115", a_round, "-o", folder, "--by", "Beta")
     assert first.stdout.endswith("1 objection written\n")
-    call("review", "objections", folder / "objections.yaml", "--id", EPSILON, "--state", "filed")
+    call("review", "objections", folder / "objections.yaml", "--id", EPSILON, "--state", "open")
     (folder / f"{EPSILON}.md").write_text("as filed")
     second = call("review", "objection", "all", a_round, "-o", folder)
     assert "1 objection written; 1 already in " in second.stdout
     assert (folder / f"{EPSILON}.md").read_text() == "as filed"
     entries = read_entries(folder / "objections.yaml")
     assert [(e.id, e.state, e.by, e.about) for e in entries] == [
-        (EPSILON, ObjectionState.FILED, "Beta", (f"ACME/{SET}",)),
-        ("beta-set101", ObjectionState.DRAFTED, "", (f"Beta/{SET}",)),
+        (EPSILON, ObjectionState.OPEN, ("Beta",), (f"ACME/{SET}",)),
+        ("beta-set101", ObjectionState.DRAFTED, (), (f"Beta/{SET}",)),
     ]
-    assert len(list(folder.iterdir())) == 3
+    assert sorted(path.name for path in folder.iterdir()) == [
+        f"{EPSILON}.json",
+        f"{EPSILON}.md",
+        "beta-set101.json",
+        "beta-set101.md",
+        "objections.yaml",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -211,12 +218,12 @@ def test_a_change_keeps_comments(states: Path) -> None:
     result = changed(states, *arguments, "--note", "x")
     assert (result.exit_code, result.stderr) == (0, "")
     text = states.read_text("utf-8")
-    assert 'state: fix_required  # by hand\n    issue: "a: #1"\n    note: x\n    about:' in text
-    assert '  - state: fix_required\n    note: x\n    id: "two"' in text
+    assert 'state: supported  # by hand\n    issue: "a: #1"\n    note: x\n    about:' in text
+    assert '  - state: supported\n    note: x\n    id: "two"' in text
     assert 'issue: "a: #1"\n    about: [Beta' in text
     assert "# ask on Tuesday" in text
     assert [(e.state, e.issue) for e in read_entries(states)] == [
-        (ObjectionState.FIX_REQUIRED, "a: #1")
+        (ObjectionState.SUPPORTED, "a: #1")
     ] * 2
 
 
@@ -224,10 +231,10 @@ def test_a_change_keeps_comments(states: Path) -> None:
     ("arguments", "message"),
     [
         ("--id one --state waived", "the state waived needs TREE"),
-        ("--id one --state settled", "unknown state 'settled'"),
-        ("--id three --state fixed", "no objection 'three'"),
-        ("--id one", "--id and --state belong together"),
-        ("--note x", "--issue and --note need --id and --state"),
+        ("--id one --state setled", "unknown state 'setled'; did you mean settled?"),
+        ("--id three --state settled", "no objection 'three'"),
+        ("--id one", "--id and what changes belong together"),
+        ("--note x", "--id and what changes belong together"),
     ],
 )
 def test_refused_changes(arguments: str, message: str, states: Path) -> None:
@@ -239,18 +246,20 @@ def test_refused_changes(arguments: str, message: str, states: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("- one\n", ":1: expected one key, objections"),
+        ("- one\n", ":1: expected a key, objections"),
         ("objections: 1\n", ":1: objections is not a list"),
         ("objections:\n  - one\n", ":2: expected an objection with id, against"),
-        ("objections:\n  - id: one\n", ":2: the objection lacks against, code, state, about"),
+        ("objections:\n  - id: one\n", ":2: the objection lacks against, state"),
+        (STATES.replace("    about:\n", "    lines:\n"), ":2: the objection lacks about"),
+        (f"format: 1\n{STATES}", ":1: the format is not mlperf-pkg/objections/2"),
         (STATES.replace("code: RN", "cod: RN"), ":2: unknown key 'cod'"),
         (STATES.replace("drafted", "waived"), ":2: waived without percent"),
         (STATES.replace("drafted", "waived\n    percent: 3 %"), ":2: waived at 3 %"),
         (STATES.replace("drafted", "waived\n    percent: nan"), ":2: waived at nan %"),
-        (STATES.replace("drafted", "fixed\n    scores: 1"), ":2: scores is not a mapping"),
-        (STATES.replace("drafted", "fixed\n    scores: {x: y}"), ":2: the score of x is 'y'"),
+        (STATES.replace("drafted", "settled\n    scores: 1"), ":2: scores is not a mapping"),
+        (STATES.replace("drafted", "settled\n    scores: {x: y}"), ":2: scores is not a number"),
         (STATES.replace("against: ACME", "against: [A]"), ":2: against is not text"),
-        (STATES.replace(f"[Beta/{SET}]", "Beta"), ":9: about is not a list of paths"),
+        (STATES.replace(f"[Beta/{SET}]", "{Beta: 1}"), ":9: about is not a list of texts"),
         (STATES.replace('"two"', "one"), "the id 'one' is repeated"),
     ],
     ids=[
@@ -258,6 +267,8 @@ def test_refused_changes(arguments: str, message: str, states: Path) -> None:
         "not a list",
         "not an objection",
         "keys lack",
+        "a code without subjects",
+        "another format",
         "unknown key",
         "waived without percent",
         "percent is not a number",
@@ -289,7 +300,7 @@ def test_an_empty_file_has_no_objections(states: Path) -> None:
 )
 def test_values_that_are_not_replaced(name: str, text: str, message: str, states: Path) -> None:
     states.write_text(text, "utf-8")
-    result = changed(states, "--id", name, "--state", "fixed", "--issue", "x")
+    result = changed(states, "--id", name, "--state", "settled", "--issue", "x")
     assert (result.exit_code, message in result.stderr) == (2, True), result.stderr
     assert states.read_text("utf-8") == text
 
@@ -305,7 +316,8 @@ def filed(a_round: Path, tmp_path: Path) -> Path:
 
 
 def corrected(tree: Path) -> None:
-    edit(tree / "ACME", "lars_epsilon", 0.0)
+    """Replace the runs of ACME by other ones, with the right value."""
+    write_set(tree / "ACME" / SET, simulated(seed=7))
 
 
 def corrected_with_another(tree: Path) -> None:
@@ -314,24 +326,89 @@ def corrected_with_another(tree: Path) -> None:
     edit(tree / "ACME", "lars_opt_end_learning_rate", 1)
 
 
-STAGES: list[tuple[Callable[[Path], object], str, str, bool, list[str]]] = [
-    (lambda _: None, "filed", "stands", False, []),
-    (lambda _: None, "withdrawn", "stands", True, []),
-    (corrected, "fix_required", "settled", True, []),
-    (corrected_with_another, "filed", "settled", True, ["RN112"]),
-    (lambda tree: shutil.rmtree(tree / "ACME"), "filed", "removed", True, []),
+def edited_in_place(tree: Path) -> None:
+    edit(tree / "ACME", "lars_epsilon", 0.0)
+
+
+def edited_and_shifted(tree: Path) -> None:
+    """Edit the logs, a day later, under another name of the system."""
+    edited_in_place(tree)
+    for log in (tree / "ACME" / SET).iterdir():
+        shifted = [{**r, "time_ms": r["time_ms"] + 86_400_000} for r in records(log.read_bytes())]
+        log.write_bytes(joined(shifted))
+    (tree / f"ACME/results/{SYSTEM}").rename(tree / "ACME/results/other")
+    (tree / f"ACME/systems/{SYSTEM}.json").rename(tree / "ACME/systems/other.json")
+
+
+def forged(tree: Path) -> None:
+    """Edit the logs, their seeds and their evaluations, a day later."""
+    edited_in_place(tree)
+    for log in (tree / "ACME" / SET).iterdir():
+        forged = [{**r, "time_ms": r["time_ms"] + 86_400_000} for r in records(log.read_bytes())]
+        for record in forged:
+            if record["key"] == "seed":
+                record["value"] += 1
+            elif record["key"] == "eval_accuracy":
+                record["value"] += 0.0001
+        log.write_bytes(joined(forged))
+
+
+def one_edited(tree: Path) -> None:
+    """Replace all runs but one, whose log is edited."""
+    edited_in_place(tree)
+    logs = simulated(seed=7)
+    for number, log in enumerate(logs[1:], 1):
+        (tree / "ACME" / SET / f"result_{number}.txt").write_bytes(log)
+
+
+NEW_RUNS = "by new runs"
+EDITED = "the same runs, logs edited: stands until decided; "
+STAGES: list[tuple[Callable[[Path], object], str, str, str, bool, list[str]]] = [
+    (lambda _: None, "open", "stands", "", False, []),
+    (lambda _: None, "withdrawn", "stands", "", True, []),
+    (lambda _: None, "rejected", "stands", "", True, []),
+    (lambda _: None, "settled", "stands", "", False, []),
+    (corrected, "supported", "settled", NEW_RUNS, True, []),
+    (corrected_with_another, "open", "settled", NEW_RUNS, True, ["RN112"]),
+    (
+        edited_in_place,
+        "supported",
+        "stands",
+        f"{EDITED}lars_epsilon 1.0 is now 0.0 (5 logs)",
+        False,
+        [],
+    ),
+    (edited_in_place, "settled", "stands", EDITED, True, []),
+    (edited_and_shifted, "open", "stands", f"{EDITED}lars_epsilon 1.0 is now", False, []),
+    (forged, "open", "stands", EDITED, False, []),
+    (one_edited, "open", "stands", f"{EDITED}lars_epsilon 1.0 is now 0.0 (1 log)", False, []),
+    (lambda tree: shutil.rmtree(tree / "ACME"), "open", "removed", "", True, []),
 ]
 
 
 @pytest.mark.parametrize(
-    ("correct", "state", "standing", "settled", "new"),
+    ("correct", "state", "standing", "why", "settled", "new"),
     STAGES,
-    ids=["unchanged", "withdrawn", "corrected", "another finding", "removed"],
+    ids=[
+        "unchanged",
+        "withdrawn",
+        "rejected",
+        "decided, but unchanged",
+        "corrected",
+        "another finding",
+        "edited",
+        "edited, and accepted",
+        "edited, shifted and renamed",
+        "forged",
+        "one log edited",
+        "removed",
+    ],
 )
 def test_a_corrected_tree(
     correct: Any,
     state: str,
     standing: str,
+    why: str,
     settled: bool,
     new: list[str],
     a_round: Path,
@@ -342,12 +419,35 @@ def test_a_corrected_tree(
     correct(a_round)
     result = changed(filed, a_round, "--format", "json")
     outcome = json.loads(result.stdout)
-    assert outcome["objections"][0]["standing"] == standing
+    own = outcome["objections"][0]
+    assert (own["standing"], own["why"][: len(why)]) == (standing, why)
     assert (outcome["settled"], result.exit_code) == (settled, int(not settled))
     assert [error["code"] for error in outcome["new"]] == new
     text = changed(filed, a_round).stdout
     assert standing in text
-    assert ("Errors without an objection" in text) is bool(new)
+    assert ("Possible objections" in text) is bool(new)
+
+
+def test_a_new_description_settles(a_round: Path, tmp_path: Path) -> None:
+    description = a_round / f"ACME/systems/{SYSTEM}.json"
+    whole = description.read_text()
+    description.write_text(whole.replace('"framework"', '"frame"'))
+    folder = tmp_path / "objections"
+    written = call("review", "objection", "SYS", a_round / "ACME", "-o", folder)
+    assert f": ACME, {SYSTEM}: " in written.stdout
+    description.write_text(whole)
+    outcome = json.loads(changed(folder / "objections.yaml", a_round, "--format", "json").stdout)
+    assert {item["why"] for item in outcome["objections"]} == {"by a new description"}
+
+
+def test_runs_that_were_not_recorded(a_round: Path, filed: Path) -> None:
+    (filed.parent / f"{EPSILON}.json").unlink()
+    edited_in_place(a_round)
+    outcome = json.loads(changed(filed, a_round, "--format", "json").stdout)
+    assert outcome["objections"][0]["why"].startswith("its runs were not recorded")
+    (filed.parent / f"{EPSILON}.json").write_text("[]")
+    result = changed(filed, a_round)
+    assert (result.exit_code, "not the evidence of an objection" in result.stderr) == (2, True)
 
 
 def test_settled_objections(a_round: Path, filed: Path, tmp_path: Path) -> None:
@@ -356,7 +456,7 @@ def test_settled_objections(a_round: Path, filed: Path, tmp_path: Path) -> None:
     plain = call("check", a_round, "--format", "json")
     result = call("check", a_round, "--format", "json", "--objections", filed)
     assert (result.stdout, result.exit_code) == (plain.stdout, plain.exit_code)
-    assert f"{EPSILON}   drafted  settled" in result.stderr
+    assert "drafted; settled by new runs" in result.stderr
     assert "2 objections: 1 settled, 1 standing" in result.stderr
     missing = call("check", a_round, "--objections", tmp_path / "none.yaml")
     assert (missing.exit_code, missing.stdout) == (2, "")
@@ -382,7 +482,7 @@ def of_acme(filed: Path) -> ObjectionEntry:
 
 def corrected_by(tree: Path, filed: Path, percent: float) -> None:
     """Correct ACME, which takes so much longer than when the objection was written, or Beta."""
-    corrected(tree)
+    edited_in_place(tree)
     assert list(of_acme(filed).scores) == [f"ACME/{SET}"]
     slower(tree, "ACME", of_acme(filed).scores[f"ACME/{SET}"] * 60 * percent / 100)
     slower(tree, "Beta", 10_000)
@@ -429,7 +529,8 @@ def test_a_waiver_that_was_typed_is_measured(
 
 
 def judged_of(entry: ObjectionEntry, checked: Checked) -> Any:
-    return objections.judge([entry], objections.Examined(checked), Options()).objections
+    file = Path("objections.yaml")
+    return objections.judge([entry], Examined(checked), Options(), file).objections
 
 
 def test_a_waiver_of_what_is_corrected_in_part(a_round: Path) -> None:
@@ -438,7 +539,13 @@ def test_a_waiver_of_what_is_corrected_in_part(a_round: Path) -> None:
     checked = check([str(a_round)], Options(jobs=1))
     scores = {about[0]: 1.0}
     entry = ObjectionEntry(
-        "one", "ACME", "RN115", ObjectionState.WAIVED, about, percent=0.1, scores=scores
+        "one",
+        "ACME",
+        ObjectionState.WAIVED,
+        code="RN115",
+        about=about,
+        percent=0.1,
+        scores=scores,
     )
     (judged,) = judged_of(entry, checked)
     assert judged.is_open
@@ -449,7 +556,12 @@ def test_a_waiver_of_what_is_corrected_in_part(a_round: Path) -> None:
 def test_a_waiver_of_normalisation_is_measured(a_round: Path, filed: Path, factor: float) -> None:
     """By the scores with and without the factor."""
     entry = ObjectionEntry(
-        "one", "ACME", "RCP101", ObjectionState.WAIVED, (f"ACME/{SET}",), percent=0.1
+        "one",
+        "ACME",
+        ObjectionState.WAIVED,
+        code="RCP101",
+        about=(f"ACME/{SET}",),
+        percent=0.1,
     )
     checked = check([str(a_round)], Options(jobs=1))
     (set_, *rest) = checked.report.result_sets
@@ -467,22 +579,28 @@ def test_a_waiver_of_normalisation_is_measured(a_round: Path, filed: Path, facto
 HOSTILE = "A, \"B\"; rm -rf $HOME `x` 'y'"
 ENTRIES = (
     ObjectionEntry(
-        "one", HOSTILE, "SET108", ObjectionState.DRAFTED, ("x",), by="Beta", title="-two $(sizes)"
+        "one", HOSTILE, ObjectionState.DRAFTED, ("Beta",), "SET108", "-two $(sizes)", about=("x",)
     ),
     ObjectionEntry(
-        "two", "ACME", "SET101", ObjectionState.FILED, ("x",), title="no run", issue="http://i/2"
+        "two", "ACME", ObjectionState.OPEN, ("Beta", "C"), title="no loss", issue="http://i/2"
     ),
     ObjectionEntry(
-        "three", "ACME", "RN115", ObjectionState.FIX_REQUIRED, ("x",), issue="http://i/3"
+        "three",
+        "ACME",
+        ObjectionState.SUPPORTED,
+        code="RN115",
+        issue="http://i/3",
+        about=("x",),
     ),
     ObjectionEntry(
         "four",
         "ACME",
-        "RN112",
         ObjectionState.WAIVED,
-        ("x",),
+        code="RN112",
         percent=1.2,
         note="agreed on Tuesday",
+        issue="http://i/4",
+        about=("x",),
     ),
 )
 DATES = calendar_of(date(2025, 10, 10))
@@ -493,10 +611,10 @@ def test_the_agenda() -> None:
         "# Agenda of the review",
         "The committee decides on Tuesday 2025-10-21 and Thursday 2025-10-23.",
         "## ACME (2)",
-        "- [ ] two (filed, due 2025-10-20): SET101: no run. http://i/2\n"
-        "- [ ] three (fix required, due 2025-10-29): RN115. http://i/3",
+        "- [ ] two by Beta, C against ACME: open, due 2025-10-20. no loss. http://i/2\n"
+        "- [ ] three by nobody against ACME: supported (fix required), due 2025-10-29. RN115. http://i/3",
         "## Decided (1)",
-        "- four (waived (1.2 %)): ACME, RN112. agreed on Tuesday\n",
+        "- four by nobody against ACME: waived (1.2 %). RN112. http://i/4. agreed on Tuesday\n",
     ]
     assert "Nothing is open." in objection_text.agenda(ENTRIES[3:], None)
 
@@ -505,22 +623,151 @@ def test_commands_for_github() -> None:
     """A shell reads hostile names as one word, and gh labels with commas as one label."""
     judged = tuple(map(objections.Judged, ENTRIES))
     outcome = objections.ObjectionOutcome(judged, file=Path("/o/objections.yaml"))
-    script = objection_text.github(outcome, View(80))
+    script = github.script(outcome, View(80))
     lines = [line for line in script.splitlines() if line[0] != "#"]
     words = [shlex.split(line.removeprefix("url=$(").removesuffix(")")) for line in lines[1:]]
-    names = ["by Beta", f"against {HOSTILE}", "fix_required"]
-    assert words[:3] == [["gh", "label", "create", "--force", "--", name] for name in names]
-    assert words[3][3:5] == ["--title=-two $(sizes)", "--body-file=/o/one.md"]
-    labels = [word.removeprefix("--label=") for word in words[3][5:]]
+    names = ["by Beta", f"against {HOSTILE}", "fix_required", "waived"]
+    assert words[:4] == [["gh", "label", "create", "--force", "--", name] for name in names]
+    assert words[4][3:5] == ["--title=-two $(sizes)", "--body-file=/o/one.md"]
+    labels = [word.removeprefix("--label=") for word in words[4][5:]]
     assert [next(csv.reader([label])) for label in labels] == [[name] for name in names[:2]]
-    assert lines[5].startswith("mlperf-pkg review objections /o/objections.yaml --id=one --state")
-    assert words[5:] == [["gh", "issue", "edit", "--add-label=fix_required", "--", "http://i/3"]]
+    assert lines[6].startswith("mlperf-pkg review objections /o/objections.yaml --id=one --state")
+    assert words[6:] == [
+        ["gh", "issue", "edit", "--add-label=fix_required", "--", "http://i/3"],
+        ["gh", "issue", "edit", "--add-label=waived", "--", "http://i/4"],
+        ["gh", "issue", "close", "--", "http://i/4"],
+    ]
+
+
+def issue(number: int, body: str = "", state: str = "OPEN", *labels: str, **more: Any) -> Any:
+    """An issue as GitHub's client prints it."""
+    url = f"https://github.com/o/r/issues/{number}"
+    named = [{"id": "x", "name": label, "color": "f00"} for label in labels]
+    fields = {"number": number, "title": f"title {number}", "body": body, "state": state}
+    return {**fields, "labels": named, "author": {"login": "chair"}, "url": url, **more}
+
+
+PERSONS = """In https://github.com/o/training_results_v2.0/blob/0a1b/ACME/benchmarks/x.py#L3-L9
+the loss is another one: https://github.com/mlcommons/training/blob/master/y.py#L8
+and ACME/results/bow-pod16/resnet/result_0.txt:12 says so."""
+LABELS = ("by Beta", "by Gamma", "against ACME")
+ISSUES: list[tuple[Any, str, dict[str, Any]]] = [
+    (issue(7, PERSONS, "OPEN", *LABELS), "issue-7", {"state": "open", "by": ("Beta", "Gamma")}),
+    (
+        issue(7, PERSONS, "OPEN", *LABELS),
+        "issue-7",
+        {
+            "lines": ("ACME/benchmarks/x.py:3-9", "ACME/results/bow-pod16/resnet/result_0.txt:12"),
+            "reference": ("y.py:8",),
+            "about": ("ACME/results/bow-pod16/resnet",),
+        },
+    ),
+    (issue(7, "", "OPEN", *LABELS, "fix_required"), "issue-7", {"state": "supported"}),
+    (issue(7, "", "CLOSED", *LABELS, "fix_required"), "issue-7", {"state": "settled"}),
+    (
+        issue(7, "", "CLOSED", *LABELS, stateReason="NOT_PLANNED"),
+        "issue-7",
+        {"state": "rejected"},
+    ),
+    (issue(7, "", "CLOSED", *LABELS, "withdrawn"), "issue-7", {"state": "withdrawn"}),
+    (
+        issue(7, "x\n\nObjection `one` of mlperf-pkg.\n", "OPEN", "by Beta"),
+        "one",
+        {"state": "open", "by": ("Beta",), "code": "RN115", "issue": issue(7)["url"]},
+    ),
+    (
+        issue(7, "Objection `one` of mlperf-pkg.", "OPEN", "waived"),
+        "one",
+        {"state": "drafted", "note": "labelled as waived; --state waived measures it"},
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("printed", "name", "fields"),
+    ISSUES,
+    ids=[
+        "several organisations",
+        "lines of code and of the reference",
+        "fix required",
+        "closed",
+        "not planned",
+        "withdrawn",
+        "of a draft",
+        "waived, but not measured",
+    ],
+)
+def test_issues_are_read(
+    printed: Any, name: str, fields: dict[str, Any], states: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "issues.json"
+    file.write_text(json.dumps([printed, issue(8, "", "OPEN", "question")]))
+    first = changed(states, "--issues", file)
+    assert "#8 is left out: no label 'against <org>'" in first.stderr
+    (entry,) = [entry for entry in read_entries(states) if entry.id == name]
+    assert {field: getattr(entry, field) for field in fields} == fields
+    assert "# ask on Tuesday" in states.read_text("utf-8")
+    written = states.read_bytes()
+    second = changed(states, "--issues", file)
+    assert (states.read_bytes(), f"{name}: " in second.stderr) == (written, False)
+
+
+def test_a_filed_objection_comes_back(a_round: Path, filed: Path, tmp_path: Path) -> None:
+    """What the script files, the client prints, and is read as the same objection."""
+    body = (filed.parent / f"{EPSILON}.md").read_text("utf-8")
+    file = tmp_path / "issues.json"
+    file.write_text(json.dumps([issue(3, body, "OPEN", "against ACME", "by Beta")]))
+    before = read_entries(filed)
+    changed(filed, "--issues", file)
+    own, other = read_entries(filed)
+    url = issue(3)["url"]
+    assert own == replace(before[0], state=ObjectionState.OPEN, by=("Beta",), issue=url)
+    assert other == before[1]
+
+
+def test_no_issues(states: Path, tmp_path: Path) -> None:
+    (tmp_path / "issues.json").write_text('{"number": 1}')
+    result = changed(states, "--issues", tmp_path / "issues.json")
+    assert (result.exit_code, "expected the output of: gh issue list" in result.stderr) == (2, True)
+    assert states.read_text("utf-8") == STATES
+
+
+def test_organisations_are_added_and_removed(states: Path) -> None:
+    changed(states, "--id", "one", "--by", "Beta", "--by", "Gamma")
+    changed(states, "--id", "one", "--not-by", "Beta", "--by", "Delta")
+    assert read_entries(states)[0].by == ("Gamma", "Delta")
+    changed(states, "--id", "one", "--not-by", "Gamma", "--not-by", "Delta", "--issue", "u")
+    assert "one: nobody objects" in changed(states).stdout
+
+
+def test_an_objection_of_people(a_round: Path, states: Path) -> None:
+    """It stands until people decide; changed lines are named."""
+    code = a_round / "ACME/benchmarks/resnet/train.py"
+    code.parent.mkdir(parents=True)
+    code.write_text("loss = 1")
+    line = "ACME/benchmarks/resnet/train.py:1"
+    fields = f"against: ACME, state: open, by: Beta, lines: ['{line}']"
+    states.write_text(
+        f"objections:\n  - {{id: loss, {fields}}}\n".replace("{", "")
+        .replace("}", "")
+        .replace(", ", "\n    "),
+        "utf-8",
+    )
+    changed(states, a_round, "--id", "loss", "--state", "supported")
+    assert changed(states, a_round).exit_code == 1
+    code.write_text("loss = 2")
+    assert f"changed since: {line[:-2]}" in " ".join(changed(states, a_round).stdout.split())
+    changed(states, "--id", "loss", "--state", "settled")
+    assert changed(states, a_round).exit_code == 0
 
 
 def test_deadlines(tmp_path: Path, states: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     call("review", "calendar", "--start", "2025-10-10", "-o", "calendar.yaml")
-    assert "drafted  2025-10-17" in changed(states).stdout
+    assert "drafted, due 2025-10-17" in changed(states).stdout
     outcome = json.loads(changed(states, "--format", "json").stdout)
     assert [item["due"] for item in outcome["objections"]] == ["2025-10-17", "2025-10-20"]
-    assert "two (filed, due 2025-10-20)" in call("review", "agenda", states).stdout
+    assert (
+        "two by nobody against Beta: open, due 2025-10-20"
+        in call("review", "agenda", states).stdout
+    )
