@@ -337,7 +337,7 @@ def test_runs_have_their_start_and_system(workspace: Path) -> None:
 
 def test_without_pandas(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(UserError, match=r"pip install 'mlperf-pkg\[pandas\]'"):
+    with pytest.raises(UserError, match=r"pip install 'pandas<"):
         check("logs", round="2.0").to_pandas()
 
 

@@ -62,7 +62,7 @@ def command(
     CSV, a folder with a file for each table. docs/export.md describes the tables,
     docs/howto/questions-in-sql.md has examples.
 
-    Parquet needs an extra: pip install 'mlperf-pkg[data]'.
+    Parquet needs a package; if it is missing, the command names it.
 
     Exit status: 0 if the tables were written, 2 if they could not be written.
 
