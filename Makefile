@@ -23,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 help:
 	@echo "make demo    simulate runs, check them, build the Closed and the Open submission"
-	@echo "make test    run the tests"
+	@echo "make test    run the tests, or some: TESTS=\"tests/rulebook -k 5.1\""
 	@echo "make parity  compare verdicts with the official checker on 5,000 mutated logs"
 	@echo "make verify-upstream  compare the rulebook, rule by rule, with the installed mlperf-logging"
 	@echo "make fuzz    try hostile logs, descriptions, YAML, archives and submissions for five minutes"
@@ -49,8 +49,9 @@ $(READY): setup.cfg setup.py pyproject.toml mlperf_pkg/log/_scan.c
 $(RULES): $(READY) rules/metaschema.json $(shell find rules -name '*.yaml') $(wildcard mlperf_pkg/rulebook/*.py)
 	$(BIN)/python -m mlperf_pkg.rulebook.compile
 
+# TESTS are files, folders and options of pytest, such as TESTS="tests/rulebook -k 5.1".
 test: $(RULES)
-	$(BIN)/pytest -n auto --dist worksteal -rs
+	$(BIN)/pytest -n auto --dist worksteal -rs $(TESTS)
 
 parity: $(RULES)
 	$(BIN)/python -m tests.parity --cases 5000
