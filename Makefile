@@ -114,6 +114,10 @@ release-check: $(RULES)
 	$(BIN)/python -m build --outdir build/release
 	$(BIN)/python -m tests.tools.release build/release
 
+# Of the newest versions today; review the diff, then try them with the tests of the container.
+constraints: $(READY)
+	$(BIN)/python -m tests.tools.constraints
+
 # What a user of the wheel does, from logs to an archive, with nothing else installed.
 smoke:
 	rm -rf $(SMOKE)

@@ -40,7 +40,7 @@ def test_schemas(schema: str, files: list[str], monkeypatch: pytest.MonkeyPatch)
 
 
 def test_nothing_that_is_copied_has_a_placeholder() -> None:
-    """No owner, address or version that a reader has to replace; an example is no address."""
+    """No owner, address or version that a reader has to replace."""
     texts = [path.read_text("utf-8") for path in (*KIT.iterdir(), ROOT / "action.yml")]
     placeholder = r"\bOWNER\b|github\.com/\S*mlperf-pkg|mlperf-pkg[@:=]+v?\d"
     assert re.findall(placeholder, "\n".join((*texts, DOCS))) == []
