@@ -56,6 +56,11 @@ else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+def __dir__() -> list[str]:
+    """Return the public names, also those that are imported on first use, for completion."""
+    return __all__
+
+
 def check(
     *paths: str | os.PathLike[str],
     usage: str | None = None,
