@@ -5,12 +5,19 @@ from typing import Any
 
 import pytest
 import yaml
-from pre_commit.clientlib import load_manifest
+from pre_commit.clientlib import load_config, load_manifest
 
 from tests.helpers.ci import DOCS, KIT, ROOT
 
 MANIFEST = ROOT / ".pre-commit-hooks.yaml"
 HOOKS = {hook["id"]: hook for hook in yaml.safe_load(MANIFEST.read_text("utf-8"))}
+
+
+def test_our_own_hooks() -> None:
+    """They run targets that the Makefile has."""
+    *_, own = load_config(str(ROOT / ".pre-commit-config.yaml"))["repos"]
+    targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    assert {hook["entry"] for hook in own["hooks"]} <= {f"make {name}" for name in targets}
 
 
 def test_manifest() -> None:

@@ -18,7 +18,8 @@ WORKFLOW = yaml.safe_load((KIT / "mlperf.yml").read_text("utf-8"))
 OWN = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 WORKFLOWS = [*OWN, KIT / "mlperf.yml", KIT / "pages.yml"]
 NAMES = [path.relative_to(ROOT).as_posix() for path in WORKFLOWS]
-FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("[!c]*.yml"))
+ISSUES = ".github/ISSUE_TEMPLATE"
+FORMS = [f"{ISSUES}/{name}.yml" for name in ("bug", "idea", "wrong-finding")]
 GITLAB = yaml.safe_load((KIT / "gitlab-ci.yml").read_text("utf-8"))["mlperf-pkg"]
 JENKINS = (KIT / "Jenkinsfile").read_text("utf-8")
 
@@ -30,6 +31,8 @@ JENKINS = (KIT / "Jenkinsfile").read_text("utf-8")
         ("vendor.github-workflows", NAMES),
         ("custom.github-workflows-require-timeout", NAMES),
         ("vendor.dependabot", [".github/dependabot.yml"]),
+        ("vendor.github-issue-forms", FORMS),
+        ("vendor.github-issue-config", [f"{ISSUES}/config.yml"]),
         ("vendor.gitlab-ci", ["ci-templates/gitlab-ci.yml"]),
     ],
 )
