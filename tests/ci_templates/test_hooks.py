@@ -39,7 +39,7 @@ def test_hooks_take(hook: str, file: str, taken: bool) -> None:
 def test_the_hooks_to_copy_are_those_of_the_manifest() -> None:
     """Besides that they are installed already, and that the folder is named."""
     (repository,) = yaml.safe_load((KIT / "pre-commit-config.yaml").read_text("utf-8"))["repos"]
-    differ = ("description", "entry", "language")
+    differ = ("description", "entry", "exclude", "language")
     assert [without(hook, *differ) for hook in repository["hooks"]] == [
         without(hook, *differ) for hook in HOOKS.values()
     ]
