@@ -1,11 +1,11 @@
 """Write ``ci-templates/constraints.txt``: the newest version of every package that the tool needs.
 
 ``make constraints`` runs ``python -m tests.tools.constraints``. pip resolves the dependencies of
-``pyproject.toml`` as of today, for the Python of the container, and installs nothing.
+``pyproject.toml`` as of today, and installs nothing. It does so for the oldest Python that is
+supported: newer ones, such as that of the container, can install the same versions.
 """
 
 import json
-import re
 import subprocess
 import sys
 import tomllib
@@ -21,17 +21,8 @@ PIP = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "i
 DRY = ("--dry-run", "--ignore-installed", "--only-binary=:all:", "--report", "-")
 
 
-def python_of_the_container() -> str:
-    """Return the version of Python of the recipe, such as 3.13."""
-    recipe = (KIT / "Containerfile").read_text("utf-8")
-    (version,) = re.findall(r"^ARG PYTHON=\S+python:(\d+\.\d+)", recipe, re.MULTILINE)
-    return str(version)
-
-
-def dependencies() -> list[str]:
-    """Return what the package always requires."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    return list(project["dependencies"])
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+OLDEST = PROJECT["requires-python"].removeprefix(">=")
 
 
 def text_of(packages: Iterable[Mapping[str, Any]]) -> str:
@@ -43,7 +34,7 @@ def text_of(packages: Iterable[Mapping[str, Any]]) -> str:
 
 def main() -> None:
     """Ask pip, and write the file."""
-    command = [*PIP, *DRY, "--python-version", python_of_the_container(), *dependencies()]
+    command = [*PIP, *DRY, "--python-version", OLDEST, *PROJECT["dependencies"]]
     done = subprocess.run(command, capture_output=True, check=True)
     FILE.write_text(text_of(json.loads(done.stdout)["install"]), "utf-8")
 
