@@ -124,11 +124,14 @@ smoke:
 	$(PYTHON) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir $(SMOKE) .
 	$(PYTHON) -m venv $(SMOKE)/env
 	$(SMOKE)/env/$(BIN_NAME)/python -m pip install --quiet --disable-pip-version-check $(SMOKE)/*.whl
-	cd $(SMOKE) && set -e && tool=env/$(BIN_NAME)/mlperf-pkg && \
+	mkdir $(SMOKE)/code
+	echo 'Run: sh run_and_time.sh' > $(SMOKE)/code/README.md
+	echo 'code: {bert: code}' > $(SMOKE)/mlperf-pkg.yaml
+	cd $(SMOKE) && tool=env/$(BIN_NAME)/mlperf-pkg && \
 	$$tool --version && $$tool doctor && \
 	$$tool simulate logs --benchmark bert --system bow-pod16 --submitter Example && \
-	$$tool check logs && $$tool build && $$tool pack submissions/Example --invalid keep && \
-	$$tool verify submissions/Example.tar.gz || [ $$? = 1 ]
+	$$tool check logs && $$tool build && $$tool pack submissions/Example && \
+	$$tool verify submissions/Example.tar.gz
 
 # actionlint is tried if it is on the PATH; no package of the index has it without a download.
 workflows: $(READY)
