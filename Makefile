@@ -2,7 +2,10 @@
 PYTHON ?= python3
 VENV   ?= .venv
 EXTRAS ?= test,dev,docs
-BIN    := $(VENV)/bin
+# Where environments have their programs; make needs a POSIX shell, on Windows that of git.
+BIN_NAME := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
+BIN    := $(VENV)/$(BIN_NAME)
+SMOKE  := build/smoke
 READY  := $(VENV)/.ready
 TOOL   := $(BIN)/mlperf-pkg
 DEMO   := build/demo
@@ -16,21 +19,25 @@ RULES  := rules/compiled.msgpack
 # Else every process of the tests compiles what it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test parity verify-upstream fuzz mutants lint types format rules docs pictures bench wheel sdist clean
+.PHONY: help demo test parity verify-upstream fuzz mutants lint format rules docs pictures bench release-check constraints smoke workflows wheel sdist clean
 
 help:
 	@echo "make demo    simulate runs, check them, build the Closed and the Open submission"
-	@echo "make test    run the tests"
+	@echo "make test    run the tests, or some: TESTS=\"tests/rulebook -k 5.1\""
 	@echo "make parity  compare verdicts with the official checker on 5,000 mutated logs"
 	@echo "make verify-upstream  compare the rulebook, rule by rule, with the installed mlperf-logging"
 	@echo "make fuzz    try hostile logs, descriptions, YAML, archives and submissions for five minutes"
 	@echo "make mutants try mutants of what decides a verdict or a score, a random sample"
 	@echo "make lint    check style and types"
+	@echo "make workflows  check the workflows and the action"
 	@echo "make rules   check and compile the rulebook after editing rules/"
 	@echo "make docs    build the documentation as a site, in build/site/, with a sample of pages in sample/"
 	@echo "make pictures  make the pictures of the README (needs Chromium)"
 	@echo "make bench   measure speed relative to the official checker and the floor"
-	@echo "make wheel   build the wheel, in dist/; its version is that of the git tag"
+	@echo "make release-check  check that checkout, distributions and documents have one version"
+	@echo "make wheel   build the wheel, in dist/"
+	@echo "make smoke   build the wheel and try it in an environment of its own"
+	@echo "make constraints  write the exact versions of the container, as of today"
 	@echo "make sdist   build the source distribution, in dist/"
 	@echo "make clean   remove all generated files"
 
@@ -42,8 +49,9 @@ $(READY): setup.cfg setup.py pyproject.toml mlperf_pkg/log/_scan.c
 $(RULES): $(READY) rules/metaschema.json $(shell find rules -name '*.yaml') $(wildcard mlperf_pkg/rulebook/*.py)
 	$(BIN)/python -m mlperf_pkg.rulebook.compile
 
+# TESTS are files, folders and options of pytest, such as TESTS="tests/rulebook -k 5.1".
 test: $(RULES)
-	$(BIN)/pytest -n auto --dist worksteal -rs
+	$(BIN)/pytest -n auto --dist worksteal -rs $(TESTS)
 
 parity: $(RULES)
 	$(BIN)/python -m tests.parity --cases 5000
@@ -105,6 +113,36 @@ pictures: $(RULES)
 
 bench: $(RULES)
 	$(BIN)/python bench/run.py
+
+# The version of checkout, distributions and documents is one, and what is called released has a tag.
+release-check: $(RULES)
+	rm -rf build/release
+	$(BIN)/python -m build --outdir build/release
+	$(BIN)/python -m tests.tools.release build/release
+
+# Of the newest versions today; review the diff, then try them with the tests of the container.
+constraints: $(READY)
+	$(BIN)/python -m tests.tools.constraints
+
+# What a user of the wheel does, from logs to an archive, with nothing else installed.
+smoke:
+	rm -rf $(SMOKE)
+	$(PYTHON) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir $(SMOKE) .
+	$(PYTHON) -m venv $(SMOKE)/env
+	$(SMOKE)/env/$(BIN_NAME)/python -m pip install --quiet --disable-pip-version-check $(SMOKE)/*.whl
+	mkdir $(SMOKE)/code
+	echo 'Run: sh run_and_time.sh' > $(SMOKE)/code/README.md
+	echo 'code: {bert: code}' > $(SMOKE)/mlperf-pkg.yaml
+	cd $(SMOKE) && tool=env/$(BIN_NAME)/mlperf-pkg && \
+	$$tool --version && $$tool doctor && \
+	$$tool simulate logs --benchmark bert --system bow-pod16 --submitter Example && \
+	$$tool check logs && $$tool build && $$tool pack submissions/Example && \
+	$$tool verify submissions/Example.tar.gz
+
+# actionlint is tried if it is on the PATH; no package of the index has it without a download.
+workflows: $(READY)
+	$(BIN)/zizmor --offline --persona=auditor action.yml .github ci-templates/mlperf.yml ci-templates/pages.yml
+	if command -v actionlint; then actionlint .github/workflows/*.yml ci-templates/mlperf.yml ci-templates/pages.yml; fi
 
 wheel: $(READY)
 	$(BIN)/python -m build --wheel

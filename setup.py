@@ -1,4 +1,6 @@
-"""What pyproject.toml cannot say: the owner, the part in C, the compiled rulebook, manual pages."""
+"""What pyproject.toml cannot say: links to the repository, the part in C, the compiled rulebook,
+manual pages.
+"""
 
 import os
 import re
@@ -9,10 +11,10 @@ from pathlib import Path
 from setuptools import Extension, find_packages, setup
 from setuptools.command.build_py import build_py
 
-OWNER = "OWNER"
-REPOSITORY = f"https://github.com/{OWNER}/mlperf-pkg"
+# The address of the repository, for the page of an index; the release workflow knows it. Without
+# it, there are no links to it, and those of the README are relative.
+REPOSITORY = os.environ.get("MLPERF_PKG_REPOSITORY", "")
 HERE = Path(__file__).parent
-VERSION = re.compile(r'(?m)^__version__ = "(.*)"$')
 LINK = re.compile(r"\]\((?!https?:|#)([^)]+)\)")
 
 # "no": without the part in C; "required": not without it; by default with it where it compiles.
@@ -27,7 +29,7 @@ PART_IN_C = Extension(
 
 
 class BuildPy(build_py):
-    """Copies modules and data; compiles the rulebook; writes the version and the manual pages."""
+    """Copies modules and data; compiles the rulebook; writes the manual pages."""
 
     def run(self) -> None:
         """Build all that goes into the wheel."""
@@ -39,9 +41,6 @@ class BuildPy(build_py):
 
             package = Path(self.build_lib) / "mlperf_pkg"
             (package / "data" / "rules" / COMPILED).write_bytes(compiled(HERE / "rules"))
-            line = f'__version__ = "{self.distribution.get_version()}"'
-            target = package / "__init__.py"
-            target.write_text(VERSION.sub(line, text_of("mlperf_pkg/__init__.py")), "utf-8")
             self.distribution.data_files = [("share/man/man1", [*self.manual_pages()])]
 
     def manual_pages(self) -> Iterator[str]:
@@ -59,31 +58,26 @@ class BuildPy(build_py):
             yield (folder / name).as_posix()
 
 
-def text_of(name: str) -> str:
-    """Return the text of a file of the repository."""
-    return (HERE / name).read_text("utf-8")
-
-
 def readme() -> str:
-    """Return README.md with links that also work outside of the repository."""
-    return LINK.sub(rf"]({REPOSITORY}/blob/main/\1)", text_of("README.md"))
+    """Return README.md, with links that work outside of the repository if its address is known."""
+    text = (HERE / "README.md").read_text("utf-8")
+    return LINK.sub(rf"]({REPOSITORY}/blob/HEAD/\1)", text) if REPOSITORY else text
+
+
+def links() -> dict[str, str]:
+    """Return the links of the project by their names; none if the address is not known."""
+    if not REPOSITORY:
+        return {}
+    return {
+        "Documentation": f"{REPOSITORY}/tree/HEAD/docs",
+        "Changelog": f"{REPOSITORY}/blob/HEAD/CHANGELOG.md",
+        "Issues": f"{REPOSITORY}/issues",
+        "Source": REPOSITORY,
+    }
 
 
 setup(
-    # Without git and without the metadata of a source distribution: the latest release.
-    use_scm_version={
-        "local_scheme": "no-local-version",
-        "fallback_version": VERSION.findall(text_of("mlperf_pkg/__init__.py"))[0],
-    },
-    author="The mlperf-pkg authors",
-    author_email=f"{OWNER}@users.noreply.github.com",
-    url=REPOSITORY,
-    project_urls={
-        "Documentation": f"{REPOSITORY}/tree/main/docs",
-        "Changelog": f"{REPOSITORY}/blob/main/CHANGELOG.md",
-        "Issues": f"{REPOSITORY}/issues",
-        "Source": REPOSITORY,
-    },
+    project_urls=links(),
     long_description=readme(),
     long_description_content_type="text/markdown",
     packages=[

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-__version__ = "0.1.0"
+__version__ = "0.1.0.dev0"
 
 __all__ = [
     "Finding",
@@ -54,6 +54,11 @@ else:
             if name in names:
                 return getattr(import_module(f"{__name__}.{home}"), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Return the public names, also those that are imported on first use, for completion."""
+    return __all__
 
 
 def check(

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
 CONFIG_NAME = "mlperf-pkg.yaml"
 
+_PRICE_LINE = (
+    "a file of prices is YAML, with a line for each system, such as"
+    ' dgx-a100: {price_usd: 300000, source: "quote of May 2026"}'
+)
 _MOST_MISTAKES = 20  # in a message
 _TYPES = {"string": "text", "array": "a list", "object": "a mapping"}  # of JSON Schema, in YAML
 
@@ -145,11 +149,14 @@ def read_prices(path: Path) -> Mapping[str, Price]:
         UserError: as ``read_config_file``.
     """
     schema = _schema()
-    root = compose(path)
-    if root is None:
-        return {}
     of_prices = {**schema["properties"]["prices"], "$defs": schema["$defs"]}
-    return _prices(_contents(path, root, of_prices))
+    try:
+        root = compose(path)
+        if root is None:
+            return {}
+        return _prices(_contents(path, root, of_prices))
+    except UserError as error:
+        raise UserError(f"{error}\n{_PRICE_LINE}") from error
 
 
 def _contents(path: Path, root: yaml.Node, schema: dict[str, Any]) -> dict[str, Any]:

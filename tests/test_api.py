@@ -82,6 +82,21 @@ def test_the_page_has_every_name() -> None:
     assert stubs <= set(mlperf_pkg.__all__)
 
 
+def test_names_are_completed() -> None:
+    """Also those that nothing has imported yet."""
+    assert dir(mlperf_pkg) == sorted(mlperf_pkg.__all__)
+
+
+def test_what_a_prompt_shows(workspace: Path) -> None:
+    """One line, however many findings and records there are."""
+    report = repr(check(workspace / "logs"))
+    assert re.fullmatch(
+        r"<Report: training \S+; official \w+, rules \w+; .*, findings \d+>", report
+    )
+    log = repr(read_log(next((workspace / "logs").rglob("*.*"))))
+    assert re.fullmatch(r"<Log: \S+; training .*; official \w+, rules \w+; records \d+, .*>", log)
+
+
 def test_no_other_name_exists() -> None:
     """Also to mypy, which reports an ignored error that is none."""
     with pytest.raises(AttributeError, match="no attribute 'chek'"):
@@ -338,7 +353,7 @@ def test_runs_have_their_start_and_system(workspace: Path) -> None:
 
 def test_without_pandas(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(UserError, match=r"pip install 'mlperf-pkg\[pandas\]'"):
+    with pytest.raises(UserError, match=r"pip install 'pandas<"):
         check("logs", round="2.0").to_pandas()
 
 

@@ -198,6 +198,13 @@ class Log(Struct, frozen=True):
     records: tuple[LogRecord, ...]
     findings: tuple[Finding, ...]
 
+    def __repr__(self) -> str:
+        """Return one line, for a prompt or a notebook; the fields and ``to_pandas`` have all."""
+        what = f"{self.usage} {self.round} {self.benchmark} {self.division}"
+        verdicts = f"official {self.verdict.official}, rules {self.verdict.rules}"
+        counts = f"records {len(self.records):,}, findings {len(self.findings):,}"
+        return f"<Log: {self.path}; {what}; {verdicts}; {counts}>"
+
     def to_pandas(self, table: str = "evaluations") -> pd.DataFrame:
         """Return a table of the log: ``evaluations``, ``records`` or ``findings``.
 

@@ -46,7 +46,8 @@ from mlperf_pkg.infra.files import write_whole
 @click.option(
     "--prices",
     type=FILE,
-    help="Read list prices from FILE; they override those of --config and systems/prices.yaml.",
+    help="Read list prices from FILE, in YAML: 'dgx-a100: {price_usd: 300000, source: a quote}'."
+    " They override those of --config and systems/prices.yaml.",
 )
 @options.chart_option("the ratios into FILE, .svg or .png")
 @options.judged

@@ -62,7 +62,7 @@ def command(
     CSV, a folder with a file for each table. docs/export.md describes the tables,
     docs/howto/questions-in-sql.md has examples.
 
-    Parquet needs an extra: pip install 'mlperf-pkg[data]'.
+    Parquet needs a package; if it is missing, the command names it.
 
     Exit status: 0 if the tables were written, 2 if they could not be written.
 
@@ -95,6 +95,9 @@ def command(
             raise UserError(f"{output}: contains {both} already; --replace replaces it")
         rows = merged(old, rows)
         destination.write(rows, replace=force or (changes and bool(old)))
+    if output.is_dir():
+        note = "is a folder with a file for each table; --table NAME writes one file of that name"
+        click.echo(f"note: {output}: {note}", err=True)
     names = (table,) if table else tuple(rows)
     click.echo(f"{output}: {', '.join(f'{name} {len(rows[name]):,}' for name in names)}")
     return 0

@@ -400,7 +400,7 @@ def _round_names(_: click.Context, __: click.Parameter, values: Iterable[str]) -
 def chart_option(text: str) -> Callable[[_Function], _Function]:
     """Add ``chart``, a local file."""
     return click.option(
-        "--chart", type=FILE, help=f"Also draw {text} (needs pip install 'mlperf-pkg[report]')."
+        "--chart", type=FILE, help=f"Also draw {text} (needs the extra 'report', see doctor)."
     )
 
 

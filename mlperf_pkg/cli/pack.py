@@ -53,9 +53,10 @@ def command(
 ) -> int:
     """Pack a submission tree into one archive with a checksum file.
 
-    The same tree gives the same bytes, on any machine and at any time. The archive
-    contains MANIFEST.json, the SHA-256 of each file, which is generated if the tree
-    has none. TREE is checked first and never written to.
+    The same tree gives the same bytes, on any machine and at any time, with the same
+    version of the package deflate, which the archive records. The archive contains
+    MANIFEST.json, the SHA-256 of each file, which is generated if the tree has none.
+    TREE is checked first and never written to.
 
     --invalid drop leaves out the result sets that are not valid, together with the
     system descriptions and code that only they need, and checks the rest again. The

@@ -106,7 +106,7 @@ def command(
     each benchmark, the scoreboard. PATH may then be a folder inside a submission
     (ACME/results/dgx/bert), which is drawn with its system names.
 
-    The command needs an extra: pip install 'mlperf-pkg[report]'.
+    The command needs packages of an extra; if they are missing, it names them.
 
     Exit status: 0 if there is no error (with --history or --site: if the pages were
     written), 1 if there is one, 2 if the page could not be written. With --draw: 0 if

@@ -39,7 +39,7 @@ def command() -> None:
 
 
 @command.command(name="list")
-@click.argument("name", required=False, shell_complete=completion.benchmarks)
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completion.benchmarks)
 @reads("usage")
 @options.round_option("Only this round.")
 @_only_benchmark
@@ -49,7 +49,7 @@ def command() -> None:
 @_written
 def list_(
     *,
-    name: str | None,
+    names: tuple[str, ...],
     usage: str | None,
     round_: str | None,
     benchmark: str | None,
@@ -58,10 +58,10 @@ def list_(
 ) -> int:
     """List rounds and benchmarks, or the rules of a benchmark.
 
-    NAME is a round or a benchmark, as for --round and --benchmark. Without it, list
-    all rounds. For a round, list the benchmarks with their targets and numbers of
-    runs. For a benchmark, list the rules in that round or, without --round, in its
-    newest one. Brackets mark rules that only the official checker or only the written
+    NAME is a round, a benchmark or both, as for --round and --benchmark. Without it,
+    list all rounds. For a round, list the benchmarks with their targets and numbers
+    of runs. For a benchmark, list the rules in that round or, without one, in its
+    newest. Brackets mark rules that only the official checker or only the written
     rules have.
 
     Exit status: 0 if the rulebook has such rules, 2 if not.
@@ -70,16 +70,15 @@ def list_(
     Examples:
       mlperf-pkg rules list
       mlperf-pkg rules list 5.1
-      mlperf-pkg rules list bert --round 4.0 --division open
+      mlperf-pkg rules list 4.0 bert --division open
     """
-    if name and is_round_name(round_name(name)):
-        name = round_name(name)
-        _refuse_two("round", name, round_)
-        round_ = name
-    elif name:
-        name = name.lower()
-        _refuse_two("benchmark", name, benchmark)
-        benchmark = name
+    for name in names:
+        if is_round_name(round_name(name)):
+            _refuse_two("round", round_name(name), round_)
+            round_ = round_name(name)
+        else:
+            _refuse_two("benchmark", name.lower(), benchmark)
+            benchmark = name.lower()
     target.refuse_early(())
     chosen = _rounds(usage, round_, benchmark)
     if benchmark:
@@ -90,9 +89,9 @@ def list_(
 
 
 def _refuse_two(kind: str, name: str, option: str | None) -> None:
-    """Refuse an option that names something other than the argument does."""
+    """Refuse an argument that names something other than the option or an earlier one does."""
     if option is not None and option != name:
-        raise UserError(f"two {kind}s, {name} and --{kind} {option}: name only one")
+        raise UserError(f"two {kind}s, {name} and {option}: name only one")
 
 
 def _rounds(usage: str | None, name: str | None, benchmark: str | None) -> list[Round]:
@@ -148,14 +147,15 @@ def _benchmark_rules(round_: Round, name: str, division: str) -> render.Document
 
 @command.command()
 @click.argument("name", shell_complete=completion.subjects)
+@options.round_option("Show the rules of a benchmark in this round.")
 @_written
-def show(*, name: str, target: Output) -> int:
+def show(*, name: str, round_: str | None, target: Output) -> int:
     """Explain a code, or show the rules of a key or of a benchmark.
 
     NAME is the code of a finding, a key of logs or a benchmark. For a code, show what
     the rule requires, where and since when, its basis, severity and source, and a
     log line that meets it. For a key, show its rules in all rounds and benchmarks;
-    for a benchmark, those in its newest round. For a prefix of codes, such as SET or
+    for a benchmark, those in --round or in its newest one. For a prefix of codes, such as SET or
     RCP, list the codes with their titles.
 
     Exit status: 0 if the rulebook has such a name, 2 if not.
@@ -165,10 +165,15 @@ def show(*, name: str, target: Output) -> int:
       mlperf-pkg rules show BERT111
       mlperf-pkg rules show SET101
       mlperf-pkg rules show opt_weight_decay
-      mlperf-pkg rules show bert
+      mlperf-pkg rules show bert --round 4.0
     """
     target.refuse_early(())
-    match explain.subject_of(name):
+    kind, subject = explain.subject_of(name)
+    if round_ and kind != "benchmark":
+        raise UserError(
+            f"--round is for a benchmark; the rules of {subject} are shown in all rounds"
+        )
+    match kind, subject:
         case "code", code:
             shown = render.of_code(code)
         case "family", family:
@@ -176,7 +181,7 @@ def show(*, name: str, target: Output) -> int:
         case "key", key:
             shown = render.of_key(key, explain.histories_of_key(key))
         case _, benchmark:
-            newest = _rounds(None, None, benchmark)[-1]
+            newest = _rounds(None, round_, benchmark)[-1]
             shown = _benchmark_rules(newest, benchmark, "closed")
     target.show(shown)
     return 0

@@ -6,8 +6,7 @@ import re
 import shlex
 import sys
 import tempfile
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
 
@@ -17,7 +16,14 @@ from msgspec import Struct
 from mlperf_pkg import __version__
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import cache_folder
-from mlperf_pkg.infra.resources import MissingPackageError, data_folder, installed_version
+from mlperf_pkg.infra.resources import (
+    MissingPackageError,
+    data_folder,
+    installed_version,
+    package_source,
+    packages_of,
+    requirements,
+)
 from mlperf_pkg.log.block import HAS_SCAN
 from mlperf_pkg.published.results import published_results
 from mlperf_pkg.rulebook.documents import COMPILED, rounds, usages
@@ -37,10 +43,8 @@ EXTRAS = {
 """What each extra of the package adds for users."""
 
 _ERRORS = (UserError, OSError, msgspec.DecodeError)  # of files that are missing or damaged
-_REINSTALL = "pip install --force-reinstall mlperf-pkg"
 _COMPILE = f"{sys.executable} -m mlperf_pkg.rulebook.compile"
-_REQUIREMENT = re.compile(r"([\w.-]+)(?:\[.*?\])?[^;]*(?:;(.*))?")
-_EXTRA = re.compile(r"""extra == ["']([\w-]+)["']""")
+_PACKAGE = re.compile(r"[\w.-]+")
 
 
 class DiagnosisState(StrEnum):
@@ -83,50 +87,34 @@ def diagnoses() -> Iterator[Diagnosis]:
 
 
 def _packages() -> Iterator[Diagnosis]:
-    required = _requirements()
-    if not required:
+    if not requirements():
         text = "not known: mlperf-pkg runs from its source without being installed"
-        yield Diagnosis("packages", DiagnosisState.NOTE, text, "pip install .")
+        repair = f"pip install {package_source()}"
+        yield Diagnosis("packages", DiagnosisState.NOTE, text, repair)
         return
-    missing = [name for name in required.get("", ()) if _version(name) is None]
+    missing = [name for name, version in _versions("").items() if version is None]
     if missing:
         text = f"missing: {', '.join(missing)}"
-        yield Diagnosis("packages", DiagnosisState.BROKEN, text, "pip install mlperf-pkg")
+        repair = f"pip install {packages_of('')}"
+        yield Diagnosis("packages", DiagnosisState.BROKEN, text, repair)
     else:
         yield Diagnosis("packages", DiagnosisState.OK, "all required ones are installed")
     for extra, purpose in EXTRAS.items():
-        versions = {name: _version(name) for name in required.get(extra, ())}
+        versions = _versions(extra)
         if versions and all(versions.values()):
             packages = ", ".join(f"{name} {version}" for name, version in versions.items())
             yield Diagnosis(f"extra {extra}", DiagnosisState.OK, f"{purpose}: {packages}")
         else:
             lacking = ", ".join(name for name, version in versions.items() if version is None)
             text = f"{purpose}: not possible without {lacking or 'it'}"
-            repair = f"pip install 'mlperf-pkg[{extra}]'"
+            repair = f"pip install {packages_of(extra)}"
             yield Diagnosis(f"extra {extra}", DiagnosisState.NOTE, text, repair)
 
 
-def _requirements() -> Mapping[str, Sequence[str]]:
-    """Return the packages of each extra, and below "" those that are always required."""
-    from importlib.metadata import PackageNotFoundError, requires  # noqa: PLC0415 - slow to import
-
-    try:
-        lines = requires("mlperf-pkg") or []
-    except PackageNotFoundError:
-        return {}
-    names: dict[str, list[str]] = defaultdict(list)
-    for line in lines:
-        requirement = _REQUIREMENT.fullmatch(line)
-        if requirement is None:
-            continue
-        name, condition = requirement.groups()
-        if not condition:
-            names[""].append(name)
-            continue
-        extra = _EXTRA.search(condition)
-        if extra:  # other conditions may not hold here
-            names[extra[1]].append(name)
-    return names
+def _versions(extra: str) -> Mapping[str, str | None]:
+    """Return the packages that an extra requires with their versions, None if not installed."""
+    names = [_PACKAGE.findall(requirement)[0] for requirement in requirements().get(extra, ())]
+    return {name: _version(name) for name in names}
 
 
 def _version(name: str) -> str | None:
@@ -139,7 +127,7 @@ def _version(name: str) -> str | None:
 def _scanner() -> Diagnosis:
     if HAS_SCAN:
         return Diagnosis("part in C", DiagnosisState.OK, "installed")
-    repair = "pip install --force-reinstall --no-binary mlperf-pkg mlperf-pkg"
+    repair = f"{_reinstall()} --no-binary mlperf-pkg"
     text = "not installed: logs are read more slowly; it takes a C compiler"
     return Diagnosis("part in C", DiagnosisState.NOTE, text, repair)
 
@@ -200,7 +188,11 @@ def _data(name: str, described: Callable[[], str]) -> Diagnosis:
     try:
         return Diagnosis(name, DiagnosisState.OK, described())
     except _ERRORS as error:
-        return Diagnosis(name, DiagnosisState.BROKEN, str(error), _REINSTALL)
+        return Diagnosis(name, DiagnosisState.BROKEN, str(error), _reinstall())
+
+
+def _reinstall() -> str:
+    return f"pip install --force-reinstall --no-deps {package_source()}"
 
 
 def _rulebook() -> str:
@@ -222,7 +214,7 @@ def _rounds() -> Iterator[tuple[str, str]]:
 
 def _compiled() -> Diagnosis:
     name = "compiled rulebook"
-    repair = _REINSTALL
+    repair = _reinstall()
     slow = "every command starts slowly"
     try:
         path = data_folder("rules") / COMPILED

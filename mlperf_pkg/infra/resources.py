@@ -1,11 +1,17 @@
 """What is installed: the data that travels with the package, and the packages it uses.
 
+Messages name commands of pip that work for how the package was installed, from a checkout, a wheel
+or an index.
+
 The rulebook may be read from folders of the user before that of the package.
 """
 
 import os
+import re
+import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache, lru_cache, wraps
@@ -14,6 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ParamSpec, TypeAlias, TypeVar
 
+import msgspec
 from msgspec import Struct
 
 from mlperf_pkg.errors import UserError
@@ -23,6 +30,9 @@ RULES = "*.yaml"
 PACKAGE = Path(__file__).parents[1]
 
 _LARGEST = 1 << 20  # bytes of a file of rules or code
+_NAME = "mlperf-pkg"
+_REQUIREMENT = re.compile(r"([^;]+?) *(?:;(.*))?")
+_EXTRA = re.compile(r"""extra == ["']([\w-]+)["']""")
 
 
 class MissingPackageError(UserError):
@@ -30,26 +40,83 @@ class MissingPackageError(UserError):
 
     def __init__(self, package: str, install: str, user: str) -> None:
         """``install`` is what pip takes; ``user`` is what needs the package, in words."""
-        super().__init__(f"{user} needs the package {package}: pip install '{install}'")
+        super().__init__(f"{user} needs the package {package}: pip install {install}")
 
 
 def require(module: str, extra: str, user: str) -> Any:
     """Import an optional module for ``user``, such as "an SVG chart", which messages name.
 
-    ``extra`` is the extra of mlperf-pkg that installs it.
+    ``extra`` is the extra of mlperf-pkg that has the module.
 
     Raises:
         MissingPackageError: it cannot be imported.
     """
-    return require_package(module, f"mlperf-pkg[{extra}]", user)
-
-
-def require_package(module: str, install: str, user: str) -> Any:
-    """Import a module that ``pip install <install>`` brings, else as ``require``."""
     try:
         return import_module(module)
     except ImportError as error:
-        raise MissingPackageError(module.partition(".")[0], install, user) from error
+        raise MissingPackageError(module.partition(".")[0], packages_of(extra), user) from error
+
+
+def require_package(module: str, package: str, user: str) -> Any:
+    """Import a module of a package that is in no extra, else as ``require``."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise MissingPackageError(module.partition(".")[0], package, user) from error
+
+
+def requirements() -> Mapping[str, Sequence[str]]:
+    """Return what each extra requires, as pip takes it, and below "" what is always required.
+
+    Nothing is known if the package runs from its source.
+    """
+    from importlib.metadata import PackageNotFoundError, requires  # noqa: PLC0415 - slow to import
+
+    try:
+        lines = requires(_NAME) or []
+    except PackageNotFoundError:
+        return {}
+    required: dict[str, list[str]] = defaultdict(list)
+    for line in lines:
+        match = _REQUIREMENT.fullmatch(line)
+        if match is None:
+            continue
+        requirement, condition = match.groups()
+        if not condition:
+            required[""].append(requirement)
+            continue
+        extra = _EXTRA.search(condition)
+        if extra:  # other conditions may not hold here
+            required[extra[1]].append(requirement)
+    return required
+
+
+def packages_of(extra: str) -> str:
+    """Return what pip takes to install the packages of an extra; of "", those always required.
+
+    Their names work for every installation; ``mlperf-pkg[extra]`` would be looked up in an index.
+    """
+    packages = requirements().get(extra)
+    if packages is None:
+        return shlex.quote(f"{PACKAGE.parent}[{extra}]")
+    return shlex.join(packages)
+
+
+def package_source() -> str:
+    """Return what pip takes to install this package again from where it came (PEP 610)."""
+    if (PACKAGE.parent / "pyproject.toml").is_file():  # a checkout, which is used as it is
+        return f"-e {shlex.quote(str(PACKAGE.parent))}"
+    from importlib.metadata import distribution  # noqa: PLC0415 - slow to import
+
+    recorded = distribution(_NAME).read_text("direct_url.json")
+    if not recorded:  # of an index
+        return _NAME
+    origin = msgspec.json.decode(recorded)
+    url = origin["url"]
+    version = origin.get("vcs_info")
+    if version:
+        url = f"{version['vcs']}+{url}@{version['commit_id']}"
+    return shlex.quote(f"{_NAME} @ {url}")
 
 
 @cache
@@ -74,7 +141,7 @@ def official_folder() -> Path:
     """
     spec = find_spec("mlperf_logging")
     if spec is None or not spec.submodule_search_locations:
-        raise MissingPackageError("mlperf-logging", "mlperf-logging", "mlperf-pkg")
+        raise MissingPackageError("mlperf-logging", "mlperf-logging", _NAME)
     return Path(spec.submodule_search_locations[0])
 
 
@@ -96,7 +163,7 @@ def installed_version(name: str) -> str:
     try:
         return version(name)
     except PackageNotFoundError as error:
-        raise MissingPackageError(name, name, "mlperf-pkg") from error
+        raise MissingPackageError(name, name, _NAME) from error
 
 
 _Parameters = ParamSpec("_Parameters")

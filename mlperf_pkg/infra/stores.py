@@ -23,14 +23,8 @@ from mlperf_pkg.infra.resources import require_package
 REQUEST_BYTES = 16 << 20  # smaller objects are read with one request
 _SCHEME = r"[a-z][a-z0-9+.-]*://"
 
-# The module for each scheme, and what pip takes to install it.
-_DRIVERS = {
-    "s3": ("s3fs", "mlperf-pkg[cluster]"),
-    "gs": ("gcsfs", "gcsfs"),
-    "az": ("adlfs", "adlfs"),
-    "abfs": ("adlfs", "adlfs"),
-    "memory": ("fsspec", "fsspec"),
-}
+# The module for each scheme, which is the name of its package, too.
+_DRIVERS = {"s3": "s3fs", "gs": "gcsfs", "az": "adlfs", "abfs": "adlfs", "memory": "fsspec"}
 _PROBLEMS: dict[type[Exception], str] = {
     FileNotFoundError: "no such bucket or object",
     PermissionError: "permission denied",
@@ -224,12 +218,12 @@ def _scheme(url: str) -> str:
 
 def _connect(url: str) -> tuple[Any, str]:
     """Return the file system of a URL, and the key that the URL names there."""
-    module, install = _DRIVERS.get(_scheme(url), ("", ""))
-    if not module:
+    driver = _DRIVERS.get(_scheme(url))
+    if driver is None:
         schemes = ", ".join(f"{name}://" for name in _DRIVERS if name != "memory")
         raise UserError(f"{url}: not the URL of an object store; expected {schemes}")
-    require_package(module, install, url)
-    core = require_package("fsspec.core", install, url)
+    require_package(driver, driver, url)
+    core = require_package("fsspec.core", driver, url)
     fs, key = core.url_to_fs(url, use_listings_cache=False)
     if not key.strip("/"):
         raise UserError(f"{url}: does not name a bucket")

@@ -185,6 +185,14 @@ class Report(Struct, frozen=True):
     configuration: str = ""
     drift: DriftRow | None = None
 
+    def __repr__(self) -> str:
+        """Return one line, for a prompt or a notebook; ``to_dict`` and ``to_pandas`` have all."""
+        round_ = self.round or "of several rounds"
+        verdicts = f"official {self.verdict.official}, rules {self.verdict.rules}"
+        rows = f"result_sets {len(self.result_sets):,}, runs {len(self.runs):,}"
+        others = f"systems {len(self.systems):,}, findings {len(self.findings):,}"
+        return f"<Report: {self.usage} {round_}; {verdicts}; {rows}, {others}>"
+
     @property
     def submitter_names(self) -> dict[str, SubmitterNames]:
         """The names of the submitter of each result set that has one, by its id."""

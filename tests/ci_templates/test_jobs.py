@@ -12,15 +12,14 @@ import yaml
 from click.testing import CliRunner
 from junitparser import JUnitXml
 
-from mlperf_pkg import __version__
 from tests.helpers.ci import ACTION, DOCS, KIT, ROOT, needs, run, spoil
-from tests.tools.owner import owner
 
-CALLER = yaml.safe_load((KIT / "mlperf.yml").read_text("utf-8"))
-REUSED = ".github/workflows/mlperf"
-REUSABLE = ROOT / f"{REUSED}.yml"
-WORKFLOW = yaml.safe_load(REUSABLE.read_text("utf-8"))
-INPUTS = WORKFLOW[True]["workflow_call"]["inputs"]  # "on" is a boolean of YAML
+WORKFLOW = yaml.safe_load((KIT / "mlperf.yml").read_text("utf-8"))
+OWN = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+WORKFLOWS = [*OWN, KIT / "mlperf.yml", KIT / "pages.yml"]
+NAMES = [path.relative_to(ROOT).as_posix() for path in WORKFLOWS]
+ISSUES = ".github/ISSUE_TEMPLATE"
+FORMS = [f"{ISSUES}/{name}.yml" for name in ("bug", "idea", "wrong-finding")]
 GITLAB = yaml.safe_load((KIT / "gitlab-ci.yml").read_text("utf-8"))["mlperf-pkg"]
 JENKINS = (KIT / "Jenkinsfile").read_text("utf-8")
 
@@ -29,14 +28,11 @@ JENKINS = (KIT / "Jenkinsfile").read_text("utf-8")
     ("schema", "files"),
     [
         ("vendor.github-actions", ["action.yml"]),
-        (
-            "vendor.github-workflows",
-            ["ci-templates/mlperf.yml", "ci-templates/pages.yml", f"{REUSED}.yml"],
-        ),
-        (
-            "custom.github-workflows-require-timeout",
-            ["ci-templates/pages.yml", f"{REUSED}.yml"],
-        ),
+        ("vendor.github-workflows", NAMES),
+        ("custom.github-workflows-require-timeout", NAMES),
+        ("vendor.dependabot", [".github/dependabot.yml"]),
+        ("vendor.github-issue-forms", FORMS),
+        ("vendor.github-issue-config", [f"{ISSUES}/config.yml"]),
         ("vendor.gitlab-ci", ["ci-templates/gitlab-ci.yml"]),
     ],
 )
@@ -46,18 +42,15 @@ def test_schemas(schema: str, files: list[str], monkeypatch: pytest.MonkeyPatch)
     assert done.exit_code == 0, done.output
 
 
-def test_versions_are_ours() -> None:
-    """What is copied from here names the version that it was made for."""
-    texts = [path.read_text("utf-8") for path in KIT.iterdir()]
-    named = re.findall(r"\bv?0\.\d+\.\d+\b", "\n".join((*texts, DOCS)))
-    pinned = (KIT / "constraints.txt").read_text("utf-8")
-    ours = [version for version in named if f"=={version}" not in pinned]
-    assert len(ours) > 5
-    assert {version.removeprefix("v") for version in ours} == {__version__}
+def test_nothing_that_is_copied_has_a_placeholder() -> None:
+    """No owner, address or version that a reader has to replace."""
+    texts = [path.read_text("utf-8") for path in (*KIT.iterdir(), ROOT / "action.yml")]
+    placeholder = r"\bOWNER\b|github\.com/\S*mlperf-pkg|mlperf-pkg[@:=]+v?\d"
+    assert re.findall(placeholder, "\n".join((*texts, DOCS))) == []
 
 
 def test_the_docs_name_files_that_are_here() -> None:
-    names = set(re.findall(r"`((?:ci-templates/|action\.|\.github/)[\w./-]+)`", DOCS))
+    names = set(re.findall(r"`((?:ci-templates/|action\.)[\w./-]+)`", DOCS))
     assert names
     assert [name for name in names if not (ROOT / name).exists()] == []
 
@@ -65,21 +58,18 @@ def test_the_docs_name_files_that_are_here() -> None:
 # ---- GitHub -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("file", [ROOT / "action.yml", REUSABLE, KIT / "pages.yml"])
+@pytest.mark.parametrize("file", [ROOT / "action.yml", *WORKFLOWS], ids=lambda path: path.name)
 def test_actions_are_pinned_by_commit(file: Path) -> None:
     """And the version is a comment, which tools that update pins read and write."""
     uses = re.findall(r"^\s*(?:- )?uses: (?!\./)(.*)$", file.read_text("utf-8"), re.MULTILINE)
     assert uses
-    pinned = r"[\w-]+(/[\w-]+)+@[0-9a-f]{40}  # v\d+\.\d+\.\d+"
+    pinned = r"[\w-]+(/[\w-]+)+@[0-9a-f]{40} +# v\d+\.\d+\.\d+"
     assert [action for action in uses if not re.fullmatch(pinned, action)] == []
-
-
-WORKFLOWS = [*(ROOT / ".github" / "workflows").glob("*.yml"), KIT / "mlperf.yml", KIT / "pages.yml"]
 
 
 @needs("zizmor")
 def test_zizmor_finds_nothing() -> None:
-    files = (ROOT / "action.yml", *WORKFLOWS)
+    files = (ROOT / "action.yml", *WORKFLOWS, ROOT / ".github" / "dependabot.yml")
     done = run("zizmor", "--offline", "--persona=auditor", *files, cwd=ROOT)
     assert done.returncode == 0, done.stdout
 
@@ -90,25 +80,15 @@ def test_actionlint_finds_nothing() -> None:
     assert (done.returncode, done.stdout) == (0, "")
 
 
-def test_the_reusable_workflow_fits_the_action() -> None:
-    """It passes on every input that it has, and both know the same ones."""
-    text = REUSABLE.read_text("utf-8")
-    (step,) = [s for s in WORKFLOW["jobs"]["pre-submission"]["steps"] if s["uses"].startswith("./")]
-    passed = {name: f"${{{{ inputs.{name} }}}}" for name in INPUTS if name != "runs-on"}
-    assert step["with"] == passed
-    assert passed.keys() <= ACTION["inputs"].keys()
+def test_the_workflow_fits_the_action() -> None:
+    """It gives inputs and reads outputs that the action has."""
+    steps = WORKFLOW["jobs"]["pre-submission"]["steps"]
+    (step,) = [step for step in steps if step["uses"].startswith("./")]
+    assert step["with"].keys() <= ACTION["inputs"].keys()
+    text = (KIT / "mlperf.yml").read_text("utf-8")
     used = set(re.findall(r"steps\.mlperf\.outputs\.([\w-]+)", text))
     assert used
     assert used <= set(ACTION["outputs"])
-    defaults = {name: str(INPUTS[name]["default"]).lower() for name in passed}
-    assert defaults == {name: ACTION["inputs"][name]["default"] for name in passed}
-
-
-def test_the_template_calls_the_reusable_workflow() -> None:
-    job = CALLER["jobs"]["pre-submission"]
-    path = job["uses"].removeprefix(f"{owner()}/mlperf-pkg/").partition("@")[0]
-    assert ROOT / path == REUSABLE
-    assert set(job["with"]) <= set(INPUTS)
 
 
 @pytest.mark.parametrize(("title", "name"), [("Input", "inputs"), ("Output", "outputs")])

@@ -73,6 +73,19 @@ def test_names_of_the_same_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert {text: rows(Path("r.sqlite"), text) for text in statements} == statements
 
 
+@pytest.mark.parametrize(
+    ("options", "note"),
+    [
+        pytest.param([], "note: r.csv: is a folder with a file for each table;", id="all tables"),
+        pytest.param(["--table", "runs"], "", id="one table"),
+    ],
+)
+def test_a_name_that_becomes_a_folder(tree: Path, options: list[str], note: str) -> None:
+    result = call("export", tree, "-o", "r.csv", *options)
+    assert (result.exit_code, Path("r.csv").is_dir()) == (0, bool(note))
+    assert note in result.stderr
+
+
 @pytest.mark.parametrize("name", ["r.sqlite", "r.csv"])
 def test_rounds_are_added_and_replaced(name: str, tree: Path) -> None:
     assert "result_sets 184," in exported("--published", "v5.1", "-o", name)

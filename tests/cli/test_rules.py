@@ -70,8 +70,10 @@ NEAREST = [
     (("list", "resnet", "--round", "5.1"), "5.1 has no benchmark 'resnet'; resnet ended in 4.0"),
     (
         ("list", "bert", "--benchmark", "ssd"),
-        "two benchmarks, bert and --benchmark ssd: name only one",
+        "two benchmarks, bert and ssd: name only one",
     ),
+    (("list", "5.1", "5.0"), "two rounds, 5.0 and 5.1: name only one"),
+    (("show", "BERT111", "--round", "5.0"), "--round is for a benchmark; the rules of BERT111 are"),
     (("list", "zzzz", "--round", "hpc"), "the rulebook has no round 'hpc': it has 0.7, "),
 ]
 
@@ -87,7 +89,10 @@ def test_what_was_meant(arguments: tuple[str, ...], message: str) -> None:
 SAME = [
     (("list", "5.1"), ("list", "--round", "5.1")),
     (("list", "bert", "--round", "4.0"), ("list", "--benchmark", "bert", "--round", "4.0")),
+    (("list", "4.0", "bert"), ("list", "--benchmark", "bert", "--round", "4.0")),
+    (("list", "Bert", "v4.0"), ("list", "--benchmark", "bert", "--round", "4.0")),
     (("show", "bert"), ("list", "--benchmark", "bert")),
+    (("show", "bert", "--round", "4.0"), ("list", "--benchmark", "bert", "--round", "4.0")),
     (("show", "Opt_Name"), ("show", "opt_name")),
 ]
 

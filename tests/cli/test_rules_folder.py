@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from mlperf_pkg import __version__
 from mlperf_pkg.infra.parallel import pool
 from mlperf_pkg.rulebook.documents import rounds
 from tests.helpers.own_rules import BENCHMARK_FILE, FILES, written
@@ -52,9 +53,9 @@ def test_after_the_command_as_before_it(workspace: Path, command: list[str]) -> 
 def test_the_next_check_in_the_process_does_not_know_them(workspace: Path) -> None:
     with_ours, without = report("--rules", "our-rules", "check", "logs"), report("check", "logs")
     assert (with_ours["round"], with_ours["verdict"]["rules"]) == ("99.0", "pass")
-    assert with_ours["tool"]["rulebook"].startswith("0.1.0 and our-rules (")
+    assert with_ours["tool"]["rulebook"].startswith(f"{__version__} and our-rules (")
     assert "99.0" not in (without["round"], *rounds("training"))
-    assert without["tool"]["rulebook"] == "0.1.0"
+    assert without["tool"]["rulebook"] == __version__
 
 
 def test_the_environment_names_the_folder(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 import re
 import shlex
 import shutil
+import sys
 from pathlib import Path
 
 import click
@@ -11,6 +12,7 @@ import pytest
 from mlperf_pkg.cli.main import cli
 from tests.helpers.console import DOCS, follow
 from tests.helpers.program import call
+from tests.helpers.wheels import NOT_IN_GIT, run
 
 
 def test_the_tutorial(tmp_path: Path) -> None:
@@ -18,16 +20,42 @@ def test_the_tutorial(tmp_path: Path) -> None:
     assert (tmp_path / "submissions" / "Submitter1.tar.gz.sha256").is_file()
 
 
-def test_a_round_is_added(tmp_path: Path) -> None:
-    """By the files that the page shows."""
-    page = "howto/add-a-round.md"
-    text = (DOCS / page).read_text("utf-8")
+ADDED_ROUND = DOCS / "howto" / "add-a-round.md"
+
+
+def write_round(folder: Path) -> None:
+    """Write the files that the page shows."""
+    text = ADDED_ROUND.read_text("utf-8")
     files = re.findall(r"`(our-rules/\S*)`:\n\n```yaml\n(.*?)```", text, re.DOTALL)
     assert len(files) == 3
     for name, content in files:
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(content, "utf-8")
-    follow(page, tmp_path)
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content, "utf-8")
+
+
+def test_a_round_is_added(tmp_path: Path) -> None:
+    """By the files that the page shows."""
+    write_round(tmp_path)
+    follow("howto/add-a-round.md", tmp_path)
+
+
+def test_a_round_is_moved_to_the_rulebook(tmp_path: Path) -> None:
+    """In a copy of the clone, as the page says; its tests pass, and they are of the round."""
+    clone = tmp_path / "clone"
+    ignored = [pattern for pattern in NOT_IN_GIT if pattern != "*.so"]
+    shutil.copytree(DOCS.parent, clone, ignore=shutil.ignore_patterns(*ignored))
+    write_round(clone)
+    section = ADDED_ROUND.read_text("utf-8").partition("## 6. ")[2]
+    (commands,) = re.findall(r"^```sh\n(.*?)^```", section.partition("## 7. ")[0], re.M | re.S)
+    # The environment of the clone is this one, and is up to date; one process runs the tests.
+    environment = Path(sys.prefix)
+    make = f"make -o {environment}/.ready VENV={environment} "
+    script = commands.replace("make ", make)
+    more = {"PYTHONPATH": str(clone), "PYTEST_XDIST_AUTO_NUM_WORKERS": "0"}
+    done = run("sh", "-e", "-c", script, cwd=clone, **more)
+    assert done.returncode == 0, done.stdout
+    assert (clone / "rules" / "training" / "7.0" / "newb.yaml").is_file()
+    assert " passed" in done.stdout
 
 
 def test_named_modules_exist() -> None:

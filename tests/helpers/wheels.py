@@ -19,7 +19,6 @@ from mlperf_pkg.rulebook.documents import COMPILED
 
 ROOT = Path(__file__).parents[2]
 PIP = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
-VERSION = "9.8.7"  # as if it were tagged
 
 
 def run(*command: str | Path, cwd: Path, **more: str) -> subprocess.CompletedProcess[str]:
@@ -68,8 +67,7 @@ def _built(folder: Path) -> Path:
 
 def _build(what: str, source: Path, folder: Path) -> None:
     code = f"from setuptools import build_meta as b; b.build_{what}({str(folder)!r})"
-    more = {"SETUPTOOLS_SCM_PRETEND_VERSION": VERSION}
-    done = run(sys.executable, "-c", code, cwd=source, **more)
+    done = run(sys.executable, "-c", code, cwd=source, MLPERF_PKG_REPOSITORY="")
     assert done.returncode == 0, done.stderr
 
 

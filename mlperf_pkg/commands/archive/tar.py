@@ -5,9 +5,10 @@ The stream contains only files, by path, without user and group, with one time f
 pax header (POSIX.1-2001).
 
 The zlib of an operating system may be zlib, zlib-ng or another fork, and these compress to
-different bytes. So archives are compressed by one version of libdeflate, which the package
-``deflate`` contains and ``pyproject.toml`` pins. It compresses whole buffers: the content is cut
-into pieces of ``PIECE`` bytes, each a gzip member of its own, as RFC 1952 allows.
+different bytes. So archives are compressed by libdeflate, which the package ``deflate`` contains.
+Another version of it may compress to other bytes; the stream begins with a comment that names the
+version. It compresses whole buffers: the content is cut into pieces of ``PIECE`` bytes, each a gzip
+member of its own, as RFC 1952 allows.
 """
 
 from __future__ import annotations
@@ -29,10 +30,12 @@ from msgspec import Struct
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.archives import LARGEST_NUMBER, Names
 from mlperf_pkg.infra.paths import open_file, walk
+from mlperf_pkg.infra.resources import installed_version
 
 ENDING = ".tar.gz"
 MARK = "mlperf-pkg/archive/1"
-"""The comment before the first member of an archive that ``pack`` writes."""
+"""The comment before the first member of an archive that ``pack`` writes, without the compressor.
+"""
 
 BLOCK = tarfile.BLOCKSIZE
 TIME = 315532800  # 1980-01-01: some unpackers warn about files from 1970
@@ -118,7 +121,7 @@ def compress(top: str, tree: Path, files: Sequence[HashedFile]) -> Iterator[byte
 
 
 def _tar(top: str, tree: Path, files: Sequence[HashedFile]) -> Iterator[bytes]:
-    header = tarfile.TarInfo.create_pax_global_header({"comment": MARK})
+    header = tarfile.TarInfo.create_pax_global_header({"comment": f"{MARK} {compressor()}"})
     yield header
     written = len(header)
     for file in files:
@@ -180,6 +183,11 @@ class BadArchive(Exception):  # noqa: N818 - the state of a file, which becomes 
 def damaged(message: str) -> BadArchive:
     """Return the error of an archive that is cut off, changed, or not an archive."""
     return BadArchive("PACK102", message)
+
+
+def compressor() -> str:
+    """Return the name and version of what compresses here, as an archive records it."""
+    return f"deflate {installed_version('deflate')}"
 
 
 def gzipped(portions: Iterable[bytes]) -> Iterator[bytes]:
@@ -267,11 +275,11 @@ _KINDS = {
 Read = Callable[[int], bytes]
 
 
-def untar(read: Read, folder: Path, largest: int) -> tuple[set[str], bool]:
+def untar(read: Read, folder: Path, largest: int) -> tuple[set[str], str | None]:
     """Unpack into an existing folder what ``read`` returns, portion by portion.
 
     ``largest`` is the limit of the unpacked bytes. Return the names at the top of the archive, and
-    whether it begins with ``MARK``.
+    what compressed it; None if it does not begin with ``MARK``.
 
     Raises:
         BadArchive: the archive is damaged, unsafe or too large.
@@ -280,17 +288,18 @@ def untar(read: Read, folder: Path, largest: int) -> tuple[set[str], bool]:
     stream = _Stream(read, largest, largest)
     names = Names()
     tops = set[str]()
-    marked = False
+    packed_by = None
     for number, member in enumerate(_members(stream)):
         if isinstance(member, str):
-            marked = marked or (number == 0 and member == MARK)
+            if number == 0 and member.startswith(MARK):
+                packed_by = member.removeprefix(MARK).strip()
             continue
         reason = names.add(member.path, folder=member.folder)
         if reason:
             raise BadArchive("PACK103", reason, member.path)
         tops.add(member.path.partition("/")[0])
         _write(stream, member, folder / member.path)
-    return tops, marked
+    return tops, packed_by
 
 
 _TOO_LARGE = "PACK104"  # an archive that unpacks to more than is allowed

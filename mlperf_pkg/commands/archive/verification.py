@@ -117,13 +117,16 @@ def _unpacked(
         if stream.read(len(tar.GZIP)) != tar.GZIP:
             raise UserError(f"{archive}: not a {ENDING} archive, plain or encrypted")
         stream.seek(0)
-        tops, is_marked = tar.untar(tar.GzipDecompressor(stream).read, folder, largest)
+        tops, packed_by = tar.untar(tar.GzipDecompressor(stream).read, folder, largest)
     inner = folder / min(tops, default="")
     is_only = len(tops) == 1 and inner.is_dir()
     tree = tar.hash_tree(inner if is_only else folder)
     findings = list(check_manifest(tree))
-    if not is_marked:
-        message = "not packed by mlperf-pkg: only its manifest vouches for its files"
+    if packed_by != tar.compressor():
+        reason = "not packed by mlperf-pkg"
+        if packed_by is not None:
+            reason = f"compressed by {packed_by or 'another version'}, not {tar.compressor()}"
+        message = f"{reason}: only its manifest vouches for its files"
         findings.append(finding("PACK106", message, archive.name, Severity.NOTE))
     elif _digest_of_packed(tree) != digest_of(plain):
         message = "packing its files again gives other bytes"

@@ -67,21 +67,27 @@ def packable(files: dict[str, bytes]) -> bool:
     return all(names.add(path) is None for path in files)
 
 
+MANY = b"".join(b"%d\n" % number for number in range(700_000))
+FOR_EVER = (
+    HashedFile.of("a/" + "long/" * 60 + "name", b"x"),
+    HashedFile.of("größe", b"\0" * 1000),
+    HashedFile("run.sh", 0, hashlib.sha256().hexdigest(), executable=True, content=b""),
+    HashedFile.of("z", MANY),
+)
+UNPACKED = "8f75d2c9ca3249daaea97bb51614404750b294d8734495cb0bfb00f5e3263ff8"
+BYTES = {
+    "deflate 0.9.0": (978552, "c23437b1225e80c04623f2943486474ad9d0c26b76deac5951f3f252ba926a32")
+}
+
+
 def test_the_bytes_are_for_ever() -> None:
     """An archive of the same files made years ago, anywhere: a change here is a new format."""
-    many = b"".join(b"%d\n" % number for number in range(700_000))
-    assert len(many) > PIECE
-    files = (
-        HashedFile.of("a/" + "long/" * 60 + "name", b"x"),
-        HashedFile.of("größe", b"\0" * 1000),
-        HashedFile("run.sh", 0, hashlib.sha256().hexdigest(), executable=True, content=b""),
-        HashedFile.of("z", many),
-    )
-    data = b"".join(archives.compress("ACME", Path(), files))
-    assert (len(data), hashlib.sha256(data).hexdigest()) == GOLDEN
-
-
-GOLDEN = (978850, "f9369132f883ed00a7836ecabe60ba60c1a246273880cadc83d4be6aca94c803")
+    assert len(MANY) > PIECE
+    data = b"".join(archives.compress("ACME", Path(), FOR_EVER))
+    stream = gzip.decompress(data).replace(archives.compressor().encode(), b"deflate 0.9.0")
+    assert hashlib.sha256(stream).hexdigest() == UNPACKED
+    if archives.compressor() in BYTES:
+        assert (len(data), hashlib.sha256(data).hexdigest()) == BYTES[archives.compressor()]
 
 
 @examples(25)
@@ -373,6 +379,27 @@ def test_archives_made_by_tar(tmp_path: Path, arguments: tuple[str, ...]) -> Non
     assert {finding.severity for finding in report.findings if finding.code in codes(report)} == {
         Severity.NOTE
     }
+
+
+@pytest.mark.parametrize(
+    ("compressor", "reason"),
+    [
+        pytest.param("deflate 0.8.1", "compressed by deflate 0.8.1, not deflate 0.", id="older"),
+        pytest.param("", "compressed by another version, not deflate 0.", id="not recorded"),
+    ],
+)
+def test_archives_of_another_compressor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compressor: str, reason: str
+) -> None:
+    """Their bytes may differ from what is compressed here, so only their contents are compared."""
+    with monkeypatch.context() as patch:
+        patch.setattr(archives, "compressor", lambda: compressor)
+        patch.setattr(archives, "LEVEL", 1)
+        archive = packed(lay(tmp_path / "ACME", FILES))
+    report = verified(archive)
+    (note,) = [finding for finding in report.findings if finding.code.startswith("PACK")]
+    assert (note.code, note.severity) == ("PACK106", Severity.NOTE)
+    assert note.text.startswith(reason)
 
 
 WITH_LONG_NAME = with_manifest({**FILES, "n" * 200: b"x"})

@@ -147,6 +147,7 @@ def test_a_file_of_prices_is_refused_with_its_line(text: str, message: str, tmp_
     with pytest.raises(UserError) as caught:
         read_prices(path)
     assert message in str(caught.value)
+    assert "such as dgx-a100: {price_usd: 300000, source: " in str(caught.value)
 
 
 def test_the_nearest_price_counts(tmp_path: Path) -> None:
