@@ -215,9 +215,9 @@ def stand_in_source(folder: Path) -> Path:
     return folder
 
 
-def copied(folder: Path) -> Path:
+def copied(folder: Path, *more: str) -> Path:
     """The sources, as a folder of their own."""
-    for name in sources():
+    for name in (*sources(), *more):
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
