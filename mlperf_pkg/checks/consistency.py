@@ -117,8 +117,10 @@ def check_batch_size(context: SetContext) -> Iterator[Finding]:
         message = "the runs have different batch sizes: {found:s}; expected {expected}"
         sizes = _with_their_runs(by_size)
         yield context.finding("SET108", message, found=sizes, expected="one global_batch_size")
-    message = "the RCP checker reads the batch size {found:s} from a record that only contains"
-    message = f"{message} the string global_batch_size; expected {{expected}}"
+    message = (
+        "the RCP checker reads the batch size {found:s} from a record that only contains"
+        " the string global_batch_size; expected {expected}"
+    )
     for run in context.runs:
         text = as_count(run.convergence.batch_size)
         logged = run.batch_sizes
@@ -345,8 +347,9 @@ def check_platform(context: SetContext) -> Iterator[Finding]:
         other = others[platform]
         if other:
             name = "the name" if other.is_name else "part of the name"
-            message = f"submission_platform is {{found}}, {name} of {other.path}; expected"
-            message = f"{message} {{expected}}"
+            message = (
+                f"submission_platform is {{found}}, {name} of {other.path}; expected {{expected}}"
+            )
             weight = {} if other.is_name and not other.is_own_part else NOTE
             fields = {"path": run.path, "found": platform, "expected": system.id}
             yield context.finding("SET141", message, **fields, **weight)
@@ -414,8 +417,9 @@ def check_nodes(context: SetContext) -> Iterator[Finding]:
         if mismatch is not None:
             is_same_scale = run.instance_scale == (system.accelerators or system.nodes)
             weight = NOTE if is_same_scale else {}
-            message = f"{mismatch.key} {{found}} in the log; expected {{expected}}, as in"
-            message = f"{message} {system.path}"
+            message = (
+                f"{mismatch.key} {{found}} in the log; expected {{expected}}, as in {system.path}"
+            )
             fields = {"path": run.path, "found": mismatch.found, "expected": mismatch.expected}
             yield context.finding("SET142", message, **fields, hint=mismatch.hint, **weight)
 

@@ -495,8 +495,10 @@ def _preview_finding(
         return not performance.costs(score).is_matched, distance, performance.minutes
 
     best, performance = min(candidates, key=rank)
-    message = f"a Preview with {score.in_words}; Available in round {best.round.name} with"
-    message = f"{message} {performance.in_words} ({best.label}): the performance is"
+    message = (
+        f"a Preview with {score.in_words}; Available in round {best.round.name} with"
+        f" {performance.in_words} ({best.label}): the performance is"
+    )
     if performance.costs(score).is_matched:
         return preview.finding("SET152", f"{message} matched", **NOTE)
     return preview.finding("SET152", f"{message} not matched")

@@ -453,8 +453,10 @@ def _status(description: _Description) -> Iterator[Finding]:
         # The rules allow any name of a category.
         yield from _fixed_status(description, Basis.OFFICIAL if is_known else Basis.BOTH)
     elif not is_known and is_answer(status):
-        message = "status is {found}; expected a category such as available, onprem, cloud, preview"
-        message = f"{message} or research"
+        message = (
+            "status is {found}; expected a category such as available, onprem, cloud, preview"
+            " or research"
+        )
         yield description.finding("SYS104", "status", message, expected=categories)
 
 
@@ -556,8 +558,10 @@ def _number_in_name(description: _Description) -> Iterator[Finding]:
     accelerators = nodes * per_node
     is_part = description.usage != TRAINING and number and nodes % number == 0
     if number not in (nodes, accelerators) and not is_part:
-        message = f"number_of_nodes is {{found}}, with {accelerators} accelerators in all"
-        message = f"{message}; the file name has the number {{expected}}"
+        message = (
+            f"number_of_nodes is {{found}}, with {accelerators} accelerators in all"
+            "; the file name has the number {expected}"
+        )
         yield description.finding("SYS206", "number_of_nodes", message, expected=number)
 
 
@@ -591,8 +595,10 @@ def _accelerators_in_name(description: _Description) -> Iterator[Finding]:
         return
     for numbered in numbered_accelerators(description.stem):
         if numbered.number not in (per_node, per_node * nodes):
-            message = "accelerators_per_node is {found}; the name of the file has the number"
-            message = f"{message} {{expected}}, in {shown(numbered.text)}"
+            message = (
+                "accelerators_per_node is {found}; the name of the file has the number"
+                f" {{expected}}, in {shown(numbered.text)}"
+            )
             fields = {"expected": numbered.number}
             yield description.finding("SYS207", "accelerators_per_node", message, **fields)
             return
@@ -671,8 +677,10 @@ def _counts(description: _Description) -> Iterator[Finding]:
     """Check counts, of which the results table takes int(); the package checker accepts any."""
     for field, counted in _COUNTS.items():
         if field in description.fields and whole_number(description.fields[field]) is None:
-            message = f"{field} is {{found}}; expected a whole number, without which the results"
-            message = f"{message} table cannot count {counted}"
+            message = (
+                f"{field} is {{found}}; expected a whole number, without which the results"
+                f" table cannot count {counted}"
+            )
             yield description.finding("SYS301", field, message)
 
 

@@ -74,8 +74,10 @@ def _findings_of_runs(context: SetContext, folder: PowerFolder) -> Iterator[tupl
             counts[kind].append((run, len(numbers)))
             expected = list(range(len(numbers)))
             if not {*numbers} <= {*expected}:
-                message = f"the files {kind}_<number>.txt have the numbers {{found:s}}"
-                message = f"{message}; expected 0 to {len(numbers) - 1}"
+                message = (
+                    f"the files {kind}_<number>.txt have the numbers {{found:s}}"
+                    f"; expected 0 to {len(numbers) - 1}"
+                )
                 fields = {"found": sorted(numbers), "expected": expected}
                 yield run, finding_of("POW102", message, _path(run), **fields)
     for kind in _KINDS:
@@ -279,8 +281,10 @@ def _uncovered(run: Run, log: PowerLog, gap: _Gap) -> Finding:
 
 def _misstated(log: PowerLog, gap: _Gap) -> Finding:
     """Return the note that the measurement of a node, as its log states it, is too short."""
-    message = f"the measurement {gap.verb}s {gap.seconds_at}, but its samples cover the run;"
-    message = f"{message} expected it to cover the whole run"
+    message = (
+        f"the measurement {gap.verb}s {gap.seconds_at}, but its samples cover the run;"
+        " expected it to cover the whole run"
+    )
     return finding_of("POW203", message, log.path, found=gap.missing_ms / 1000, **NOTE)
 
 

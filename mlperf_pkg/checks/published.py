@@ -228,8 +228,9 @@ def _soon_after_research(context: SetContext, before: Sequence[_Availability]) -
         return
     for entry in before:
         if entry.version == rounds[-1] and entry.category == _RESEARCH:
-            message = "Available with accelerators that are Research in {found:s}; expected"
-            message = f"{message} {{expected}}"
+            message = (
+                "Available with accelerators that are Research in {found:s}; expected {expected}"
+            )
             expected = "the submission after next, or 221 days"
             yield context.finding("SET164", message, found=entry.place, expected=expected)
             return

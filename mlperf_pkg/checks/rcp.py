@@ -239,8 +239,10 @@ def _check_end_rate(context: SetContext, result: rcp.RcpResult | None) -> Iterat
     if result is not None and result.official_pass:
         return
     if any(map(_has_special_end_rate, context.runs)):
-        message = "opt_end_learning_rate is {found}, which is allowed only if the RCP test passes"
-        message = f"{message}; expected {{expected}}"
+        message = (
+            "opt_end_learning_rate is {found}, which is allowed only if the RCP test passes"
+            "; expected {expected}"
+        )
         tenth = "a tenth of opt_base_learning_rate"
         yield context.finding("RCP106", message, found=_END_RATE, expected=tenth)
 

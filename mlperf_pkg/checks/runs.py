@@ -106,8 +106,10 @@ def check_folder(context: SetContext) -> Iterator[Finding]:
         yield context.finding("SET105", message, found=unread)
     if not context.in_round:
         where = where_instead(round_.usage, round_.name, benchmark)
-        message = f"{benchmark!r} is not a benchmark of round {round_.name}: the official checker"
-        message = f"{message} skips the folder{where}"
+        message = (
+            f"{benchmark!r} is not a benchmark of round {round_.name}: the official checker"
+            f" skips the folder{where}"
+        )
         yield context.finding("SET106", message, expected=list(round_.benchmarks))
     message = "the log names the benchmark {found:s}; expected {expected}"
     for run in context.runs:
@@ -132,8 +134,10 @@ def check_system_file(context: SetContext) -> Iterator[Finding]:
         division = context.division
         was_moved = logged == {"closed"} and described == {"open"}
         weight = NOTE if was_moved else {}
-        message = f"the division is {' and '.join(divisions)} in the logs, but"
-        message = f"{message} {division or 'missing'} in {context.system.path}"
+        message = (
+            f"the division is {' and '.join(divisions)} in the logs, but"
+            f" {division or 'missing'} in {context.system.path}"
+        )
         yield context.finding("SET111", message, found=divisions, expected=division, **weight)
 
 
@@ -392,13 +396,16 @@ def check_checkpoints(context: SetContext) -> Iterator[Finding]:
         gaps = [later - earlier for earlier, later in pairwise([0, *positions])]
         complete += max(gaps) <= interval
         if not gaps[-1] <= interval:
-            message = "the checkpoint before the last one, at {found:,}, was not evaluated"
-            message = f"{message}; expected {{expected}}"
+            message = (
+                "the checkpoint before the last one, at {found:,}, was not evaluated"
+                "; expected {expected}"
+            )
             last = {"found": positions[-1], "expected": "evaluations of the last two checkpoints"}
             yield context.finding("SET123", message, path=run.path, **last)
     if runs and complete < least:
-        message = "runs with an evaluation of every checkpoint: {found}"
-        message = f"{message}; expected at least {{expected}}"
+        message = (
+            "runs with an evaluation of every checkpoint: {found}; expected at least {expected}"
+        )
         yield context.finding("SET124", message, found=complete, expected=least)
 
 

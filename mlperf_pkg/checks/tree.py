@@ -306,8 +306,10 @@ def check_repository(name: str, label: str, entries: Sequence[FolderEntry]) -> I
             yield finding_of("REPO103", message, path, found=entry.link)
         elif entry.link is not None and not entry.link.startswith("/"):
             # The official checker resolves its target in its own working directory.
-            message = "the repository checker reports this link to {found:s} as broken, as it looks"
-            message = f"{message} for the target in its own working directory"
+            message = (
+                "the repository checker reports this link to {found:s} as broken, as it looks"
+                " for the target in its own working directory"
+            )
             hint = "replace the link by the file itself"
             yield finding_of("REPO104", message, path, found=entry.link, hint=hint)
 
