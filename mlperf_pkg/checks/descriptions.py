@@ -23,6 +23,7 @@ from mlperf_pkg.checks.names import (
     is_of_model,
     numbered_accelerators,
     published_spelling,
+    system_data,
     words_of,
 )
 from mlperf_pkg.findings import (
@@ -38,7 +39,6 @@ from mlperf_pkg.findings import (
     word,
 )
 from mlperf_pkg.infra.json_values import JsonDocument, JsonLimitError, JsonSyntaxError, read_json
-from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.infra.text import nearest
 from mlperf_pkg.published.model import PublishedSet, known_division
 from mlperf_pkg.results.report import ResultSetRow
@@ -168,12 +168,9 @@ _FIXED_FROM = (4, 0)  # the first round whose availabilities the official checke
 STRICT_FROM = (6, 1)  # the first round for which what published submissions often lack counts
 
 
-@cache
 def schema(name: str) -> dict[str, Any]:
     """Return one schema: ``system``, ``availability_0.7`` or ``availability_4.0``."""
-    file = data_folder("rules") / "systems" / f"{name}.schema.json"
-    contents: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    return contents
+    return system_data(f"{name}.schema")
 
 
 def violations(fields: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:

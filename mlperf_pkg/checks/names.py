@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
 from itertools import chain
+from typing import Any
 
 from msgspec import Struct
 
@@ -47,9 +48,15 @@ def _model_words(names: Iterable[str]) -> set[str]:
 
 
 @cache
+def system_data(name: str) -> dict[str, Any]:
+    """Return a file of ``rules/systems/``, by its name without ``.json``."""
+    file = data_folder("rules") / "systems" / f"{name}.json"
+    contents: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return contents
+
+
 def _names(field: str) -> Sequence[str]:
-    file = data_folder("rules") / "systems" / "names.json"
-    names: list[str] = json.loads(file.read_text(encoding="utf-8"))[field]
+    names: list[str] = system_data("names")[field]
     return names
 
 
