@@ -300,42 +300,27 @@ def newest_first(histories: Iterable[RuleHistory]) -> list[RuleHistory]:
 
 
 def _histories(uses: Iterable[Use]) -> list[RuleHistory]:
-    """Return the histories of the uses of one code; layers that changed alike share one."""
+    """Return the histories of the uses of one code; layers that changed alike share one.
+
+    A layer is called as in its newest round.
+    """
     layer_uses: dict[tuple[str, str], list[Use]] = {}
     for use in uses:
         layer_uses.setdefault((use.usage, use.layer.name), []).append(use)
-    alike: dict[tuple[Any, ...], list[_LayerHistory]] = {}
-    for (usage, _), uses_of_layer in layer_uses.items():
-        newest_layer = uses_of_layer[-1].layer
-        layer_history = _LayerHistory(usage, newest_layer, _spans(uses_of_layer))
-        alike.setdefault(layer_history.course, []).append(layer_history)
-    return [_shared_history(group) for group in alike.values()]
+    alike: dict[tuple[Any, ...], tuple[list[Layer], tuple[RuleSpan, ...]]] = {}
+    for uses_of_layer in layer_uses.values():
+        newest = uses_of_layer[-1]
+        spans = _spans(uses_of_layer)
+        course = [(span.words, span.rule.basis, requirement(span.rule)) for span in spans]
+        layers, _ = alike.setdefault((newest.usage, *course), ([], spans))
+        layers.append(newest.layer)
+    return [_history(usage, *of_layers) for (usage, *_), of_layers in alike.items()]
 
 
-class _LayerHistory(Struct, frozen=True):
-    """How a rule changed in one layer, as it is called in its newest round."""
-
-    usage: str
-    layer: Layer
-    spans: tuple[RuleSpan, ...]
-
-    @property
-    def course(self) -> tuple[Any, ...]:
-        """What the histories of other layers must equal to be one with it."""
-        spans = ((span.words, span.rule.basis, requirement(span.rule)) for span in self.spans)
-        return (self.usage, *spans)
-
-
-def _shared_history(group: Sequence[_LayerHistory]) -> RuleHistory:
+def _history(usage: str, layers: Sequence[Layer], spans: tuple[RuleSpan, ...]) -> RuleHistory:
     """Return the one history of layers in which a rule changed alike."""
-    layers = [layer_history.layer for layer_history in group]
     benchmarks = dict.fromkeys(layer.benchmark for layer in layers if layer.benchmark)
-    return RuleHistory(
-        usage=group[0].usage,
-        where=tuple(layer.name for layer in layers),
-        benchmarks=tuple(benchmarks),
-        spans=group[0].spans,
-    )
+    return RuleHistory(usage, tuple(layer.name for layer in layers), tuple(benchmarks), spans)
 
 
 def joined(history: RuleHistory, span: RuleSpan) -> Joined | None:
