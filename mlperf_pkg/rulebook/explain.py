@@ -536,13 +536,11 @@ def _unlisted(round_: Round, division: str | None) -> list[Layer]:
     for layer in common_layers(round_, division):
         rules = {}
         for key, key_rules in layer.rules.items():
-            rules[key] = tuple(rule for rule in key_rules if not _lists_benchmarks(rule, round_))
+            rules[key] = tuple(
+                rule for rule in key_rules if rule.constraints.get("one_of") != round_.benchmarks
+            )
         layers.append(replace(layer, rules=rules))
     return layers
-
-
-def _lists_benchmarks(rule: Rule, round_: Round) -> bool:
-    return rule.constraints.get("one_of") == round_.benchmarks
 
 
 def _changes_of_layers(before: Iterable[Layer], after: Iterable[Layer]) -> Iterator[RuleChange]:
@@ -753,11 +751,11 @@ def _tests(constraints: Mapping[str, Any]) -> list[Test]:
 def _values(rule: Rule, round_: Round) -> Iterator[Any]:
     """Yield values that may meet a rule, the likeliest first."""
     constraints = {**rule.constraints, **(rule.reaches or {})}
-    yield from _candidates(constraints)
+    yield from candidates(constraints)
     names = constraints.get("has", ())
     if names:
         fields = constraints.get("fields", {})
-        yield {name: next(_candidates(fields.get(name, {})), 1) for name in names}
+        yield {name: next(candidates(fields.get(name, {})), 1) for name in names}
     if "none_of" in constraints:
         yield from round_.benchmarks
     if rule.key.startswith(("init_", "run_", "block_", "epoch_", "eval_st")):
@@ -769,7 +767,8 @@ def _values(rule: Rule, round_: Round) -> Iterator[Any]:
     yield None
 
 
-def _candidates(constraints: Mapping[str, Any]) -> Iterator[Any]:
+def candidates(constraints: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield values that meet one or the other of some constraints on a value."""
     for name, argument in constraints.items():
         match name:
             case (
@@ -784,21 +783,22 @@ def _candidates(constraints: Mapping[str, Any]) -> Iterator[Any]:
                 yield round(argument - step, 6)
                 yield round(argument + step, 6)
             case "counts":
-                yield from _candidates(argument)
+                yield from candidates(argument)
             case "any":
-                yield from chain.from_iterable(map(_candidates, argument))
+                yield from chain.from_iterable(map(candidates, argument))
             case "each":
-                yield from ([value] for value in _fitting(argument))
+                yield from ([value] for value in fitting(argument))
             case "length" | "length_at_least":
                 yield [1] * argument
             case "fields":
-                yield {field: next(_fitting(limits), 1) for field, limits in argument.items()}
+                yield {field: next(fitting(limits), 1) for field, limits in argument.items()}
                 yield [5.0] * (len(argument) + 1)
 
 
-def _fitting(constraints: Mapping[str, Any]) -> Iterator[Any]:
+def fitting(constraints: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield values that meet all of some constraints on a value."""
     tests = _tests(constraints)
-    for value in _candidates(constraints):
+    for value in candidates(constraints):
         record = Record("", 0, value, {})
         if all(test(record, {}) for test in tests):
             yield value
@@ -813,5 +813,5 @@ def _metadata(rule: Rule) -> dict[str, Any]:
     metadata = {}
     for name in names:
         default = defaults.get(name, "success")
-        metadata[name] = next(_fitting(fields.get(name, {})), default)
+        metadata[name] = next(fitting(fields.get(name, {})), default)
     return metadata
