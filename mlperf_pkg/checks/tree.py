@@ -270,12 +270,9 @@ def _check_readme(context: SetContext, code: BenchmarkCode) -> Iterator[Finding]
 
 
 def _code_finding(context: SetContext, code: str, message: str, **fields: Any) -> Finding:
-    severity = Severity.ERROR if _is_strict(context) else Severity.WARNING
+    is_strict = context.round.usage == TRAINING and context.round.version >= STRICT_FROM
+    severity = Severity.ERROR if is_strict else Severity.WARNING
     return context.finding(code, message, severity=severity, **fields)
-
-
-def _is_strict(context: SetContext) -> bool:
-    return context.round.usage == TRAINING and context.round.version >= STRICT_FROM
 
 
 # ---- names, sizes and links, as the repository checker requires them for git --------------
