@@ -250,16 +250,27 @@ def _coverage(run: Run, nodes: Sequence[PowerLog]) -> Iterator[Finding]:
     """
     if run.start_ms is None or run.minutes is None:
         return
-    stop_ms = run.start_ms + run.minutes * _MS_PER_MINUTE
+    run_ms = run.minutes * _MS_PER_MINUTE
+    stop_ms = run.start_ms + run_ms
+    tolerated_ms = _TOLERATED * run_ms
     for log in nodes:
         gap = _gap(run.start_ms, stop_ms, log.first_ms, log.last_ms)
         if gap.missing_ms > power.MAX_GAP_MS:
-            yield _uncovered(run, log, gap)
+            severity = Severity.ERROR if gap.missing_ms > tolerated_ms else Severity.WARNING
+            message = (
+                f"the samples {gap.verb} {gap.seconds_at}; expected them to cover the whole run"
+            )
+            seconds = gap.missing_ms / 1000
+            yield finding_of("POW203", message, log.path, found=seconds, severity=severity)
             return
     for log in nodes:
         gap = _gap(run.start_ms, stop_ms, log.start_ms, log.stop_ms)
         if log.readings and gap.missing_ms > _ROUNDING_MS:
-            yield _misstated(log, gap)
+            message = (
+                f"the measurement {gap.verb}s {gap.seconds_at}, but its samples cover the run;"
+                " expected it to cover the whole run"
+            )
+            yield finding_of("POW203", message, log.path, found=gap.missing_ms / 1000, **NOTE)
             return
 
 
@@ -268,24 +279,6 @@ def _gap(start_ms: float, stop_ms: float, first_ms: float | None, last_ms: float
     late_ms = 0.0 if first_ms is None else first_ms - start_ms
     early_ms = 0.0 if last_ms is None else stop_ms - last_ms
     return _Gap(max(late_ms, early_ms), is_late=late_ms >= early_ms)
-
-
-def _uncovered(run: Run, log: PowerLog, gap: _Gap) -> Finding:
-    """Return the finding that the samples of a node do not cover the run."""
-    tolerated_ms = _TOLERATED * ((run.minutes or 0.0) * _MS_PER_MINUTE)
-    severity = Severity.ERROR if gap.missing_ms > tolerated_ms else Severity.WARNING
-    message = f"the samples {gap.verb} {gap.seconds_at}; expected them to cover the whole run"
-    seconds = gap.missing_ms / 1000
-    return finding_of("POW203", message, log.path, found=seconds, severity=severity)
-
-
-def _misstated(log: PowerLog, gap: _Gap) -> Finding:
-    """Return the note that the measurement of a node, as its log states it, is too short."""
-    message = (
-        f"the measurement {gap.verb}s {gap.seconds_at}, but its samples cover the run;"
-        " expected it to cover the whole run"
-    )
-    return finding_of("POW203", message, log.path, found=gap.missing_ms / 1000, **NOTE)
 
 
 def _values(logs: Sequence[PowerLog]) -> Iterator[Finding]:
