@@ -225,9 +225,11 @@ def _check_allowance(context: SetContext, result: rcp.RcpResult) -> Iterator[Fin
     if strict and not strict.official_pass:
         is_bypassed = "rcp-bypass" in context.files.flags
         severity = Severity.WARNING if is_bypassed else Severity.ERROR
-        message = "the runs converge after {found:,.0f} samples on average; expected at least"
-        message += f" {{expected:,.0f}} for batch size {result.batch_size:,}: only round 5.0 allows"
-        message += " convergence one evaluation (46,080 samples) earlier"
+        message = (
+            "the runs converge after {found:,.0f} samples on average; expected at least"
+            f" {{expected:,.0f}} for batch size {result.batch_size:,}: only round 5.0 allows"
+            " convergence one evaluation (46,080 samples) earlier"
+        )
         means = {"found": result.mean, "expected": strict.minimum}
         yield context.finding("RCP105", message, severity=severity, **means)
 
