@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.descriptions import SystemFile, logged_statuses
-from mlperf_pkg.checks.names import foreign_letter
+from mlperf_pkg.checks.names import of_two_alphabets
 from mlperf_pkg.findings import NOTE, Basis, Finding, Severity
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.published.model import equal_values, known_division
@@ -267,9 +267,8 @@ def check_names(context: SetContext) -> Iterator[Finding]:
 def _check_letters(context: SetContext, key: str, names: Iterable[str]) -> Iterator[Finding]:
     """Check that each name is in one alphabet."""
     for name in sorted(names):
-        letter = foreign_letter(name)
-        if letter:
-            message = f"{key} is {{found}}, with {letter}; expected letters of one alphabet"
+        message = of_two_alphabets(key, name)
+        if message:
             yield context.finding("SET128", message, found=name)
 
 

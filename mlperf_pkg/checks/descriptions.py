@@ -19,9 +19,9 @@ from msgspec.structs import replace
 from mlperf_pkg.checks.names import FIELDS as NAME_FIELDS
 from mlperf_pkg.checks.names import (
     accelerators_in,
-    foreign_letter,
     is_of_model,
     numbered_accelerators,
+    of_two_alphabets,
     published_spelling,
     system_data,
     words_of,
@@ -394,13 +394,14 @@ def _required_fields(description: _Description) -> Iterator[Finding]:
     for keyword, field, expected in violations(description.fields):
         if keyword == "enum":
             yield _unknown_division(description, expected)
-        elif expected == "string":  # on anything else, the official checker raises a TypeError
-            message = f"{field} is {{found}}; expected text"
+            continue
+        code = "SYS303"
+        hint = None
+        if expected == "string":  # on anything else, the official checker raises a TypeError
+            code = "SYS102"
             hint = "write it in double quotes"
-            yield description.finding("SYS102", field, message, expected=expected, hint=hint)
-        else:
-            message = f"{field} is {{found}}; expected text"
-            yield description.finding("SYS303", field, message, expected=expected)
+        message = f"{field} is {{found}}; expected text"
+        yield description.finding(code, field, message, expected=expected, hint=hint)
 
 
 def _missing(description: _Description, field: str) -> Finding:
@@ -604,13 +605,11 @@ def _accelerators_in_name(description: _Description) -> Iterator[Finding]:
 def _letters(description: _Description) -> Iterator[Finding]:
     """Check that the names of the system and of the submitter are in one alphabet."""
     for field in ("submitter", "system_name"):
-        letter = foreign_letter(description.text(field))
-        if letter:
-            message = f"{field} is {{found}}, with {letter}; expected letters of one alphabet"
+        message = of_two_alphabets(field, description.text(field))
+        if message:
             yield description.finding("SYS208", field, message)
-    letter = foreign_letter(description.stem)
-    if letter:
-        message = f"the file name is {{found}}, with {letter}; expected letters of one alphabet"
+    message = of_two_alphabets("the file name", description.stem)
+    if message:
         yield system_finding("SYS208", description.path, None, message, found=description.stem)
 
 

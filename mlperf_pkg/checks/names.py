@@ -70,20 +70,20 @@ def plain_name(name: str) -> str:
     return re.sub(_LEFT_OUT, "", name.lower())
 
 
-def foreign_letter(name: str) -> str | None:
-    """Return the first letter of another alphabet in a name with Latin letters: what it is called.
+def of_two_alphabets(subject: str, name: str) -> str:
+    """Return the message that a name with Latin letters has one of another alphabet, else nothing.
 
     Such a letter looks like a Latin one, and makes another name. Writing without capitals, such as
-    Chinese, is never meant.
+    Chinese, is never meant. The ``subject`` says whose name it is.
     """
     if name.isascii():
-        return None
+        return ""
     cased = [letter for letter in name if unicodedata.category(letter) in _CASED]
     foreign = [letter for letter in cased if "LATIN" not in unicodedata.name(letter, "")]
     if not foreign or len(foreign) == len(cased):
-        return None
-    letter = foreign[0]
-    return f"{unicodedata.name(letter, 'a letter')} (U+{ord(letter):04X})"
+        return ""
+    letter = f"{unicodedata.name(foreign[0], 'a letter')} (U+{ord(foreign[0]):04X})"
+    return f"{subject} is {{found}}, with {letter}; expected letters of one alphabet"
 
 
 # ---- accelerators, which the descriptions of two rounds name in different ways ------------

@@ -12,7 +12,7 @@ from typing import Any
 
 from mlperf_pkg.checks.context import BenchmarkCode, SetContext
 from mlperf_pkg.checks.descriptions import STRICT_FROM, SystemFile, system_finding
-from mlperf_pkg.checks.names import foreign_letter
+from mlperf_pkg.checks.names import of_two_alphabets
 from mlperf_pkg.findings import NOTE, Finding, Severity, Unchecked, without_official
 from mlperf_pkg.infra.paths import FolderEntry
 from mlperf_pkg.infra.source import SUFFIXES
@@ -138,9 +138,8 @@ _UNREADABLE = frozenset({"SYS001", "SYS002", "SYS003", "SYS004"})
 def check_contents(submission: Submission) -> Iterator[Finding]:
     """Check what no single file or result set can show."""
     path = submission.place.label or "."
-    letter = foreign_letter(submission.name)
-    if letter:
-        message = f"the folder name is {{found}}, with {letter}; expected letters of one alphabet"
+    message = of_two_alphabets("the folder name", submission.name)
+    if message:
         yield finding_of("TREE121", message, path, found=submission.name)
     if not any(files.logs for files in submission.result_sets):
         yield finding_of("TREE101", "no result set has a log; nothing was checked", path)
