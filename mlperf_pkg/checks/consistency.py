@@ -38,8 +38,9 @@ def check_twins(context: SetContext) -> Iterator[Finding]:
         twins.add((index, relation.is_one_run))
         if relation.is_one_run:
             message = f"{_SAME[relation]} {{found:s}}: {evidence(runs[index], runs[original])}"
-            fields = {"path": runs[index].path, "found": runs[original].path}
-            yield context.finding("SET112", message, **fields)
+            yield context.finding(
+                "SET112", message, path=runs[index].path, found=runs[original].path
+            )
         else:
             yield repetition(context, runs[index], runs[original])
 
@@ -125,8 +126,7 @@ def check_batch_size(context: SetContext) -> Iterator[Finding]:
         text = as_count(run.convergence.batch_size)
         logged = run.batch_sizes
         if logged and text not in logged and not run.convergence.crash:
-            fields = {"found": text, "expected": logged[0]}
-            yield context.finding("RCP104", message, path=run.path, **fields)
+            yield context.finding("RCP104", message, path=run.path, found=text, expected=logged[0])
 
 
 def check_configuration(context: SetContext) -> Iterator[Finding]:
@@ -315,8 +315,9 @@ def check_status(context: SetContext) -> Iterator[Finding]:
             more = _CLAIMS[expected[0]] - _CLAIMS[status]  # that the description promises
             is_doubtful = more < 0 or (more == 0 and status == _DEFAULT_STATUS)
             weight = NOTE if is_doubtful else {}
-            fields = {"path": run.path, "found": status, "expected": system.status}
-            yield context.finding("SET140", message, **fields, **weight)
+            yield context.finding(
+                "SET140", message, path=run.path, found=status, expected=system.status, **weight
+            )
 
 
 class _NamedSystem(Struct, frozen=True):
@@ -350,8 +351,9 @@ def check_platform(context: SetContext) -> Iterator[Finding]:
                 f"submission_platform is {{found}}, {name} of {other.path}; expected {{expected}}"
             )
             weight = {} if other.is_name and not other.is_own_part else NOTE
-            fields = {"path": run.path, "found": platform, "expected": system.id}
-            yield context.finding("SET141", message, **fields, **weight)
+            yield context.finding(
+                "SET141", message, path=run.path, found=platform, expected=system.id, **weight
+            )
 
 
 def _other_system(context: SetContext, system: SystemFile, platform: str) -> _NamedSystem | None:
@@ -419,8 +421,15 @@ def check_nodes(context: SetContext) -> Iterator[Finding]:
             message = (
                 f"{mismatch.key} {{found}} in the log; expected {{expected}}, as in {system.path}"
             )
-            fields = {"path": run.path, "found": mismatch.found, "expected": mismatch.expected}
-            yield context.finding("SET142", message, **fields, hint=mismatch.hint, **weight)
+            yield context.finding(
+                "SET142",
+                message,
+                path=run.path,
+                found=mismatch.found,
+                expected=mismatch.expected,
+                hint=mismatch.hint,
+                **weight,
+            )
 
 
 class _Mismatch(Struct, frozen=True):

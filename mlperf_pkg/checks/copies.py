@@ -315,8 +315,10 @@ def check_swapped(contexts: Sequence[SetContext]) -> Iterator[tuple[int, Finding
         partners = [other for other in orgs if contexts[other].is_submitted_by(org)]
         is_swapped = any(context.is_submitted_by(orgs[other]) for other in partners)
         if is_swapped and context.origin.has_folder:
-            fields = {"found": org, "expected": context.submitter}
-            yield index, context.finding("SET115", message, severity=Severity.WARNING, **fields)
+            finding = context.finding(
+                "SET115", message, found=org, expected=context.submitter, severity=Severity.WARNING
+            )
+            yield index, finding
 
 
 def check_seeds(contexts: Sequence[SetContext]) -> Iterator[tuple[int, Finding]]:

@@ -423,8 +423,9 @@ def _missing(description: _Description, field: str) -> Finding:
         if field in group and not any(name in description.fields for name in group):
             basis = Basis.BOTH
     message = "missing fields: {expected:s}"
-    fields = {"expected": field, "hint": hint}
-    return system_finding("SYS101", description.path, line, message, basis=basis, **fields)
+    return system_finding(
+        "SYS101", description.path, line, message, basis=basis, expected=field, hint=hint
+    )
 
 
 def _unknown_division(description: _Description, options: Sequence[str]) -> Finding:
@@ -597,8 +598,9 @@ def _accelerators_in_name(description: _Description) -> Iterator[Finding]:
                 "accelerators_per_node is {found}; the name of the file has the number"
                 f" {{expected}}, in {shown(numbered.text)}"
             )
-            fields = {"expected": numbered.number}
-            yield description.finding("SYS207", "accelerators_per_node", message, **fields)
+            yield description.finding(
+                "SYS207", "accelerators_per_node", message, expected=numbered.number
+            )
             return
 
 

@@ -78,8 +78,10 @@ def _findings_of_runs(context: SetContext, folder: PowerFolder) -> Iterator[tupl
                     f"the files {kind}_<number>.txt have the numbers {{found:s}}"
                     f"; expected 0 to {len(numbers) - 1}"
                 )
-                fields = {"found": sorted(numbers), "expected": expected}
-                yield run, finding_of("POW102", message, _path(run), **fields)
+                finding = finding_of(
+                    "POW102", message, _path(run), found=sorted(numbers), expected=expected
+                )
+                yield run, finding
     for kind in _KINDS:
         yield from _unequal_counts(context, kind, counts[kind])
 
@@ -126,8 +128,10 @@ def _unequal_counts(
                 basis = Basis.OFFICIAL
                 blamed = _result_name(blamed_run)
                 message = f"{message}; the official checker blames {blamed}"
-            fields = {"basis": basis, "found": count, "expected": usual}
-            yield blamed_run, finding_of("POW103", message, _path(run), **fields)
+            finding = finding_of(
+                "POW103", message, _path(run), basis=basis, found=count, expected=usual
+            )
+            yield blamed_run, finding
 
 
 def _path(run: Run) -> str:
@@ -187,8 +191,14 @@ def _all_nodes(
     if measured != nodes:
         message = "the number of files node_<number>.txt is {found}; expected {expected}, one for"
         severity = Severity.ERROR if measured < nodes else Severity.WARNING
-        fields = {"severity": severity, "found": measured, "expected": nodes}
-        yield finding_of("POW205", f"{message} each node", path, **fields)
+        yield finding_of(
+            "POW205",
+            f"{message} each node",
+            path,
+            severity=severity,
+            found=measured,
+            expected=nodes,
+        )
 
 
 def _sampling(nodes: Sequence[PowerLog]) -> Iterator[Finding]:
@@ -203,14 +213,26 @@ def _sampling(nodes: Sequence[PowerLog]) -> Iterator[Finding]:
             amount = round(100 * slowest.missing)
             severity = Severity.ERROR
         message = f"{message}; expected one per second"
-        fields = {"severity": severity, "found": amount, "expected": power.MAX_GAP_MS / 1000}
-        yield finding_of("POW201", message, slowest.path, **fields)
+        yield finding_of(
+            "POW201",
+            message,
+            slowest.path,
+            severity=severity,
+            found=amount,
+            expected=power.MAX_GAP_MS / 1000,
+        )
     shortest = min(nodes, key=lambda log: log.readings, default=None)
     if shortest and shortest.readings < _MIN_READINGS:
         message = "{found} samples; expected at least {expected}"
         weight = NOTE if shortest.readings else {}
-        counts = {"found": shortest.readings, "expected": _MIN_READINGS}
-        yield finding_of("POW202", message, shortest.path, **counts, **weight)
+        yield finding_of(
+            "POW202",
+            message,
+            shortest.path,
+            found=shortest.readings,
+            expected=_MIN_READINGS,
+            **weight,
+        )
 
 
 def _start(nodes: Sequence[PowerLog]) -> Iterator[Finding]:

@@ -230,8 +230,9 @@ def _check_allowance(context: SetContext, result: rcp.RcpResult) -> Iterator[Fin
             f" {{expected:,.0f}} for batch size {result.batch_size:,}: only round 5.0 allows"
             " convergence one evaluation (46,080 samples) earlier"
         )
-        means = {"found": result.mean, "expected": strict.minimum}
-        yield context.finding("RCP105", message, severity=severity, **means)
+        yield context.finding(
+            "RCP105", message, severity=severity, found=result.mean, expected=strict.minimum
+        )
 
 
 def _check_end_rate(context: SetContext, result: rcp.RcpResult | None) -> Iterator[Finding]:

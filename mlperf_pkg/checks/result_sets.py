@@ -347,8 +347,7 @@ def _note_pruned(context: SetContext) -> Iterator[Finding]:
     if context.pruned:
         message = f"{PRUNED} has {{found}} of {{expected}} models, which do not count"
         number = len(context.pruned)
-        fields = {"found": number, "expected": number + len(context.runs)}
-        yield context.finding("SET132", message, **fields)
+        yield context.finding("SET132", message, found=number, expected=number + len(context.runs))
 
 
 def _scales(context: SetContext) -> list[int]:

@@ -147,8 +147,9 @@ def check_contents(submission: Submission) -> Iterator[Finding]:
     for files in submission.result_sets:
         names = packed_logs(files)
         if names:  # which only raw logs may be
-            fields = {"found": names, "expected": "files result_*.txt"}
-            yield finding_of("SET105", message, files.place.label, **fields)
+            yield finding_of(
+                "SET105", message, files.place.label, found=names, expected="files result_*.txt"
+            )
     systems_with_results = {files.system for files in submission.result_sets}
     for system in submission.systems:
         name = system.path.stem
@@ -250,8 +251,9 @@ def check_code(context: SetContext) -> Iterator[Finding]:
     for run in context.runs:
         for config, line in run.config_files.items():
             if (path := config.strip('"')).rpartition("/")[2] not in names:
-                place = {"path": run.path, "line": line}
-                yield _code_finding(context, "CODE102", message, found=path, **place)
+                yield _code_finding(
+                    context, "CODE102", message, found=path, path=run.path, line=line
+                )
 
 
 def _check_readme(context: SetContext, code: BenchmarkCode) -> Iterator[Finding]:

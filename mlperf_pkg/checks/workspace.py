@@ -139,8 +139,9 @@ def check_membership(context: SetContext) -> Iterator[Finding]:
                 f" list {org} under organizations in {CONFIG_NAME}; or else move these"
                 " logs away"
             )
-            fields = {"found": org, "expected": submitter, "hint": hint}
-            yield context.finding(FOREIGN, message, path=run.path, **fields)
+            yield context.finding(
+                FOREIGN, message, path=run.path, found=org, expected=submitter, hint=hint
+            )
 
 
 def _origin_of_submitter(context: SetContext) -> str:
