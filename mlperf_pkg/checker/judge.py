@@ -422,8 +422,9 @@ def _with_whole_file(judged: JudgedPlan, whole: Run, number: int) -> JudgedPlan:
     """Return the judged runs of a file with the official verdict on the file as one log."""
     verdict = replace(judged.verdict, official=whole.verdicts.official)
     message = "the file has {found} runs; expected {expected}: the official checker reads one log"
-    fields = {"found": number, "expected": 1, "basis": Basis.OFFICIAL}
-    finding = finding_of("LOG111", message, whole.path, hint=_SPLIT, **fields)
+    finding = finding_of(
+        "LOG111", message, whole.path, hint=_SPLIT, found=number, expected=1, basis=Basis.OFFICIAL
+    )
     return replace(judged, verdict=verdict, findings=(*judged.findings, finding))
 
 

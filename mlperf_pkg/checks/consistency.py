@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.descriptions import SystemFile, logged_statuses
-from mlperf_pkg.checks.names import foreign_letter
+from mlperf_pkg.checks.names import of_two_alphabets
 from mlperf_pkg.findings import NOTE, Basis, Finding, Severity
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.published.model import equal_values, known_division
@@ -38,8 +38,9 @@ def check_twins(context: SetContext) -> Iterator[Finding]:
         twins.add((index, relation.is_one_run))
         if relation.is_one_run:
             message = f"{_SAME[relation]} {{found:s}}: {evidence(runs[index], runs[original])}"
-            fields = {"path": runs[index].path, "found": runs[original].path}
-            yield context.finding("SET112", message, **fields)
+            yield context.finding(
+                "SET112", message, path=runs[index].path, found=runs[original].path
+            )
         else:
             yield repetition(context, runs[index], runs[original])
 
@@ -117,14 +118,15 @@ def check_batch_size(context: SetContext) -> Iterator[Finding]:
         message = "the runs have different batch sizes: {found:s}; expected {expected}"
         sizes = _with_their_runs(by_size)
         yield context.finding("SET108", message, found=sizes, expected="one global_batch_size")
-    message = "the RCP checker reads the batch size {found:s} from a record that only contains"
-    message = f"{message} the string global_batch_size; expected {{expected}}"
+    message = (
+        "the RCP checker reads the batch size {found:s} from a record that only contains"
+        " the string global_batch_size; expected {expected}"
+    )
     for run in context.runs:
         text = as_count(run.convergence.batch_size)
         logged = run.batch_sizes
         if logged and text not in logged and not run.convergence.crash:
-            fields = {"found": text, "expected": logged[0]}
-            yield context.finding("RCP104", message, path=run.path, **fields)
+            yield context.finding("RCP104", message, path=run.path, found=text, expected=logged[0])
 
 
 def check_configuration(context: SetContext) -> Iterator[Finding]:
@@ -265,9 +267,8 @@ def check_names(context: SetContext) -> Iterator[Finding]:
 def _check_letters(context: SetContext, key: str, names: Iterable[str]) -> Iterator[Finding]:
     """Check that each name is in one alphabet."""
     for name in sorted(names):
-        letter = foreign_letter(name)
-        if letter:
-            message = f"{key} is {{found}}, with {letter}; expected letters of one alphabet"
+        message = of_two_alphabets(key, name)
+        if message:
             yield context.finding("SET128", message, found=name)
 
 
@@ -314,8 +315,9 @@ def check_status(context: SetContext) -> Iterator[Finding]:
             more = _CLAIMS[expected[0]] - _CLAIMS[status]  # that the description promises
             is_doubtful = more < 0 or (more == 0 and status == _DEFAULT_STATUS)
             weight = NOTE if is_doubtful else {}
-            fields = {"path": run.path, "found": status, "expected": system.status}
-            yield context.finding("SET140", message, **fields, **weight)
+            yield context.finding(
+                "SET140", message, path=run.path, found=status, expected=system.status, **weight
+            )
 
 
 class _NamedSystem(Struct, frozen=True):
@@ -345,11 +347,13 @@ def check_platform(context: SetContext) -> Iterator[Finding]:
         other = others[platform]
         if other:
             name = "the name" if other.is_name else "part of the name"
-            message = f"submission_platform is {{found}}, {name} of {other.path}; expected"
-            message = f"{message} {{expected}}"
+            message = (
+                f"submission_platform is {{found}}, {name} of {other.path}; expected {{expected}}"
+            )
             weight = {} if other.is_name and not other.is_own_part else NOTE
-            fields = {"path": run.path, "found": platform, "expected": system.id}
-            yield context.finding("SET141", message, **fields, **weight)
+            yield context.finding(
+                "SET141", message, path=run.path, found=platform, expected=system.id, **weight
+            )
 
 
 def _other_system(context: SetContext, system: SystemFile, platform: str) -> _NamedSystem | None:
@@ -414,10 +418,18 @@ def check_nodes(context: SetContext) -> Iterator[Finding]:
         if mismatch is not None:
             is_same_scale = run.instance_scale == (system.accelerators or system.nodes)
             weight = NOTE if is_same_scale else {}
-            message = f"{mismatch.key} {{found}} in the log; expected {{expected}}, as in"
-            message = f"{message} {system.path}"
-            fields = {"path": run.path, "found": mismatch.found, "expected": mismatch.expected}
-            yield context.finding("SET142", message, **fields, hint=mismatch.hint, **weight)
+            message = (
+                f"{mismatch.key} {{found}} in the log; expected {{expected}}, as in {system.path}"
+            )
+            yield context.finding(
+                "SET142",
+                message,
+                path=run.path,
+                found=mismatch.found,
+                expected=mismatch.expected,
+                hint=mismatch.hint,
+                **weight,
+            )
 
 
 class _Mismatch(Struct, frozen=True):

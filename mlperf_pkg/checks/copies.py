@@ -315,8 +315,10 @@ def check_swapped(contexts: Sequence[SetContext]) -> Iterator[tuple[int, Finding
         partners = [other for other in orgs if contexts[other].is_submitted_by(org)]
         is_swapped = any(context.is_submitted_by(orgs[other]) for other in partners)
         if is_swapped and context.origin.has_folder:
-            fields = {"found": org, "expected": context.submitter}
-            yield index, context.finding("SET115", message, severity=Severity.WARNING, **fields)
+            finding = context.finding(
+                "SET115", message, found=org, expected=context.submitter, severity=Severity.WARNING
+            )
+            yield index, finding
 
 
 def check_seeds(contexts: Sequence[SetContext]) -> Iterator[tuple[int, Finding]]:
@@ -495,8 +497,10 @@ def _preview_finding(
         return not performance.costs(score).is_matched, distance, performance.minutes
 
     best, performance = min(candidates, key=rank)
-    message = f"a Preview with {score.in_words}; Available in round {best.round.name} with"
-    message = f"{message} {performance.in_words} ({best.label}): the performance is"
+    message = (
+        f"a Preview with {score.in_words}; Available in round {best.round.name} with"
+        f" {performance.in_words} ({best.label}): the performance is"
+    )
     if performance.costs(score).is_matched:
         return preview.finding("SET152", f"{message} matched", **NOTE)
     return preview.finding("SET152", f"{message} not matched")

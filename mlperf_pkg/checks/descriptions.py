@@ -19,10 +19,11 @@ from msgspec.structs import replace
 from mlperf_pkg.checks.names import FIELDS as NAME_FIELDS
 from mlperf_pkg.checks.names import (
     accelerators_in,
-    foreign_letter,
     is_of_model,
     numbered_accelerators,
+    of_two_alphabets,
     published_spelling,
+    system_data,
     words_of,
 )
 from mlperf_pkg.findings import (
@@ -38,7 +39,6 @@ from mlperf_pkg.findings import (
     word,
 )
 from mlperf_pkg.infra.json_values import JsonDocument, JsonLimitError, JsonSyntaxError, read_json
-from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.infra.text import nearest
 from mlperf_pkg.published.model import PublishedSet, known_division
 from mlperf_pkg.results.report import ResultSetRow
@@ -168,12 +168,9 @@ _FIXED_FROM = (4, 0)  # the first round whose availabilities the official checke
 STRICT_FROM = (6, 1)  # the first round for which what published submissions often lack counts
 
 
-@cache
 def schema(name: str) -> dict[str, Any]:
     """Return one schema: ``system``, ``availability_0.7`` or ``availability_4.0``."""
-    file = data_folder("rules") / "systems" / f"{name}.schema.json"
-    contents: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    return contents
+    return system_data(f"{name}.schema")
 
 
 def violations(fields: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
@@ -397,13 +394,14 @@ def _required_fields(description: _Description) -> Iterator[Finding]:
     for keyword, field, expected in violations(description.fields):
         if keyword == "enum":
             yield _unknown_division(description, expected)
-        elif expected == "string":  # on anything else, the official checker raises a TypeError
-            message = f"{field} is {{found}}; expected text"
+            continue
+        code = "SYS303"
+        hint = None
+        if expected == "string":  # on anything else, the official checker raises a TypeError
+            code = "SYS102"
             hint = "write it in double quotes"
-            yield description.finding("SYS102", field, message, expected=expected, hint=hint)
-        else:
-            message = f"{field} is {{found}}; expected text"
-            yield description.finding("SYS303", field, message, expected=expected)
+        message = f"{field} is {{found}}; expected text"
+        yield description.finding(code, field, message, expected=expected, hint=hint)
 
 
 def _missing(description: _Description, field: str) -> Finding:
@@ -425,8 +423,9 @@ def _missing(description: _Description, field: str) -> Finding:
         if field in group and not any(name in description.fields for name in group):
             basis = Basis.BOTH
     message = "missing fields: {expected:s}"
-    fields = {"expected": field, "hint": hint}
-    return system_finding("SYS101", description.path, line, message, basis=basis, **fields)
+    return system_finding(
+        "SYS101", description.path, line, message, basis=basis, expected=field, hint=hint
+    )
 
 
 def _unknown_division(description: _Description, options: Sequence[str]) -> Finding:
@@ -453,8 +452,10 @@ def _status(description: _Description) -> Iterator[Finding]:
         # The rules allow any name of a category.
         yield from _fixed_status(description, Basis.OFFICIAL if is_known else Basis.BOTH)
     elif not is_known and is_answer(status):
-        message = "status is {found}; expected a category such as available, onprem, cloud, preview"
-        message = f"{message} or research"
+        message = (
+            "status is {found}; expected a category such as available, onprem, cloud, preview"
+            " or research"
+        )
         yield description.finding("SYS104", "status", message, expected=categories)
 
 
@@ -556,8 +557,10 @@ def _number_in_name(description: _Description) -> Iterator[Finding]:
     accelerators = nodes * per_node
     is_part = description.usage != TRAINING and number and nodes % number == 0
     if number not in (nodes, accelerators) and not is_part:
-        message = f"number_of_nodes is {{found}}, with {accelerators} accelerators in all"
-        message = f"{message}; the file name has the number {{expected}}"
+        message = (
+            f"number_of_nodes is {{found}}, with {accelerators} accelerators in all"
+            "; the file name has the number {expected}"
+        )
         yield description.finding("SYS206", "number_of_nodes", message, expected=number)
 
 
@@ -591,23 +594,24 @@ def _accelerators_in_name(description: _Description) -> Iterator[Finding]:
         return
     for numbered in numbered_accelerators(description.stem):
         if numbered.number not in (per_node, per_node * nodes):
-            message = "accelerators_per_node is {found}; the name of the file has the number"
-            message = f"{message} {{expected}}, in {shown(numbered.text)}"
-            fields = {"expected": numbered.number}
-            yield description.finding("SYS207", "accelerators_per_node", message, **fields)
+            message = (
+                "accelerators_per_node is {found}; the name of the file has the number"
+                f" {{expected}}, in {shown(numbered.text)}"
+            )
+            yield description.finding(
+                "SYS207", "accelerators_per_node", message, expected=numbered.number
+            )
             return
 
 
 def _letters(description: _Description) -> Iterator[Finding]:
     """Check that the names of the system and of the submitter are in one alphabet."""
     for field in ("submitter", "system_name"):
-        letter = foreign_letter(description.text(field))
-        if letter:
-            message = f"{field} is {{found}}, with {letter}; expected letters of one alphabet"
+        message = of_two_alphabets(field, description.text(field))
+        if message:
             yield description.finding("SYS208", field, message)
-    letter = foreign_letter(description.stem)
-    if letter:
-        message = f"the file name is {{found}}, with {letter}; expected letters of one alphabet"
+    message = of_two_alphabets("the file name", description.stem)
+    if message:
         yield system_finding("SYS208", description.path, None, message, found=description.stem)
 
 
@@ -671,8 +675,10 @@ def _counts(description: _Description) -> Iterator[Finding]:
     """Check counts, of which the results table takes int(); the package checker accepts any."""
     for field, counted in _COUNTS.items():
         if field in description.fields and whole_number(description.fields[field]) is None:
-            message = f"{field} is {{found}}; expected a whole number, without which the results"
-            message = f"{message} table cannot count {counted}"
+            message = (
+                f"{field} is {{found}}; expected a whole number, without which the results"
+                f" table cannot count {counted}"
+            )
             yield description.finding("SYS301", field, message)
 
 

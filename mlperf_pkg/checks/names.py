@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
 from itertools import chain
+from typing import Any
 
 from msgspec import Struct
 
@@ -47,9 +48,15 @@ def _model_words(names: Iterable[str]) -> set[str]:
 
 
 @cache
+def system_data(name: str) -> dict[str, Any]:
+    """Return a file of ``rules/systems/``, by its name without ``.json``."""
+    file = data_folder("rules") / "systems" / f"{name}.json"
+    contents: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return contents
+
+
 def _names(field: str) -> Sequence[str]:
-    file = data_folder("rules") / "systems" / "names.json"
-    names: list[str] = json.loads(file.read_text(encoding="utf-8"))[field]
+    names: list[str] = system_data("names")[field]
     return names
 
 
@@ -63,20 +70,20 @@ def plain_name(name: str) -> str:
     return re.sub(_LEFT_OUT, "", name.lower())
 
 
-def foreign_letter(name: str) -> str | None:
-    """Return the first letter of another alphabet in a name with Latin letters: what it is called.
+def of_two_alphabets(subject: str, name: str) -> str:
+    """Return the message that a name with Latin letters has one of another alphabet, else nothing.
 
     Such a letter looks like a Latin one, and makes another name. Writing without capitals, such as
-    Chinese, is never meant.
+    Chinese, is never meant. The ``subject`` says whose name it is.
     """
     if name.isascii():
-        return None
+        return ""
     cased = [letter for letter in name if unicodedata.category(letter) in _CASED]
     foreign = [letter for letter in cased if "LATIN" not in unicodedata.name(letter, "")]
     if not foreign or len(foreign) == len(cased):
-        return None
-    letter = foreign[0]
-    return f"{unicodedata.name(letter, 'a letter')} (U+{ord(letter):04X})"
+        return ""
+    letter = f"{unicodedata.name(foreign[0], 'a letter')} (U+{ord(foreign[0]):04X})"
+    return f"{subject} is {{found}}, with {letter}; expected letters of one alphabet"
 
 
 # ---- accelerators, which the descriptions of two rounds name in different ways ------------

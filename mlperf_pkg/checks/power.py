@@ -74,10 +74,14 @@ def _findings_of_runs(context: SetContext, folder: PowerFolder) -> Iterator[tupl
             counts[kind].append((run, len(numbers)))
             expected = list(range(len(numbers)))
             if not {*numbers} <= {*expected}:
-                message = f"the files {kind}_<number>.txt have the numbers {{found:s}}"
-                message = f"{message}; expected 0 to {len(numbers) - 1}"
-                fields = {"found": sorted(numbers), "expected": expected}
-                yield run, finding_of("POW102", message, _path(run), **fields)
+                message = (
+                    f"the files {kind}_<number>.txt have the numbers {{found:s}}"
+                    f"; expected 0 to {len(numbers) - 1}"
+                )
+                finding = finding_of(
+                    "POW102", message, _path(run), found=sorted(numbers), expected=expected
+                )
+                yield run, finding
     for kind in _KINDS:
         yield from _unequal_counts(context, kind, counts[kind])
 
@@ -124,8 +128,10 @@ def _unequal_counts(
                 basis = Basis.OFFICIAL
                 blamed = _result_name(blamed_run)
                 message = f"{message}; the official checker blames {blamed}"
-            fields = {"basis": basis, "found": count, "expected": usual}
-            yield blamed_run, finding_of("POW103", message, _path(run), **fields)
+            finding = finding_of(
+                "POW103", message, _path(run), basis=basis, found=count, expected=usual
+            )
+            yield blamed_run, finding
 
 
 def _path(run: Run) -> str:
@@ -185,8 +191,14 @@ def _all_nodes(
     if measured != nodes:
         message = "the number of files node_<number>.txt is {found}; expected {expected}, one for"
         severity = Severity.ERROR if measured < nodes else Severity.WARNING
-        fields = {"severity": severity, "found": measured, "expected": nodes}
-        yield finding_of("POW205", f"{message} each node", path, **fields)
+        yield finding_of(
+            "POW205",
+            f"{message} each node",
+            path,
+            severity=severity,
+            found=measured,
+            expected=nodes,
+        )
 
 
 def _sampling(nodes: Sequence[PowerLog]) -> Iterator[Finding]:
@@ -201,14 +213,26 @@ def _sampling(nodes: Sequence[PowerLog]) -> Iterator[Finding]:
             amount = round(100 * slowest.missing)
             severity = Severity.ERROR
         message = f"{message}; expected one per second"
-        fields = {"severity": severity, "found": amount, "expected": power.MAX_GAP_MS / 1000}
-        yield finding_of("POW201", message, slowest.path, **fields)
+        yield finding_of(
+            "POW201",
+            message,
+            slowest.path,
+            severity=severity,
+            found=amount,
+            expected=power.MAX_GAP_MS / 1000,
+        )
     shortest = min(nodes, key=lambda log: log.readings, default=None)
     if shortest and shortest.readings < _MIN_READINGS:
         message = "{found} samples; expected at least {expected}"
         weight = NOTE if shortest.readings else {}
-        counts = {"found": shortest.readings, "expected": _MIN_READINGS}
-        yield finding_of("POW202", message, shortest.path, **counts, **weight)
+        yield finding_of(
+            "POW202",
+            message,
+            shortest.path,
+            found=shortest.readings,
+            expected=_MIN_READINGS,
+            **weight,
+        )
 
 
 def _start(nodes: Sequence[PowerLog]) -> Iterator[Finding]:
@@ -248,16 +272,27 @@ def _coverage(run: Run, nodes: Sequence[PowerLog]) -> Iterator[Finding]:
     """
     if run.start_ms is None or run.minutes is None:
         return
-    stop_ms = run.start_ms + run.minutes * _MS_PER_MINUTE
+    run_ms = run.minutes * _MS_PER_MINUTE
+    stop_ms = run.start_ms + run_ms
+    tolerated_ms = _TOLERATED * run_ms
     for log in nodes:
         gap = _gap(run.start_ms, stop_ms, log.first_ms, log.last_ms)
         if gap.missing_ms > power.MAX_GAP_MS:
-            yield _uncovered(run, log, gap)
+            severity = Severity.ERROR if gap.missing_ms > tolerated_ms else Severity.WARNING
+            message = (
+                f"the samples {gap.verb} {gap.seconds_at}; expected them to cover the whole run"
+            )
+            seconds = gap.missing_ms / 1000
+            yield finding_of("POW203", message, log.path, found=seconds, severity=severity)
             return
     for log in nodes:
         gap = _gap(run.start_ms, stop_ms, log.start_ms, log.stop_ms)
         if log.readings and gap.missing_ms > _ROUNDING_MS:
-            yield _misstated(log, gap)
+            message = (
+                f"the measurement {gap.verb}s {gap.seconds_at}, but its samples cover the run;"
+                " expected it to cover the whole run"
+            )
+            yield finding_of("POW203", message, log.path, found=gap.missing_ms / 1000, **NOTE)
             return
 
 
@@ -266,22 +301,6 @@ def _gap(start_ms: float, stop_ms: float, first_ms: float | None, last_ms: float
     late_ms = 0.0 if first_ms is None else first_ms - start_ms
     early_ms = 0.0 if last_ms is None else stop_ms - last_ms
     return _Gap(max(late_ms, early_ms), is_late=late_ms >= early_ms)
-
-
-def _uncovered(run: Run, log: PowerLog, gap: _Gap) -> Finding:
-    """Return the finding that the samples of a node do not cover the run."""
-    tolerated_ms = _TOLERATED * ((run.minutes or 0.0) * _MS_PER_MINUTE)
-    severity = Severity.ERROR if gap.missing_ms > tolerated_ms else Severity.WARNING
-    message = f"the samples {gap.verb} {gap.seconds_at}; expected them to cover the whole run"
-    seconds = gap.missing_ms / 1000
-    return finding_of("POW203", message, log.path, found=seconds, severity=severity)
-
-
-def _misstated(log: PowerLog, gap: _Gap) -> Finding:
-    """Return the note that the measurement of a node, as its log states it, is too short."""
-    message = f"the measurement {gap.verb}s {gap.seconds_at}, but its samples cover the run;"
-    message = f"{message} expected it to cover the whole run"
-    return finding_of("POW203", message, log.path, found=gap.missing_ms / 1000, **NOTE)
 
 
 def _values(logs: Sequence[PowerLog]) -> Iterator[Finding]:

@@ -45,7 +45,7 @@ def systems_to_assign(config: Config, contexts: Iterable[SetContext]) -> tuple[S
             assigned.setdefault(context.system.id, []).extend(logs)
             continue
         choices = _possible_systems(context, claimed)
-        similar = _similar(context, choices)
+        similar = similar_system(choices, context.group.first) if context.group else None
         if similar:
             unassigned.setdefault(similar, []).extend(logs)
         elif choices:
@@ -113,10 +113,6 @@ def _possible_systems(context: SetContext, claimed: Container[str]) -> list[Syst
 def _may_be(system: SystemFile, log: membership.Stated) -> bool:
     is_of_division = known_division(system.division) == log.division
     return is_of_division and (log.states_nothing or log.fits(described(system)))
-
-
-def _similar(context: SetContext, choices: Iterable[SystemFile]) -> str | None:
-    return similar_system(choices, context.group.first) if context.group else None
 
 
 def _choice(context: SetContext, choices: Sequence[SystemFile]) -> str:

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from mlperf_pkg.checks.consistency import broken_keys
 from mlperf_pkg.checks.context import SetContext
+from mlperf_pkg.checks.copies import AVAILABLE
 from mlperf_pkg.checks.descriptions import PREVIEW, category, published_fields
 from mlperf_pkg.checks.names import plain_name
 from mlperf_pkg.checks.resubmission import Outcome, judge, published_set, submitted_set
@@ -190,7 +191,6 @@ def _is_namesake(context: SetContext, name: PublishedName) -> bool:
 
 # ---- availability -------------------------------------------------------------------------
 
-_AVAILABLE = ("onprem", "cloud")
 _RESEARCH = "research"
 
 
@@ -213,11 +213,11 @@ def check_availability(context: SetContext, *, is_published: bool) -> Iterator[F
     if len(model) < _LEAST_LETTERS or not is_compared:
         return
     before = _earlier_availability(context, model)
-    available = [entry for entry in before if entry.category in _AVAILABLE]
+    available = [entry for entry in before if entry.category in AVAILABLE]
     if status == PREVIEW and available:
         message = "a Preview with accelerators that are Available in {found:s}"
         yield context.finding("SET164", message, found=available[-1].place)
-    elif status in _AVAILABLE and not available:
+    elif status in AVAILABLE and not available:
         yield from _soon_after_research(context, before)
 
 
@@ -228,8 +228,9 @@ def _soon_after_research(context: SetContext, before: Sequence[_Availability]) -
         return
     for entry in before:
         if entry.version == rounds[-1] and entry.category == _RESEARCH:
-            message = "Available with accelerators that are Research in {found:s}; expected"
-            message = f"{message} {{expected}}"
+            message = (
+                "Available with accelerators that are Research in {found:s}; expected {expected}"
+            )
             expected = "the submission after next, or 221 days"
             yield context.finding("SET164", message, found=entry.place, expected=expected)
             return

@@ -225,11 +225,14 @@ def _check_allowance(context: SetContext, result: rcp.RcpResult) -> Iterator[Fin
     if strict and not strict.official_pass:
         is_bypassed = "rcp-bypass" in context.files.flags
         severity = Severity.WARNING if is_bypassed else Severity.ERROR
-        message = "the runs converge after {found:,.0f} samples on average; expected at least"
-        message += f" {{expected:,.0f}} for batch size {result.batch_size:,}: only round 5.0 allows"
-        message += " convergence one evaluation (46,080 samples) earlier"
-        means = {"found": result.mean, "expected": strict.minimum}
-        yield context.finding("RCP105", message, severity=severity, **means)
+        message = (
+            "the runs converge after {found:,.0f} samples on average; expected at least"
+            f" {{expected:,.0f}} for batch size {result.batch_size:,}: only round 5.0 allows"
+            " convergence one evaluation (46,080 samples) earlier"
+        )
+        yield context.finding(
+            "RCP105", message, severity=severity, found=result.mean, expected=strict.minimum
+        )
 
 
 def _check_end_rate(context: SetContext, result: rcp.RcpResult | None) -> Iterator[Finding]:
@@ -239,8 +242,10 @@ def _check_end_rate(context: SetContext, result: rcp.RcpResult | None) -> Iterat
     if result is not None and result.official_pass:
         return
     if any(map(_has_special_end_rate, context.runs)):
-        message = "opt_end_learning_rate is {found}, which is allowed only if the RCP test passes"
-        message = f"{message}; expected {{expected}}"
+        message = (
+            "opt_end_learning_rate is {found}, which is allowed only if the RCP test passes"
+            "; expected {expected}"
+        )
         tenth = "a tenth of opt_base_learning_rate"
         yield context.finding("RCP106", message, found=_END_RATE, expected=tenth)
 

@@ -267,8 +267,10 @@ def not_described(sets: Iterable[SetResult]) -> Iterator[Finding]:
     """Note the sets that are judged outside a submission, and so without a description."""
     message = "not checked: the system description and the code, as they are not in the inputs"
     for_folder = "check the whole submission"
-    for_logs = "'mlperf-pkg system init -o systems/SYSTEM.json', on the system, describes it; the"
-    for_logs = f"{for_logs} folder systems/ belongs beside that of the logs, or into it"
+    for_logs = (
+        "'mlperf-pkg system init -o systems/SYSTEM.json', on the system, describes it; the"
+        " folder systems/ belongs beside that of the logs, or into it"
+    )
     for result in sets:
         if result.origin in (SetOrigin.FOLDER, SetOrigin.LOGS):
             hint = for_folder if result.origin.has_folder else for_logs
@@ -328,8 +330,10 @@ def _check_scale(context: SetContext) -> Iterator[Finding]:
     """Check that all models of a weak set train on the same number of accelerators."""
     scales = _scales(context)
     if len(scales) > 1:
-        message = f"the models use {' and '.join(map(str, scales))} accelerators; expected one"
-        message = f"{message} number, as the result summarizer crashes on more"
+        message = (
+            f"the models use {' and '.join(map(str, scales))} accelerators; expected one"
+            " number, as the result summarizer crashes on more"
+        )
         yield context.finding("SET130", message, found=scales)
 
 
@@ -348,8 +352,7 @@ def _note_pruned(context: SetContext) -> Iterator[Finding]:
     if context.pruned:
         message = f"{PRUNED} has {{found}} of {{expected}} models, which do not count"
         number = len(context.pruned)
-        fields = {"found": number, "expected": number + len(context.runs)}
-        yield context.finding("SET132", message, **fields)
+        yield context.finding("SET132", message, found=number, expected=number + len(context.runs))
 
 
 def _scales(context: SetContext) -> list[int]:
@@ -440,8 +443,9 @@ def _globbed(
 ) -> Finding:
     """Return the finding that the official checkers read other ``logs``, with their verdict."""
     pattern = "/".join(filter(None, [context.submitter, "results", context.files.system]))
-    message = f"the official checkers treat {pattern} as a pattern: they find {logs} logs for"
-    message = f"{message} this folder"
+    message = (
+        f"the official checkers treat {pattern} as a pattern: they find {logs} logs for this folder"
+    )
     if matches:
         folders = ", ".join(files.place.label for files in matches)
         message = f"{message}, in {folders}"

@@ -45,8 +45,9 @@ def check_count(context: SetContext) -> Iterator[Finding]:
         rejected = max(_untrained(context), len(failed))
         basis = Basis.BOTH if rejected > context.drop else Basis.RULES
         message = "{found} runs did not converge; expected at most {expected}"
-        counts = {"found": len(unconverged), "expected": allowed}
-        yield context.finding("SET102", message, basis=basis, **counts)
+        yield context.finding(
+            "SET102", message, basis=basis, found=len(unconverged), expected=allowed
+        )
     if len(failed) > context.drop:
         message = "{found} logs fail the official checkers; expected at most {expected}"
         yield context.finding("SET103", message, found=len(failed), expected=context.drop)
@@ -68,8 +69,7 @@ def _number_of_runs(context: SetContext, required: int) -> Iterator[Finding]:
     message = f"{name} is {{found}}; expected {least}{{expected}}"
     basis = Basis.OFFICIAL if is_too_many else Basis.BOTH
     hint = _remedy_of_too_many(context) if is_too_many else None
-    fields = {"basis": basis, "found": count, "expected": required, "hint": hint}
-    yield context.finding("SET101", message, **fields)
+    yield context.finding("SET101", message, basis=basis, found=count, expected=required, hint=hint)
 
 
 def _remedy_of_too_many(context: SetContext) -> str | None:
@@ -106,14 +106,17 @@ def check_folder(context: SetContext) -> Iterator[Finding]:
         yield context.finding("SET105", message, found=unread)
     if not context.in_round:
         where = where_instead(round_.usage, round_.name, benchmark)
-        message = f"{benchmark!r} is not a benchmark of round {round_.name}: the official checker"
-        message = f"{message} skips the folder{where}"
+        message = (
+            f"{benchmark!r} is not a benchmark of round {round_.name}: the official checker"
+            f" skips the folder{where}"
+        )
         yield context.finding("SET106", message, expected=list(round_.benchmarks))
     message = "the log names the benchmark {found:s}; expected {expected}"
     for run in context.runs:
         if run.benchmark not in ("", benchmark):
-            names = {"found": run.benchmark, "expected": benchmark}
-            yield context.finding("SET107", message, path=run.path, **names)
+            yield context.finding(
+                "SET107", message, path=run.path, found=run.benchmark, expected=benchmark
+            )
 
 
 def check_system_file(context: SetContext) -> Iterator[Finding]:
@@ -132,8 +135,10 @@ def check_system_file(context: SetContext) -> Iterator[Finding]:
         division = context.division
         was_moved = logged == {"closed"} and described == {"open"}
         weight = NOTE if was_moved else {}
-        message = f"the division is {' and '.join(divisions)} in the logs, but"
-        message = f"{message} {division or 'missing'} in {context.system.path}"
+        message = (
+            f"the division is {' and '.join(divisions)} in the logs, but"
+            f" {division or 'missing'} in {context.system.path}"
+        )
         yield context.finding("SET111", message, found=divisions, expected=division, **weight)
 
 
@@ -310,8 +315,9 @@ def _same_seed_elsewhere(context: SetContext) -> Iterator[Finding]:
             same, path = first.setdefault(seed.value, (seed, run.path))
             if path != run.path and (same.file, same.lineno) != (seed.file, seed.lineno):
                 message = f"seed {{found}} is also logged in {path}, from another source line"
-                place = {"path": run.path, "line": seed.line}
-                yield context.finding("SEED104", message, found=seed.value, **place)
+                yield context.finding(
+                    "SEED104", message, found=seed.value, path=run.path, line=seed.line
+                )
 
 
 def _several_seeds(context: SetContext) -> Iterator[Finding]:
@@ -322,8 +328,9 @@ def _several_seeds(context: SetContext) -> Iterator[Finding]:
         count = len({seed.value for seed in run.seeds})
         if count > 1:
             message = "{found} different seeds are logged; expected one"
-            place = {"path": run.path, "line": run.seeds[-1].line}
-            yield context.finding("SEED105", message, found=count, **place)
+            yield context.finding(
+                "SEED105", message, found=count, path=run.path, line=run.seeds[-1].line
+            )
 
 
 def seed_findings(context: SetContext) -> Iterator[Finding]:
@@ -350,8 +357,9 @@ def seed_findings(context: SetContext) -> Iterator[Finding]:
                     where = "twice in this run; expected once"
                     weight = _OF_CHECKER
                 message = f"seed {{found:d}} is logged by the same source line {where}"
-                place = {"path": run.path, "line": seed.line}
-                yield context.finding("SEED102", message, found=seed.value, **place, **weight)
+                yield context.finding(
+                    "SEED102", message, found=seed.value, path=run.path, line=seed.line, **weight
+                )
             logged.setdefault(key, run.path)
 
 
@@ -365,8 +373,9 @@ def check_seeds_of_instances(context: SetContext) -> Iterator[Finding]:
             path = first.setdefault(seed.value, run.path)
             if path != run.path:
                 message = f"seed {{found:d}} is also that of {path}; expected another seed"
-                place = {"path": run.path, "line": seed.line}
-                yield context.finding("SEED109", message, found=seed.value, **place)
+                yield context.finding(
+                    "SEED109", message, found=seed.value, path=run.path, line=seed.line
+                )
 
 
 # ---- checkpoints of Stable Diffusion ------------------------------------------------------
@@ -392,13 +401,21 @@ def check_checkpoints(context: SetContext) -> Iterator[Finding]:
         gaps = [later - earlier for earlier, later in pairwise([0, *positions])]
         complete += max(gaps) <= interval
         if not gaps[-1] <= interval:
-            message = "the checkpoint before the last one, at {found:,}, was not evaluated"
-            message = f"{message}; expected {{expected}}"
-            last = {"found": positions[-1], "expected": "evaluations of the last two checkpoints"}
-            yield context.finding("SET123", message, path=run.path, **last)
+            message = (
+                "the checkpoint before the last one, at {found:,}, was not evaluated"
+                "; expected {expected}"
+            )
+            yield context.finding(
+                "SET123",
+                message,
+                path=run.path,
+                found=positions[-1],
+                expected="evaluations of the last two checkpoints",
+            )
     if runs and complete < least:
-        message = "runs with an evaluation of every checkpoint: {found}"
-        message = f"{message}; expected at least {{expected}}"
+        message = (
+            "runs with an evaluation of every checkpoint: {found}; expected at least {expected}"
+        )
         yield context.finding("SET124", message, found=complete, expected=least)
 
 
@@ -458,8 +475,14 @@ def _outside_window(runs: Sequence[Run], first: date, last: date) -> Iterator[Fi
 
 def _dated(run: Run, code: str, day: date, limit: str, remark: str = "") -> Finding:
     message = f"the runs are dated {{found:s}}; expected {{expected}}{remark}"
-    fields = {"found": str(day), "expected": f"{limit} (round {run.round})", "hint": _NAME_ROUND}
-    return finding_of(code, message, run.path, **fields)
+    return finding_of(
+        code,
+        message,
+        run.path,
+        found=str(day),
+        expected=f"{limit} (round {run.round})",
+        hint=_NAME_ROUND,
+    )
 
 
 def _day(run: Run) -> date | None:

@@ -108,8 +108,9 @@ def _check_file(context: SetContext, score: SetScore, text: str) -> Iterator[Fin
     try:
         value = _value(text)
     except JsonSyntaxError as error:
-        fields = {"found": error.message, "expected": "JSON", "line": error.line}
-        yield finding("SET119", "not read: {found:s}", **fields)
+        yield finding(
+            "SET119", "not read: {found:s}", found=error.message, expected="JSON", line=error.line
+        )
         return
     factor = to_finite(value)
     if factor is None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from mlperf_pkg.checks.context import BenchmarkCode, SetContext
 from mlperf_pkg.checks.descriptions import STRICT_FROM, SystemFile, system_finding
-from mlperf_pkg.checks.names import foreign_letter
+from mlperf_pkg.checks.names import of_two_alphabets
 from mlperf_pkg.findings import NOTE, Finding, Severity, Unchecked, without_official
 from mlperf_pkg.infra.paths import FolderEntry
 from mlperf_pkg.infra.source import SUFFIXES
@@ -138,9 +138,8 @@ _UNREADABLE = frozenset({"SYS001", "SYS002", "SYS003", "SYS004"})
 def check_contents(submission: Submission) -> Iterator[Finding]:
     """Check what no single file or result set can show."""
     path = submission.place.label or "."
-    letter = foreign_letter(submission.name)
-    if letter:
-        message = f"the folder name is {{found}}, with {letter}; expected letters of one alphabet"
+    message = of_two_alphabets("the folder name", submission.name)
+    if message:
         yield finding_of("TREE121", message, path, found=submission.name)
     if not any(files.logs for files in submission.result_sets):
         yield finding_of("TREE101", "no result set has a log; nothing was checked", path)
@@ -148,8 +147,9 @@ def check_contents(submission: Submission) -> Iterator[Finding]:
     for files in submission.result_sets:
         names = packed_logs(files)
         if names:  # which only raw logs may be
-            fields = {"found": names, "expected": "files result_*.txt"}
-            yield finding_of("SET105", message, files.place.label, **fields)
+            yield finding_of(
+                "SET105", message, files.place.label, found=names, expected="files result_*.txt"
+            )
     systems_with_results = {files.system for files in submission.result_sets}
     for system in submission.systems:
         name = system.path.stem
@@ -251,8 +251,9 @@ def check_code(context: SetContext) -> Iterator[Finding]:
     for run in context.runs:
         for config, line in run.config_files.items():
             if (path := config.strip('"')).rpartition("/")[2] not in names:
-                place = {"path": run.path, "line": line}
-                yield _code_finding(context, "CODE102", message, found=path, **place)
+                yield _code_finding(
+                    context, "CODE102", message, found=path, path=run.path, line=line
+                )
 
 
 def _check_readme(context: SetContext, code: BenchmarkCode) -> Iterator[Finding]:
@@ -270,12 +271,9 @@ def _check_readme(context: SetContext, code: BenchmarkCode) -> Iterator[Finding]
 
 
 def _code_finding(context: SetContext, code: str, message: str, **fields: Any) -> Finding:
-    severity = Severity.ERROR if _is_strict(context) else Severity.WARNING
+    is_strict = context.round.usage == TRAINING and context.round.version >= STRICT_FROM
+    severity = Severity.ERROR if is_strict else Severity.WARNING
     return context.finding(code, message, severity=severity, **fields)
-
-
-def _is_strict(context: SetContext) -> bool:
-    return context.round.usage == TRAINING and context.round.version >= STRICT_FROM
 
 
 # ---- names, sizes and links, as the repository checker requires them for git --------------
@@ -306,8 +304,10 @@ def check_repository(name: str, label: str, entries: Sequence[FolderEntry]) -> I
             yield finding_of("REPO103", message, path, found=entry.link)
         elif entry.link is not None and not entry.link.startswith("/"):
             # The official checker resolves its target in its own working directory.
-            message = "the repository checker reports this link to {found:s} as broken, as it looks"
-            message = f"{message} for the target in its own working directory"
+            message = (
+                "the repository checker reports this link to {found:s} as broken, as it looks"
+                " for the target in its own working directory"
+            )
             hint = "replace the link by the file itself"
             yield finding_of("REPO104", message, path, found=entry.link, hint=hint)
 

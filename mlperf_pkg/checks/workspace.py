@@ -134,11 +134,14 @@ def check_membership(context: SetContext) -> Iterator[Finding]:
     for run in context.runs:
         org = run.text("org")
         if not (membership.is_placeholder(org) or _is_own(org, context)):
-            hint = f"if {org} is right, write it as the submitter in {origin}; if {submitter} is,"
-            hint = f"{hint} list {org} under organizations in {CONFIG_NAME}; or else move these"
-            hint = f"{hint} logs away"
-            fields = {"found": org, "expected": submitter, "hint": hint}
-            yield context.finding(FOREIGN, message, path=run.path, **fields)
+            hint = (
+                f"if {org} is right, write it as the submitter in {origin}; if {submitter} is,"
+                f" list {org} under organizations in {CONFIG_NAME}; or else move these"
+                " logs away"
+            )
+            yield context.finding(
+                FOREIGN, message, path=run.path, found=org, expected=submitter, hint=hint
+            )
 
 
 def _origin_of_submitter(context: SetContext) -> str:
@@ -178,8 +181,10 @@ def _undescribed(context: SetContext, group: membership.LogGroup, division: str)
     name = re.sub(r"[^\w.+-]+", "-", platform).strip("-.") or "NAME"
     init = f"'mlperf-pkg system init --division {division} -o systems/{name}.json'"
     if own:
-        message = "submission_platform {found} fits no system description"
-        message = f"{message}; the {division} division has {{expected:s}}"
+        message = (
+            "submission_platform {found} fits no system description"
+            f"; the {division} division has {{expected:s}}"
+        )
         similar = similar_system(own, group.first)
         remedy = f"if it is one of these, list it under platforms of that system in {CONFIG_NAME}"
         if similar:
@@ -191,10 +196,14 @@ def _undescribed(context: SetContext, group: membership.LogGroup, division: str)
     expected = f'a file systems/<system>.json with "division": "{division}"'
     others = [system.path for system in context.systems]
     if others:
-        message = f"the logs say {division} (submission_division), but the division is another in"
-        message = f"{message} {{found:s}}; expected {{expected}}"
-        hint = f'if one is of their system and wrong, write "division": "{division}" in it; or else'
-        hint = f"{hint} {init}, on the system, describes it"
+        message = (
+            f"the logs say {division} (submission_division), but the division is another in"
+            " {found:s}; expected {expected}"
+        )
+        hint = (
+            f'if one is of their system and wrong, write "division": "{division}" in it; or else'
+            f" {init}, on the system, describes it"
+        )
         return context.finding("SET110", message, found=others, expected=expected, hint=hint)
     message = f"no system description of the {division} division; expected {{expected}}"
     hint = f"{init}, on the system, writes one"
@@ -220,14 +229,18 @@ def similar_system(systems: Iterable[SystemFile], log: membership.Stated) -> str
 
 def _in_other_division(context: SetContext, division: str, system: SystemFile) -> Finding:
     """Return the finding that the ``division`` of logs is not that of their system."""
-    message = f"the division is {division} in the logs (submission_division), but"
-    message = f"{message} {system.division or 'missing'} in {visible(system.path)}"
+    message = (
+        f"the division is {division} in the logs (submission_division), but"
+        f" {system.division or 'missing'} in {visible(system.path)}"
+    )
     if known_division(system.division) not in DIVISIONS:
         return context.finding("SET111", message, hint=None)
     line = f'"division": "{division}"'
     second = f"systems/{visible(system.id)}-{division}.json"
-    hint = f"if the description is wrong, write {line} in it; for both divisions, copy it to"
-    hint = f"{hint} {second} with that line"
+    hint = (
+        f"if the description is wrong, write {line} in it; for both divisions, copy it to"
+        f" {second} with that line"
+    )
     if division == "closed":
         hint = f"{hint}; 'mlperf-pkg build --as-open' submits closed runs as open"
     return context.finding("SET111", message, hint=hint)
@@ -238,8 +251,10 @@ def _odd_division(
 ) -> Iterator[Finding]:
     """Yield the logs whose division is neither that of their system nor that of most logs."""
     number = counted(group.of_other_division, "other log")
-    message = f"submission_division is {{found:s}}; expected {{expected}}, as in {number} and in"
-    message = f"{message} {visible(system.path)}"
+    message = (
+        f"submission_division is {{found:s}}; expected {{expected}}, as in {number} and in"
+        f" {visible(system.path)}"
+    )
     hint = "log the division of the run, or move the log away if it is of another submission"
     fields = {"found": group.first.division, "expected": system.division, "hint": hint}
     for run in context.runs:

@@ -185,7 +185,7 @@ def _findings(terminal: Terminal, report: Report, view: View) -> None:
     if submitters.number > 1 and view.show is not Show.ALL:
         hidden = kinds[_MOST_KINDS:]
         kinds = kinds[:_MOST_KINDS]
-    for titled in _titled(kinds):
+    for titled in _grouped(kinds, _heading):
         terminal.line((titled.title, HEADING))
         for kind in titled.rows:
             if _in_full(kind, view):
@@ -219,12 +219,8 @@ def _in_full(kind: CodeGroup, view: View) -> bool:
     return view.show is Show.ALL or len(kind.subjects) == 1
 
 
-def _titled(kinds: Iterable[CodeGroup]) -> list[RowGroup]:
-    """Return the kinds of each severity below its heading, and those that are waived."""
-    return _grouped(kinds, _heading)
-
-
 def _heading(kind: CodeGroup) -> str:
+    """Return what is above kinds of findings: causes, those of each severity, those waived."""
     if kind.followers:
         return "Causes"
     return "Waived" if kind.first.waiver else f"{kind.first.severity.capitalize()}s"
@@ -311,7 +307,7 @@ def _statistics(report: Report, submitters: Submitters) -> Table:
     if submitters.number:
         owners = Column("Submitters", 40, of=lambda kind: submitters.owners(kind.findings))
         columns.append(owners)
-    return Table(columns, _titled(by_code(report.findings)))
+    return Table(columns, _grouped(by_code(report.findings), _heading))
 
 
 def _summary(terminal: Terminal, report: Report, view: View) -> None:

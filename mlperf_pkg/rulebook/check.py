@@ -211,8 +211,10 @@ def _unknown_keys(
     for steps, rule in _placed_rules(sections):
         for field, name in _references(rule):
             if name not in keys:
-                message = f"{field} of {rule.code} uses {name!r}, which is not a key of"
-                message += f" {owner}{suggestion(name, keys)}"
+                message = (
+                    f"{field} of {rule.code} uses {name!r}, which is not a key of"
+                    f" {owner}{suggestion(name, keys)}"
+                )
                 yield problem_of(round_.usage, round_.name, stem, (*steps, field), message)
 
 

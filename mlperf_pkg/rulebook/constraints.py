@@ -6,6 +6,7 @@ that raises, such as a string with a number, is a failure.
 """
 
 import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from functools import partial
@@ -80,57 +81,25 @@ _INTEGER_TOLERANCE = 0.00001
 _TYPES: dict[str, tuple[type, ...]] = {"integer": (int,), "number": (int, float), "text": (str,)}
 
 
-def _equals(expected: Any) -> PartTest:
-    return lambda value: value == expected
+def _none_of(choices: Sequence[Any], value: Any) -> bool:
+    return value not in choices
 
 
-def _one_of(choices: Sequence[Any]) -> PartTest:
-    return lambda value: value in choices
+def _not_empty(_: Any, value: Any) -> Any:
+    return value != ""
 
 
-def _none_of(choices: Sequence[Any]) -> PartTest:
-    return lambda value: value not in choices
+def _truthy(expected: bool, value: Any) -> bool:
+    return bool(value) is expected
 
 
-def _at_least(bound: Any) -> PartTest:
-    return lambda value: value >= bound
+def _of_type(name: str, value: Any) -> bool:
+    return isinstance(value, _TYPES[name])
 
 
-def _at_most(bound: Any) -> PartTest:
-    return lambda value: value <= bound
-
-
-def _above(bound: Any) -> PartTest:
-    return lambda value: value > bound
-
-
-def _below(bound: Any) -> PartTest:
-    return lambda value: value < bound
-
-
-def _close_to(expected: float) -> PartTest:
-    return lambda value: math.isclose(value, expected)
-
-
-def _not_empty(_: Any) -> PartTest:
-    return lambda value: value != ""
-
-
-def _truthy(expected: bool) -> PartTest:
-    return lambda value: bool(value) is expected
-
-
-def _of_type(name: str) -> PartTest:
-    types = _TYPES[name]
-    return lambda value: isinstance(value, types)
-
-
-def _reads_as_integer(_: str) -> PartTest:
-    def test(value: Any) -> bool:
-        int(value)  # raises an exception of what it cannot convert
-        return True
-
-    return test
+def _reads_as_integer(_: str, value: Any) -> bool:
+    int(value)  # raises an exception of what it cannot convert
+    return True
 
 
 def _is_integral(number: float) -> bool:
@@ -142,46 +111,42 @@ def _is_integral(number: float) -> bool:
     return abs(round(number) - number) < _INTEGER_TOLERANCE
 
 
-def _whole(expected: bool) -> PartTest:
-    return lambda value: _is_integral(value) is expected
+def _whole(expected: bool, value: Any) -> bool:
+    return _is_integral(value) is expected
 
 
-def _multiple_of(unit: float) -> PartTest:
-    return lambda value: _is_integral(value / unit)
+def _multiple_of(unit: float, value: Any) -> bool:
+    return _is_integral(value / unit)
 
 
-def _power_of_two_times(unit: float) -> PartTest:
-    return lambda value: _is_integral(math.log2(value / unit))
+def _power_of_two_times(unit: float, value: Any) -> bool:
+    return _is_integral(math.log2(value / unit))
 
 
-def _length(size: int) -> PartTest:
-    return lambda value: len(value) == size
+def _length(size: int, value: Any) -> bool:
+    return len(value) == size
 
 
-def _length_at_least(size: int) -> PartTest:
-    return lambda value: len(value) >= size
+def _length_at_least(size: int, value: Any) -> bool:
+    return len(value) >= size
 
 
-def _in_ratio(ratio: Sequence[float]) -> PartTest:
-    """Test that numbers are in a ratio, but for rounding."""
-
-    def test(numbers: Any) -> bool:
-        if len(numbers) != len(ratio):
+def _in_ratio(ratio: Sequence[float], numbers: Any) -> bool:
+    """Return whether numbers are in a ratio, but for rounding."""
+    if len(numbers) != len(ratio):
+        return False
+    first_number = numbers[0]
+    first_part = ratio[0]
+    for number, part in zip(numbers, ratio, strict=True):
+        difference = abs(first_number * part - number * first_part)
+        is_near = difference <= max(part, first_part)  # false for NaN
+        if not is_near:
             return False
-        first_number = numbers[0]
-        first_part = ratio[0]
-        for number, part in zip(numbers, ratio, strict=True):
-            difference = abs(first_number * part - number * first_part)
-            is_near = difference <= max(part, first_part)  # false for NaN
-            if not is_near:
-                return False
-        return True
-
-    return test
+    return True
 
 
-def _has(names: Sequence[str]) -> PartTest:
-    return lambda value: all(name in value for name in names)
+def _has(names: Sequence[str], value: Any) -> bool:
+    return all(name in value for name in names)
 
 
 # ---- tests that apply constraints to a value, or to what is in it ---------------------------
@@ -196,8 +161,8 @@ def holds(value: Any, constraints: Mapping[str, Any]) -> bool:
     return all(OF_VALUE[name].compile(arg)(value) for name, arg in constraints.items())
 
 
-def _counts(constraints: Mapping[str, Any]) -> PartTest:
-    return lambda value: holds(_count(value), constraints)
+def _counts(constraints: Mapping[str, Any], value: Any) -> bool:
+    return holds(_count(value), constraints)
 
 
 def _count(value: Any) -> float:
@@ -211,21 +176,18 @@ def _count(value: Any) -> float:
     return float(value)
 
 
-def _any(alternatives: Sequence[Mapping[str, Any]]) -> PartTest:
-    return lambda value: any(holds(value, constraints) for constraints in alternatives)
+def _any(alternatives: Sequence[Mapping[str, Any]], value: Any) -> bool:
+    return any(holds(value, constraints) for constraints in alternatives)
 
 
-def _each(constraints: Mapping[str, Any]) -> PartTest:
-    def test(value: Any) -> bool:
-        elements = value if isinstance(value, list) else [value]
-        return all(holds(element, constraints) for element in elements)
-
-    return test
+def _each(constraints: Mapping[str, Any], value: Any) -> bool:
+    elements = value if isinstance(value, list) else [value]
+    return all(holds(element, constraints) for element in elements)
 
 
-def _fields(fields: Mapping[Any, Mapping[str, Any]]) -> PartTest:
+def _fields(fields: Mapping[Any, Mapping[str, Any]], value: Any) -> bool:
     """Test elements of a list, by number, or of an object, by name."""
-    return lambda value: all(holds(value[name], fields[name]) for name in fields)
+    return all(holds(value[name], fields[name]) for name in fields)
 
 
 # ---- what they expect, in words -----------------------------------------------------------
@@ -273,18 +235,25 @@ def needed_in_words(constraints: Mapping[str, Any]) -> str:
     return " and ".join(TARGETS[name].needed(arg) for name, arg in constraints.items())
 
 
-_of_value = partial(Constraint, RecordPart.VALUE)
+def _binding(test: Callable[..., Any]) -> Callable[[Any], Callable[..., Any]]:
+    """Return what compiles a test whose first parameter is the argument of the constraint."""
+    return partial(partial, test)
+
+
+def _of_value(test: Callable[[Any, Any], Any], needed: Callable[[Any], str]) -> Constraint:
+    return Constraint(RecordPart.VALUE, _binding(test), needed)
+
 
 OF_VALUE: Mapping[str, Constraint] = {
-    "equals": _of_value(_equals, _shown),
-    "one_of": _of_value(_one_of, _choices("one of")),
+    "equals": _of_value(operator.eq, _shown),
+    "one_of": _of_value(operator.contains, _choices("one of")),
     "none_of": _of_value(_none_of, _choices("none of")),
-    "at_least": _of_value(_at_least, _words("at least {}")),
-    "at_most": _of_value(_at_most, _words("at most {}")),
+    "at_least": _of_value(operator.le, _words("at least {}")),
+    "at_most": _of_value(operator.ge, _words("at most {}")),
     "counts": _of_value(_counts, needed_in_words),
-    "above": _of_value(_above, _words("above {}")),
-    "below": _of_value(_below, _words("below {}")),
-    "close_to": _of_value(_close_to, _shown),
+    "above": _of_value(operator.lt, _words("above {}")),
+    "below": _of_value(operator.gt, _words("below {}")),
+    "close_to": _of_value(math.isclose, _shown),
     "not_empty": _of_value(_not_empty, _words("a value")),
     "truthy": _of_value(_truthy, _truth_in_words),
     "type": _of_value(_of_type, _with_article),
@@ -320,24 +289,14 @@ def _has_all(names: Sequence[str]) -> PartTest:
     return test
 
 
-def _has_any(names: Sequence[str]) -> PartTest:
-    def test(metadata: Any) -> bool:
-        for name in names:  # noqa: SIM110 - any() of a generator takes twice as long
-            if name in metadata:
-                return True
-        return False
-
-    return test
+def _has_any(names: Sequence[str], metadata: Any) -> bool:
+    return any(name in metadata for name in names)
 
 
-def _has_pairs(pairs: Mapping[str, str]) -> PartTest:
-    """Test that names which are there have those that belong to them."""
-
-    def test(metadata: Any) -> bool:
-        present = [name for name in pairs if name in metadata]
-        return all(pairs[name] in metadata for name in present)
-
-    return test
+def _has_pairs(pairs: Mapping[str, str], metadata: Any) -> bool:
+    """Return whether names which are there have those that belong to them."""
+    present = [name for name in pairs if name in metadata]
+    return all(pairs[name] in metadata for name in present)
 
 
 def _where_present(fields: Mapping[str, Mapping[str, Any]]) -> PartTest:
@@ -359,29 +318,19 @@ def _where_present(fields: Mapping[str, Mapping[str, Any]]) -> PartTest:
 # ---- tests of a record, and of what was logged before it ----------------------------------
 
 
-def _within_minutes(argument: Mapping[str, Any]) -> Test:
-    """Test that less than ``minutes`` passed since the earliest ``of``, unless ``until`` came."""
+def _within_minutes(argument: Mapping[str, Any], record: Record, seen: Seen) -> bool:
+    """Return whether less than ``minutes`` passed since the earliest ``of``, or ``until`` came."""
     start = argument["of"]
-    limit = argument["minutes"] * 60_000.0
-    until = argument.get("until")
-
-    def test(record: Record, seen: Seen) -> bool:
-        if until in seen or start not in seen:
-            return True
-        elapsed: float = record.time_ms - seen[start].earliest_ms
-        return bool(elapsed < limit)
-
-    return test
+    if argument.get("until") in seen or start not in seen:
+        return True
+    elapsed: float = record.time_ms - seen[start].earliest_ms
+    return bool(elapsed < argument["minutes"] * 60_000.0)
 
 
-def _same_as(key: str) -> Test:
-    """Test for equality with the last value of another key so far; it is None if there is none."""
-
-    def test(record: Record, seen: Seen) -> bool:
-        other = seen[key].last if key in seen else None
-        return bool(record.value == other)
-
-    return test
+def _same_as(key: str, record: Record, seen: Seen) -> bool:
+    """Return whether a value is the last one of another key so far; None if there is none."""
+    other = seen[key].last if key in seen else None
+    return bool(record.value == other)
 
 
 def _logged(keys: Sequence[str], *, expected: bool) -> Test:
@@ -518,10 +467,12 @@ _of_record = partial(Constraint, RecordPart.ALL)
 CONSTRAINTS: Mapping[str, Constraint] = {
     **OF_VALUE,
     "metadata": _of_metadata(_has_all, _METADATA_WITH, _lacks(_METADATA_WITH)),
-    "metadata_any": _of_metadata(_has_any, _METADATA_WITH_ANY, _lacks(_METADATA_WITH_ANY)),
-    "metadata_pairs": _of_metadata(_has_pairs, _pairs_in_words, _lacks(_pairs_in_words)),
+    "metadata_any": _of_metadata(
+        _binding(_has_any), _METADATA_WITH_ANY, _lacks(_METADATA_WITH_ANY)
+    ),
+    "metadata_pairs": _of_metadata(_binding(_has_pairs), _pairs_in_words, _lacks(_pairs_in_words)),
     "metadata_fields": _of_metadata(_where_present, _metadata_fields_in_words, _wrong_field),
-    "same_as": _of_record(_same_as, _value_of, _differs),
+    "same_as": _of_record(_binding(_same_as), _value_of, _differs),
     "after": _of_record(
         partial(_logged, expected=True),
         _listed("it after"),
@@ -532,7 +483,7 @@ CONSTRAINTS: Mapping[str, Constraint] = {
         _listed("it before"),
         _out_of_order("after", "before", logged=True),
     ),
-    "within_minutes": _of_record(_within_minutes, _minutes_of, _too_late),
+    "within_minutes": _of_record(_binding(_within_minutes), _minutes_of, _too_late),
 }
 
 

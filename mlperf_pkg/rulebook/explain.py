@@ -300,42 +300,27 @@ def newest_first(histories: Iterable[RuleHistory]) -> list[RuleHistory]:
 
 
 def _histories(uses: Iterable[Use]) -> list[RuleHistory]:
-    """Return the histories of the uses of one code; layers that changed alike share one."""
+    """Return the histories of the uses of one code; layers that changed alike share one.
+
+    A layer is called as in its newest round.
+    """
     layer_uses: dict[tuple[str, str], list[Use]] = {}
     for use in uses:
         layer_uses.setdefault((use.usage, use.layer.name), []).append(use)
-    alike: dict[tuple[Any, ...], list[_LayerHistory]] = {}
-    for (usage, _), uses_of_layer in layer_uses.items():
-        newest_layer = uses_of_layer[-1].layer
-        layer_history = _LayerHistory(usage, newest_layer, _spans(uses_of_layer))
-        alike.setdefault(layer_history.course, []).append(layer_history)
-    return [_shared_history(group) for group in alike.values()]
+    alike: dict[tuple[Any, ...], tuple[list[Layer], tuple[RuleSpan, ...]]] = {}
+    for uses_of_layer in layer_uses.values():
+        newest = uses_of_layer[-1]
+        spans = _spans(uses_of_layer)
+        course = [(span.words, span.rule.basis, requirement(span.rule)) for span in spans]
+        layers, _ = alike.setdefault((newest.usage, *course), ([], spans))
+        layers.append(newest.layer)
+    return [_history(usage, *of_layers) for (usage, *_), of_layers in alike.items()]
 
 
-class _LayerHistory(Struct, frozen=True):
-    """How a rule changed in one layer, as it is called in its newest round."""
-
-    usage: str
-    layer: Layer
-    spans: tuple[RuleSpan, ...]
-
-    @property
-    def course(self) -> tuple[Any, ...]:
-        """What the histories of other layers must equal to be one with it."""
-        spans = ((span.words, span.rule.basis, requirement(span.rule)) for span in self.spans)
-        return (self.usage, *spans)
-
-
-def _shared_history(group: Sequence[_LayerHistory]) -> RuleHistory:
+def _history(usage: str, layers: Sequence[Layer], spans: tuple[RuleSpan, ...]) -> RuleHistory:
     """Return the one history of layers in which a rule changed alike."""
-    layers = [layer_history.layer for layer_history in group]
     benchmarks = dict.fromkeys(layer.benchmark for layer in layers if layer.benchmark)
-    return RuleHistory(
-        usage=group[0].usage,
-        where=tuple(layer.name for layer in layers),
-        benchmarks=tuple(benchmarks),
-        spans=group[0].spans,
-    )
+    return RuleHistory(usage, tuple(layer.name for layer in layers), tuple(benchmarks), spans)
 
 
 def joined(history: RuleHistory, span: RuleSpan) -> Joined | None:
@@ -551,13 +536,11 @@ def _unlisted(round_: Round, division: str | None) -> list[Layer]:
     for layer in common_layers(round_, division):
         rules = {}
         for key, key_rules in layer.rules.items():
-            rules[key] = tuple(rule for rule in key_rules if not _lists_benchmarks(rule, round_))
+            rules[key] = tuple(
+                rule for rule in key_rules if rule.constraints.get("one_of") != round_.benchmarks
+            )
         layers.append(replace(layer, rules=rules))
     return layers
-
-
-def _lists_benchmarks(rule: Rule, round_: Round) -> bool:
-    return rule.constraints.get("one_of") == round_.benchmarks
 
 
 def _changes_of_layers(before: Iterable[Layer], after: Iterable[Layer]) -> Iterator[RuleChange]:
@@ -768,11 +751,11 @@ def _tests(constraints: Mapping[str, Any]) -> list[Test]:
 def _values(rule: Rule, round_: Round) -> Iterator[Any]:
     """Yield values that may meet a rule, the likeliest first."""
     constraints = {**rule.constraints, **(rule.reaches or {})}
-    yield from _candidates(constraints)
+    yield from candidates(constraints)
     names = constraints.get("has", ())
     if names:
         fields = constraints.get("fields", {})
-        yield {name: next(_candidates(fields.get(name, {})), 1) for name in names}
+        yield {name: next(candidates(fields.get(name, {})), 1) for name in names}
     if "none_of" in constraints:
         yield from round_.benchmarks
     if rule.key.startswith(("init_", "run_", "block_", "epoch_", "eval_st")):
@@ -784,7 +767,8 @@ def _values(rule: Rule, round_: Round) -> Iterator[Any]:
     yield None
 
 
-def _candidates(constraints: Mapping[str, Any]) -> Iterator[Any]:
+def candidates(constraints: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield values that meet one or the other of some constraints on a value."""
     for name, argument in constraints.items():
         match name:
             case (
@@ -799,21 +783,22 @@ def _candidates(constraints: Mapping[str, Any]) -> Iterator[Any]:
                 yield round(argument - step, 6)
                 yield round(argument + step, 6)
             case "counts":
-                yield from _candidates(argument)
+                yield from candidates(argument)
             case "any":
-                yield from chain.from_iterable(map(_candidates, argument))
+                yield from chain.from_iterable(map(candidates, argument))
             case "each":
-                yield from ([value] for value in _fitting(argument))
+                yield from ([value] for value in fitting(argument))
             case "length" | "length_at_least":
                 yield [1] * argument
             case "fields":
-                yield {field: next(_fitting(limits), 1) for field, limits in argument.items()}
+                yield {field: next(fitting(limits), 1) for field, limits in argument.items()}
                 yield [5.0] * (len(argument) + 1)
 
 
-def _fitting(constraints: Mapping[str, Any]) -> Iterator[Any]:
+def fitting(constraints: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield values that meet all of some constraints on a value."""
     tests = _tests(constraints)
-    for value in _candidates(constraints):
+    for value in candidates(constraints):
         record = Record("", 0, value, {})
         if all(test(record, {}) for test in tests):
             yield value
@@ -828,5 +813,5 @@ def _metadata(rule: Rule) -> dict[str, Any]:
     metadata = {}
     for name in names:
         default = defaults.get(name, "success")
-        metadata[name] = next(_fitting(fields.get(name, {})), default)
+        metadata[name] = next(fitting(fields.get(name, {})), default)
     return metadata

@@ -11,7 +11,7 @@ name, because the official checker reads in order.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, time, timedelta
 from itertools import chain, product
@@ -26,6 +26,7 @@ from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.log.record import Record, shown
 from mlperf_pkg.results import rcp
 from mlperf_pkg.rulebook.documents import ROUND, error_of, layers, rounds
+from mlperf_pkg.rulebook.explain import candidates, fitting
 from mlperf_pkg.rulebook.formula import NoAnswerError, Seen, evaluate, first_logged, names_in
 from mlperf_pkg.rulebook.load import load_benchmark, load_round, simulation_of
 from mlperf_pkg.rulebook.model import Benchmark, Rule
@@ -439,19 +440,7 @@ def _references(
 # ---- hyperparameters that the rules accept --------------------------------------------------
 
 _WRONG: tuple[Value, ...] = (-1, "", "wrong")
-_EQUALS = ("equals", "close_to", "multiple_of", "power_of_two_times")
-_LIMITS = ("at_least", "at_most")
-_SUGGESTIONS: Mapping[str, Callable[[Any], Iterable[Value]]] = {
-    **dict.fromkeys((*_EQUALS, *_LIMITS, "truthy"), lambda argument: [argument]),
-    "one_of": list,
-    "above": lambda argument: [argument + 1],
-    "below": lambda argument: [argument - 1],
-    "length": lambda argument: [[1] * argument],
-    "length_at_least": lambda argument: [[1] * argument],
-    "not_empty": lambda _: ["unspecified"],
-    "type": lambda argument: ["unspecified" if argument == "text" else 1],
-}
-"""Values that a constraint suggests by its argument."""
+_TEXT = "unspecified"
 
 _EQUATION = re.compile(r"value == ([^=<>?&|]+)|math\.abs\(value - ([^=<>?&|]+)\) <=? [^=<>?&|]+")
 """A formula that allows one value, exactly or nearly: the value, as a formula."""
@@ -484,7 +473,12 @@ class ValueSources(Struct, frozen=True):
         if is_fixed:
             return
         for compiled in key_rules.rules if key_rules else ():
-            yield from _suggested(compiled.rule.constraints, assigned)
+            constraints = compiled.rule.constraints
+            if constraints.get("same_as") in assigned:
+                yield assigned[constraints["same_as"]]
+            yield from candidates(constraints)
+            if "not_empty" in constraints or constraints.get("type") == "text":
+                yield _TEXT
             yield from _solutions(compiled.rule.formula or "", assigned)
         yield 1
 
@@ -565,15 +559,6 @@ def _names_of(setting: Setting) -> frozenset[str]:
     return frozenset().union(*map(_names_of, setting if isinstance(setting, list) else ()))
 
 
-def _suggested(constraints: Mapping[str, Any], assigned: Assigned) -> Iterator[Value]:
-    """Yield values that meet one or the other of the constraints."""
-    for name, argument in constraints.items():
-        if name == "same_as" and argument in assigned:
-            yield assigned[argument]
-        elif name in _SUGGESTIONS:
-            yield from _SUGGESTIONS[name](argument)
-
-
 def _solutions(formula: str, assigned: Assigned) -> Iterator[Value]:
     """Yield the value that a formula fixes, as an integer first where it is whole."""
     equation = _EQUATION.fullmatch(formula)
@@ -633,7 +618,7 @@ def metadata_of(key_rules: KeyRules | None) -> dict[str, Value]:
     for compiled in key_rules.rules if key_rules else ():
         fields = compiled.rule.constraints.get("metadata_fields", {})
         for name in compiled.rule.constraints.get("metadata", ()):
-            metadata[name] = next(_suggested(fields.get(name, {}), {}), 1)
+            metadata[name] = next(fitting(fields.get(name, {})), 1)
     return metadata
 
 

@@ -170,14 +170,24 @@ def _read_csv(path: Path, table: ExportTable) -> list[Row]:
         refuse_larger(stream, LARGEST)
         reader = csv.reader(_lines(stream), strict=True)
         _refuse_others(table, next(reader, []))
-        return accepted(table, (_row_of_csv(cells, table) for cells in reader))
+        return accepted(table, (_row_of(cells, table, _FROM_CSV, "") for cells in reader))
 
 
-def _row_of_csv(cells: Sequence[str], table: ExportTable) -> Row:
-    values = []
-    for text, column in zip(cells, table.columns, strict=True):
-        is_null = not text and column.nullable
-        values.append(None if is_null else _FROM_CSV[column.type](text))
+def _row_of(
+    stored: Sequence[Any],
+    table: ExportTable,
+    conversions: Mapping[type, Callable[[Any], Any]],
+    null: str | None,
+) -> Row:
+    """Return the values that a format stored; ``null`` is how it stores that there is none."""
+    values: list[Any] = []
+    for value, column in zip(stored, table.columns, strict=True):
+        is_null = value == null and column.nullable
+        convert = conversions.get(column.type)
+        if is_null:
+            values.append(None)
+        else:
+            values.append(convert(value) if convert else value)
     return tuple(values)
 
 
@@ -264,18 +274,7 @@ def _sqlite_rows(database: sqlite3.Connection, table: ExportTable) -> list[Row]:
     columns = database.execute("SELECT name FROM pragma_table_info(?)", [table.name]).fetchall()
     _refuse_others(table, [name for (name,) in columns], is_ours=is_ours)
     selected = database.execute(f"SELECT * FROM {table.name} ORDER BY rowid")  # noqa: S608 - our names
-    return accepted(table, (_row_of_sqlite(values, table) for values in selected))
-
-
-def _row_of_sqlite(stored: Sequence[Any], table: ExportTable) -> Row:
-    values = []
-    for value, column in zip(stored, table.columns, strict=True):
-        convert = _FROM_SQLITE.get(column.type)
-        if convert and value is not None:
-            values.append(convert(value))
-        else:
-            values.append(value)
-    return tuple(values)
+    return accepted(table, (_row_of(values, table, _FROM_SQLITE, None) for values in selected))
 
 
 # ---- all formats ----------------------------------------------------------------------------
