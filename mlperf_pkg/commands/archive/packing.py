@@ -4,7 +4,6 @@ import shutil
 from collections.abc import Collection, Iterable, Mapping
 from itertools import accumulate
 from pathlib import Path
-from tempfile import gettempdir
 
 from msgspec.structs import replace
 
@@ -19,6 +18,7 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Finding, Verdict
 from mlperf_pkg.infra.archives import unfit
 from mlperf_pkg.infra.files import private_folder, scratch_folder
+from mlperf_pkg.infra.streams import temporary_files
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, description_path, name
 
@@ -150,7 +150,7 @@ def without_sets(
     that ``build`` wrote list the rest.
 
     Raises:
-        UserError: a file cannot be copied to be checked.
+        OSError: a file cannot be copied to be checked.
     """
     needed: set[str] = set()
     dropped: set[str] = set()
@@ -173,17 +173,18 @@ def without_sets(
 
 
 def _checked(tree: HashedTree, options: Options) -> Report:
-    """Check a copy of the files in a tree of the same name."""
-    with scratch_folder(Path(gettempdir())) as work:
+    """Check a copy of the files in a tree of the same name.
+
+    Raises:
+        OSError: a file cannot be copied.
+    """
+    with temporary_files() as temporary, scratch_folder(temporary) as work:
         root = work / tree.root.resolve().name
         for file in tree.files:
             source = tree.root / file.path
             target = root / file.path
-            try:
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(source, target, follow_symlinks=False)
-            except OSError as error:
-                raise UserError(f"{source}: cannot be copied: {error.strerror}") from error
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target, follow_symlinks=False)
         return verification.report_on(root, str(tree.root), options)
 
 
