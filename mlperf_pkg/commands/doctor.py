@@ -9,6 +9,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -88,14 +89,20 @@ def _packages() -> Iterator[Diagnosis]:
         text = "not known: mlperf-pkg runs from its source without being installed"
         yield Diagnosis("packages", DiagnosisState.NOTE, text, "pip install .")
         return
-    missing = [name for name in required.get("", ()) if _version(name) is None]
+    names = chain.from_iterable(required.values())
+    try:
+        installed = {name: _version(name) for name in names}
+    except UserError as error:  # one is installed twice
+        yield Diagnosis("packages", DiagnosisState.BROKEN, str(error))
+        return
+    missing = [name for name in required.get("", ()) if installed[name] is None]
     if missing:
         text = f"missing: {', '.join(missing)}"
         yield Diagnosis("packages", DiagnosisState.BROKEN, text, "pip install mlperf-pkg")
     else:
         yield Diagnosis("packages", DiagnosisState.OK, "all required ones are installed")
     for extra, purpose in EXTRAS.items():
-        versions = {name: _version(name) for name in required.get(extra, ())}
+        versions = {name: installed[name] for name in required.get(extra, ())}
         if versions and all(versions.values()):
             packages = ", ".join(f"{name} {version}" for name, version in versions.items())
             yield Diagnosis(f"extra {extra}", DiagnosisState.OK, f"{purpose}: {packages}")
