@@ -269,8 +269,9 @@ class Spool:
             self.file: BinaryIO = TemporaryFile(dir=folder)  # noqa: SIM115 - closed with this
 
     def __del__(self) -> None:
-        """Close the file, which removes it."""
-        self.file.close()
+        """Close the file, which removes it, if it could be created."""
+        if hasattr(self, "file"):
+            self.file.close()
 
     def append(self, stream: BinaryIO) -> FilePart:
         """Copy a stream to the end of the file, and return that part."""
