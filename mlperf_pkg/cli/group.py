@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from itertools import chain
@@ -25,6 +26,7 @@ CommandFunction = Callable[..., Any]
 FAILED = 2  # exit status of a command that could not do its work
 INTERRUPTED = 128 + 2
 PIPE_CLOSED = 128 + 13
+_NO_THREAD = re.compile("can't (start new|spawn worker) thread")  # of Python, of libraries in Rust
 _BUG = "This is a bug in mlperf-pkg: please report it with the output of 'mlperf-pkg --debug ...'"
 
 
@@ -368,10 +370,20 @@ class Program(CommandGroup):
             raise Failure(system_error(error)) from error
         except MemoryError as error:
             raise Failure("not enough memory; --jobs 1 takes the least") from error
-        except Exception as error:
+        except (GeneratorExit, SystemExit):
+            raise
+        except BaseException as error:  # a library in Rust that panics raises no Exception
             if ctx.params["debug"]:
                 raise
-            raise Failure(f"{type(error).__name__}: {error}\n{_BUG}") from error
+            raise Failure(_unexpected(error)) from error
+
+
+def _unexpected(error: BaseException) -> str:
+    """Return the message of an error that nobody expected."""
+    text = f"{type(error).__name__}: {error}"
+    if _NO_THREAD.search(text):
+        return "no thread can be started: the limit of processes is reached (ulimit -u)"
+    return f"{text}\n{_BUG}"
 
 
 def system_error(error: OSError) -> str:

@@ -92,7 +92,12 @@ def _packages() -> Iterator[Diagnosis]:
         repair = f"pip install {package_source()}"
         yield Diagnosis("packages", DiagnosisState.NOTE, text, repair)
         return
-    missing = [name for name, version in _versions("").items() if version is None]
+    try:
+        versions_of = {extra: _versions(extra) for extra in ("", *EXTRAS)}
+    except UserError as error:  # one is installed twice
+        yield Diagnosis("packages", DiagnosisState.BROKEN, str(error))
+        return
+    missing = [name for name, version in versions_of[""].items() if version is None]
     if missing:
         text = f"missing: {', '.join(missing)}"
         repair = f"pip install {packages_of('')}"
@@ -100,7 +105,7 @@ def _packages() -> Iterator[Diagnosis]:
     else:
         yield Diagnosis("packages", DiagnosisState.OK, "all required ones are installed")
     for extra, purpose in EXTRAS.items():
-        versions = _versions(extra)
+        versions = versions_of[extra]
         if versions and all(versions.values()):
             packages = ", ".join(f"{name} {version}" for name, version in versions.items())
             yield Diagnosis(f"extra {extra}", DiagnosisState.OK, f"{purpose}: {packages}")

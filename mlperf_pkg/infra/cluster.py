@@ -9,9 +9,9 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError, Executor, Future
+from concurrent.futures import CancelledError, Executor, Future, wait
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -24,7 +24,7 @@ _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
 _ADDRESS = re.compile(r"(tcp|tls)://.+:[0-9]{1,5}")
-_SECONDS = 15  # that the scheduler and the first worker have to answer
+_SECONDS = 15  # that the scheduler, and a worker where there is none, have to answer
 _RETRIES = 3
 _TASKS = 10_000  # the most there are: the scheduler takes about 2 ms for each
 
@@ -34,8 +34,8 @@ def cluster(scheduler: str) -> Iterator[Mapper]:
     """Provide the workers of the Dask cluster with this scheduler (``tcp://10.0.0.1:8786``).
 
     Raises:
-        UserError: Dask is not installed; no scheduler or worker answers; a worker has a different
-            mlperf-pkg; the connection is lost.
+        UserError: Dask is not installed; no scheduler or worker answers, or none does any more; a
+            worker has a different mlperf-pkg; the connection is lost.
     """
     if not _ADDRESS.fullmatch(scheduler):
         expected = "expected one such as tcp://10.0.0.1:8786"
@@ -49,8 +49,11 @@ def cluster(scheduler: str) -> Iterator[Mapper]:
         raise UserError(f"{scheduler}: no Dask scheduler answers: {reason_of(error)}") from error
     with connected as client:
         _check_workers(client, scheduler)
+        executor = client.get_executor(pure=False, retries=_RETRIES)
         try:
-            yield _Batches(client.get_executor(pure=False, retries=_RETRIES), dask.KilledWorker)
+            yield _Batches(
+                executor, dask.KilledWorker, partial(_wait_for_worker, client, scheduler)
+            )
         except WorkerLostError as error:
             reason = f"several workers were lost during the same work: {error.reason}"
             raise UserError(f"{scheduler}: {reason}") from error
@@ -59,11 +62,15 @@ def cluster(scheduler: str) -> Iterator[Mapper]:
 
 
 class _Batches(Mapper):
-    """A ``Mapper`` that submits several items in one task."""
+    """A ``Mapper`` that submits several items in one task.
 
-    def __init__(self, inner: Executor, killed: type[Exception]) -> None:
+    Where a result takes long, ``wait`` is called: it raises an error where no worker is left.
+    """
+
+    def __init__(self, inner: Executor, killed: type[Exception], wait: Callable[[], None]) -> None:
         self._inner = inner
         self._killed = killed
+        self._wait = wait
 
     def submit(
         self, function: Callable[[_Item], _Result], items: Sequence[_Item]
@@ -81,10 +88,17 @@ class _Batches(Mapper):
     def _outcomes_of(
         self, future: Future[list[tuple[_Result]]], size: int
     ) -> Sequence[tuple[_Result] | Exception]:
+        while not _is_done(future):
+            self._wait()
         try:
             return future.result()
         except self._killed as error:
             return [WorkerLostError(str(error))] * size
+
+
+def _is_done(future: Future[Any]) -> bool:
+    """Wait for a while, and return whether the result is there."""
+    return not wait([future], timeout=_SECONDS).not_done
 
 
 def _call(
@@ -111,14 +125,20 @@ def identity() -> str:
 
 
 def _check_workers(client: Any, scheduler: str) -> None:
-    try:
-        client.wait_for_workers(1, timeout=_SECONDS)
-    except TimeoutError as error:
-        raise UserError(f"{scheduler}: no worker is connected to the scheduler") from error
+    _wait_for_worker(client, scheduler)
     for worker, answer in sorted(client.run(identity, on_error="return").items()):
         if answer != identity():
             theirs = f"no usable mlperf-pkg ({answer})" if isinstance(answer, Exception) else answer
             raise UserError(_difference(f"{scheduler}: worker {worker}", theirs, identity()))
+
+
+def _wait_for_worker(client: Any, scheduler: str) -> None:
+    try:
+        client.wait_for_workers(1, timeout=_SECONDS)
+    except TimeoutError as error:
+        raise UserError(f"{scheduler}: no worker is connected to the scheduler") from error
+    except OSError as error:
+        raise UserError(f"{scheduler}: the connection to the scheduler is lost") from error
 
 
 def _difference(worker: str, theirs: str, ours: str) -> str:

@@ -25,6 +25,8 @@ _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
 _PREFIX = ".mlperf-pkg-"
 _SUFFIX = ".new"
 _OLD = ".old"
+_FORMER = ".mlperf-pkg-former"  # in a scratch folder: the files that are being replaced
+_NEXT = ".mlperf-pkg-next"  # in a scratch folder: the second name of a file that is to be moved
 _MARKER = ".mlperf-pkg"  # in a scratch folder: the number of its process and its inode
 _HERE = -100  # AT_FDCWD: paths are relative to the current folder
 _EXCHANGE = 2  # RENAME_EXCHANGE of renameat2(2)
@@ -49,7 +51,8 @@ def write_whole(path: Path | StoredFile, content: str | bytes, *, replace: bool)
 def write_all(files: _Files, *, replace: bool) -> None:
     """Write files in any folders and stores, each as ``write_whole``: all of them or none.
 
-    No file has its name before all are written. Devices and pipes, which cannot be replaced, are
+    No file has its name before all are written, and where one cannot be replaced, those before it
+    are as they were. Devices and pipes, which cannot be replaced, are
     written into at the end. The next call removes what a killed process left behind.
 
     Raises:
@@ -181,16 +184,51 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def _rename_all(temporary: Mapping[Path, Path], *, replace: bool) -> None:
-    """Give files their names; if one cannot have its name, remove the new ones again."""
+    """Give files their names; if one cannot have its name, none has, and all former files stay."""
     with ExitStack() as undo:
         for path, unnamed in temporary.items():
             if is_special(path):
                 raise UserError(f"{path}: is not a regular file")
             with _errors_of(path):
-                (os.replace if replace else _rename_to_free)(unnamed, path)
-            if not replace:
-                undo.callback(path.unlink)
+                if not replace:
+                    _rename_to_free(unnamed, path)
+                    undo.callback(path.unlink)
+                elif len(temporary) == 1:
+                    unnamed.replace(path)
+                else:
+                    undo.callback(_restore, path, unnamed)
+                    _replace_one(path, unnamed)
         undo.pop_all()
+
+
+def _replace_one(path: Path, unnamed: Path) -> None:
+    """Replace one file of several, and keep it in the scratch folder until all are replaced."""
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    former = unnamed.parent / _FORMER / path.name
+    former.parent.mkdir(exist_ok=True)
+    second = unnamed.with_name(_NEXT)
+    try:
+        with suppress(FileNotFoundError):
+            os.link(path, former, follow_symlinks=False)
+        second.hardlink_to(unnamed)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        # A file system without links: for a moment, nothing has the name.
+        with suppress(FileNotFoundError):
+            path.replace(former)
+        second = unnamed
+    second.replace(path)
+
+
+def _restore(path: Path, unnamed: Path) -> None:
+    """Undo ``_replace_one``, however far it came."""
+    former = unnamed.parent / _FORMER / path.name
+    if _is_taken(former):
+        former.replace(path)
+    elif path.exists() and (not unnamed.exists() or _is_same_file(unnamed, path)):
+        path.unlink()
 
 
 def _rename_to_free(temporary: Path, path: Path) -> None:
@@ -299,7 +337,8 @@ def sweep(parent: Path) -> None:
     for scratch in sorted(parent.glob(f"{_PREFIX}*{_SUFFIX}")):
         with suppress(OSError), _unused(scratch):
             moved = [old.name.removesuffix(_OLD) for old in scratch.glob(f"*{_OLD}")]
-            if _has_mark(scratch) and all((parent / name).exists() for name in moved):
+            moved += [former.name for former in scratch.glob(f"{_FORMER}/*")]
+            if _has_mark(scratch) and all(_is_taken(parent / name) for name in moved):
                 _take_back(scratch, parent)
                 _remove(scratch)
 
@@ -337,16 +376,21 @@ def _has_mark(scratch: Path) -> bool:
 
 
 def _take_back(scratch: Path, parent: Path) -> None:
-    """Remove the names of a killed process's files, unless all of its files had theirs."""
-    paths = [path for path in scratch.iterdir() if path.name != _MARKER]
-    ours = []
-    for path in paths:
-        named = parent / path.name
-        if named.exists() and _is_same_file(path, named):
-            ours.append(named)
-    if len(ours) < len(paths):
-        for named in ours:
-            named.unlink()
+    """Undo what a killed process did, unless all of its files had their names."""
+    files = [path for path in scratch.iterdir() if path.name not in (_MARKER, _FORMER, _NEXT)]
+    named = []
+    for unnamed in files:
+        path = parent / unnamed.name
+        if path.exists() and _is_same_file(unnamed, path):
+            named.append(unnamed)
+    if len(named) < len(files):
+        for unnamed in named:
+            _restore(parent / unnamed.name, unnamed)
+
+
+def _is_taken(path: Path) -> bool:
+    """Return whether something has a name, also a link to nowhere."""
+    return path.exists() or path.is_symlink()
 
 
 def _is_same_file(path: Path, named: Path) -> bool:
@@ -373,7 +417,7 @@ def _install(folder: Path, target: Path, replaces: Callable[[Path], bool]) -> No
 
 def _moved(folder: Path, target: Path) -> bool:
     """Move ``folder`` if ``target`` does not exist; return whether it was moved."""
-    if target.exists() or target.is_symlink():
+    if _is_taken(target):
         return False
     try:
         folder.rename(target)

@@ -150,14 +150,24 @@ def installed_version(name: str) -> str:
 
     Raises:
         MissingPackageError: it is not installed.
+        UserError: a folder has two versions of it, of which one is a leftover.
     """
     prefix = f"{name.replace('-', '_')}-"
     suffix = ".dist-info"
     for folder in sys.path:  # by the folder that describes it: importlib.metadata is slow to import
         with suppress(OSError):
+            folders = []
             for entry in os.listdir(folder or "."):  # noqa: PTH208 - fast, for many entries
                 if entry.startswith(prefix) and entry.endswith(suffix):
-                    return entry.removesuffix(suffix).rpartition("-")[2]
+                    folders.append(entry)
+            if len(folders) > 1:
+                names = " and ".join(sorted(folders))
+                raise UserError(
+                    f"{folder}: {name} is installed twice, {names}: remove the folder that an"
+                    f" upgrade left behind, or pip uninstall {name} twice and install it again"
+                )
+            if folders:
+                return folders[0].removesuffix(suffix).rpartition("-")[2]
     from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - slow to import
 
     try:

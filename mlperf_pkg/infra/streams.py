@@ -7,11 +7,13 @@ xz and zstd, recognised by their first bytes) is read with bounded memory and si
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import Enum
 from io import BufferedReader, BytesIO
 from pathlib import Path
@@ -20,6 +22,7 @@ from typing import Any, BinaryIO
 from msgspec import Struct
 from msgspec.structs import astuple
 
+from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.paths import open_file
 
 _CHUNK = 1 << 20
@@ -233,6 +236,28 @@ _DECOMPRESSORS: dict[Compression, Callable[[], Any]] = {
 # ---- parts of files, which contain the members of archives --------------------------------
 
 
+@contextmanager
+def temporary_files() -> Iterator[Path]:
+    """Provide the folder for temporary files, for what is written there meanwhile.
+
+    Raises:
+        UserError: there is no such folder, or it is full.
+    """
+    from tempfile import gettempdir  # noqa: PLC0415 - slow to import
+
+    remedy = "name a folder with more space in the variable TMPDIR"
+    try:
+        folder = Path(gettempdir())
+    except FileNotFoundError as error:
+        raise UserError(f"temporary files cannot be written anywhere: {remedy}") from error
+    try:
+        yield folder
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise UserError(f"{folder}: no space is left for temporary files: {remedy}") from error
+
+
 class Spool:
     """A temporary file without a name, for what would have to be decompressed again and again."""
 
@@ -240,18 +265,21 @@ class Spool:
         """Create the file."""
         from tempfile import TemporaryFile  # noqa: PLC0415 - slow to import
 
-        self.file: BinaryIO = TemporaryFile()  # noqa: SIM115 - closed with this
+        with temporary_files() as folder:
+            self.file: BinaryIO = TemporaryFile(dir=folder)  # noqa: SIM115 - closed with this
 
     def __del__(self) -> None:
-        """Close the file, which removes it."""
-        self.file.close()
+        """Close the file, which removes it, if it could be created."""
+        if hasattr(self, "file"):
+            self.file.close()
 
     def append(self, stream: BinaryIO) -> FilePart:
         """Copy a stream to the end of the file, and return that part."""
         start = self.file.seek(0, os.SEEK_END)
-        while data := stream.read(_CHUNK):
-            self.file.write(data)
-        self.file.flush()
+        with temporary_files():
+            while data := stream.read(_CHUNK):
+                self.file.write(data)
+            self.file.flush()
         return FilePart(self, start, self.file.tell() - start)
 
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -89,8 +90,9 @@ def read(file: RuleFile) -> Document:
     data = file.read()
     document = _compiled().get(data)
     if document is not None:
-        plain: Document = msgspec.msgpack.decode(document)
-        return plain
+        with suppress(msgspec.DecodeError):  # it is damaged
+            plain: Document = msgspec.msgpack.decode(document)
+            return plain
     from mlperf_pkg.rulebook.validate import validated  # noqa: PLC0415 - slow to import
 
     return validated(file, data)
@@ -98,11 +100,15 @@ def read(file: RuleFile) -> Document:
 
 @cache
 def _compiled() -> Mapping[bytes, msgspec.Raw]:
-    """Return what the files of the package's rulebook say, by their bytes."""
+    """Return what the files of the package's rulebook say, by their bytes.
+
+    Nothing where ``COMPILED`` is damaged, as by a disk that was full: ``doctor`` says so.
+    """
     path = data_folder("rules") / COMPILED
-    if not path.is_file():
+    try:
+        return msgspec.msgpack.decode(path.read_bytes(), type=dict[bytes, msgspec.Raw])
+    except (OSError, msgspec.DecodeError):
         return {}
-    return msgspec.msgpack.decode(path.read_bytes(), type=dict[bytes, msgspec.Raw])
 
 
 # ---- what a file says together with those that it inherits from ---------------------------

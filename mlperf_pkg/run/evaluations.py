@@ -6,10 +6,11 @@ means. The verdicts do not: ``run/convergence.py`` reads what the official RCP c
 
 from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
+from functools import lru_cache
 from math import isfinite
-from typing import Any
+from typing import Any, Self
 
-from msgspec import Struct
+from msgspec import Struct, msgpack
 
 from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.log.record import Record
@@ -18,8 +19,10 @@ from mlperf_pkg.rulebook.model import EVALUATION_KEYS, POSITION_UNITS, Benchmark
 KEYS = EVALUATION_KEYS
 _LARGEST = 1e100  # products of larger numbers overflow
 
+Number = int | float
 
-class Evaluation(Struct, frozen=True):
+
+class Evaluation(Struct, frozen=True, array_like=True):
     """One evaluation record.
 
     ``time_ms`` is in milliseconds since the epoch, ``line`` the 1-based line of the log.
@@ -31,9 +34,9 @@ class Evaluation(Struct, frozen=True):
     key: str
     time_ms: float
     line: int
-    position: float
+    position: Number
     unit: str
-    values: Mapping[str, float]
+    values: Mapping[str, Number]
 
 
 def evaluation_of(record: Record, rules: Benchmark | None, line: int) -> Evaluation | None:
@@ -106,7 +109,7 @@ _PHASES = {"init": Phase.INIT, "epoch": Phase.EPOCH, "block": Phase.BLOCK, "eval
 _EDGES = {f"{name}_{edge}" for name in _PHASES for edge in ("start", "stop")}
 
 
-class PhaseSpan(Struct, frozen=True):
+class PhaseSpan(Struct, frozen=True, array_like=True):
     """A phase of a run, in minutes from its start; initialisation is before it."""
 
     phase: Phase
@@ -114,11 +117,44 @@ class PhaseSpan(Struct, frozen=True):
     stop: float
 
 
-class Curve(Struct, frozen=True):
+class Curve(Struct, frozen=True, array_like=True):
     """The evaluations of one run in the order of its log, and its phases in that of their ends."""
 
     evaluations: tuple[Evaluation, ...] = ()
     spans: tuple[PhaseSpan, ...] = ()
+
+
+class PackedCurve(Struct, frozen=True):
+    """A curve in a fifth of the memory; ``packed`` is the curve where only Python can hold it."""
+
+    packed: bytes | Curve
+
+    @classmethod
+    def of(cls, curve: Curve) -> Self:
+        """Pack a curve."""
+        try:
+            return cls(msgpack.encode(curve))
+        except (OverflowError, UnicodeEncodeError):  # a number of 65 bits, a part of a character
+            return cls(curve)
+
+    @property
+    def _curve(self) -> Curve:
+        return _unpacked(self.packed) if isinstance(self.packed, bytes) else self.packed
+
+    @property
+    def evaluations(self) -> tuple[Evaluation, ...]:
+        """As those of the curve."""
+        return self._curve.evaluations
+
+    @property
+    def spans(self) -> tuple[PhaseSpan, ...]:
+        """As those of the curve."""
+        return self._curve.spans
+
+
+@lru_cache(maxsize=64)  # about a result set, which its charts are drawn of
+def _unpacked(curve: bytes) -> Curve:
+    return msgpack.decode(curve, type=Curve)
 
 
 def goal(target: Mapping[str, Any]) -> float | None:
@@ -182,6 +218,10 @@ class CurveReader:
             if isfinite(start) and isfinite(stop):
                 spans.append(PhaseSpan(phase, start, stop))
         return Curve(tuple(self._evaluations), tuple(spans))
+
+    def packed(self) -> PackedCurve:
+        """Return the same, for whoever keeps many."""
+        return PackedCurve.of(self.curve())
 
     def _edge(self, record: Record) -> None:
         name, _, edge = record.key.partition("_")

@@ -19,7 +19,7 @@ from mlperf_pkg.run.convergence import NO_CONVERGENCE, Convergence
 from mlperf_pkg.run.readers import Seed
 
 if TYPE_CHECKING:
-    from mlperf_pkg.run.evaluations import Curve
+    from mlperf_pkg.run.evaluations import PackedCurve
 
 
 class LogFile(msgspec.Struct, frozen=True):
@@ -113,7 +113,7 @@ class Run(msgspec.Struct, frozen=True):
     identified: bool = True
     sureness: Sureness = Sureness.GIVEN
     is_read: bool = True
-    curve: Curve | None = None
+    curve: PackedCurve | None = None
     lines: tuple[int, int] | None = None
     by_damage: tuple[str, ...] = ()
 

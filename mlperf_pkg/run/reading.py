@@ -254,7 +254,7 @@ class _Reading:
             | self._others,
             epochs=self._epochs.result() if self._epochs else None,
             identified=self._identity.complete,
-            curve=self._curve.curve() if self._curve else None,
+            curve=self._curve.packed() if self._curve else None,
         )
 
     def _all_findings(self) -> list[Finding]:

@@ -118,12 +118,22 @@ def test_mistyped(arguments: list[str], message: str) -> None:
     assert (result.exit_code, result.stdout, message in result.stderr) == (2, "", True)
 
 
+NO_THREAD = "no thread can be started: the limit of processes is reached (ulimit -u)"
+
+
+class PanicError(BaseException):
+    """What a library in Rust raises."""
+
+
 @pytest.mark.parametrize(
     ("error", "status", "message"),
     [
         (PermissionError(13, "Denied", "a/b"), 2, "mlperf-pkg: error: a/b: Denied\n"),
         (KeyError("oops"), 2, "mlperf-pkg: error: KeyError: 'oops'\nThis is a bug"),
         (KeyboardInterrupt(), 130, ""),
+        (RuntimeError("can't start new thread"), 2, f"mlperf-pkg: error: {NO_THREAD}\n"),
+        (PanicError("OS can't spawn worker thread: x"), 2, f"mlperf-pkg: error: {NO_THREAD}"),
+        (PanicError("oops"), 2, "mlperf-pkg: error: PanicError: oops\nThis is a bug"),
     ],
 )
 def test_how_a_command_ends(

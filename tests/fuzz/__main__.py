@@ -16,7 +16,7 @@ FAILED = sanitized.ROOT / "build" / "fuzz" / "failed.txt"
 SLOW = 20.0  # seconds; a case that takes longer fails
 NAMES = (
     *("scanner", "logs", "descriptions", "yaml"),
-    *("objections", "issues", "calendar", "exports", "archives", "sets"),
+    *("objections", "issues", "calendar", "exports", "archives", "encrypted", "sets"),
 )
 
 

@@ -17,9 +17,12 @@ from random import Random
 from typing import Any
 from unittest import mock
 
+import pyrage
+
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.checks.descriptions import check_system
+from mlperf_pkg.commands.archive.encryption import Encryption, Form, decrypt, encrypting
 from mlperf_pkg.commands.export.formats import FORMATS as EXPORTS
 from mlperf_pkg.commands.export.formats import Destination
 from mlperf_pkg.commands.export.rows import in_order
@@ -284,6 +287,43 @@ def archives(rng: Random) -> None:
         assert [path.name for path in folder.rglob("*")] == ["inner", name]
 
 
+# ---- encrypted archives -------------------------------------------------------------------
+
+
+@cache
+def _encrypted() -> tuple[tuple[bytes, bytes], ...]:
+    """An identity, if there is one, and a file that it decrypts, of each form."""
+    key = pyrage.x25519.Identity.generate()
+    packed = gzip.compress(b"packed")
+    by_age = pyrage.encrypt(packed, [key.to_public()])
+    as_text = pyrage.encrypt(packed, [key.to_public()], armored=True)
+    with _folder() as folder:
+        with encrypting(folder / "x", Encryption(Form.OFFICIAL, "secret")) as sink:
+            sink(packed)
+        by_aes = (folder / "x").read_bytes()
+    identity = str(key).encode()
+    return ((identity, by_age), (identity, as_text), (SSH_KEY, by_age), (b"", by_aes))
+
+
+SSH_KEY = b"""\
+-----BEGIN OPENSSH PRIVATE KEY-----
+b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwAAAAtzc2gtZW
+QyNTUxOQAAACAaAQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHwAAAIgAAAAAAAAA
+-----END OPENSSH PRIVATE KEY-----
+"""
+
+
+def encrypted(rng: Random) -> None:
+    """An encrypted file is decrypted, or refused with a message, whatever the identity is."""
+    identity, data = rng.choice(_encrypted())
+    with _folder() as folder:
+        (folder / "x").write_bytes(spoiled(data, rng) if rng.random() < 0.6 else data)
+        (folder / "key").write_bytes(spoiled(identity, rng) if rng.random() < 0.6 else identity)
+        with _refused(folder):
+            key = folder / "key" if identity else None
+            decrypt(folder / "x", folder / "plain", key, lambda: "secret")
+
+
 # ---- submissions --------------------------------------------------------------------------
 
 
@@ -350,7 +390,8 @@ def _check(path: Path, rng: Random) -> None:
     assert not defects, defects
 
 
-ALL = (scanner, logs, descriptions, yaml, objections, issues, calendar, exports, archives, sets)
+_OF_TEXT = (scanner, logs, descriptions, yaml, objections, issues, calendar)
+ALL = (*_OF_TEXT, exports, archives, encrypted, sets)
 CAMPAIGNS: Mapping[str, Campaign] = {campaign.__name__: campaign for campaign in ALL}
 
 

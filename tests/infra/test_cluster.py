@@ -167,14 +167,30 @@ def test_a_worker_that_is_killed_does_not_show(
     assert victim.exitcode == -signal.SIGKILL
 
 
+def test_a_lost_last_worker_is_reported(
+    cluster: Cluster, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submit_all = executors._Batches.map
+
+    def alone(self: executors._Batches, *arguments: Any, **more: Any) -> Any:
+        for worker in cluster.workers:
+            worker.kill()
+        monkeypatch.setattr(executors, "_SECONDS", 1)
+        return submit_all(self, *arguments, **more)
+
+    monkeypatch.setattr(executors._Batches, "map", alone)
+    with pytest.raises(UserError, match="no worker is connected to the scheduler"):
+        report(str(tree), scheduler=cluster.scheduler)
+    cluster.add_workers(1)
+
+
 def test_a_lost_scheduler_is_reported(
     cluster: Cluster, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     submit_all = executors._Batches.map
 
     def cut_off(self: executors._Batches, *arguments: Any, **more: Any) -> Any:
-        for worker in cluster.workers:
-            stop(worker)
+        stop(cluster.workers[-1])
         results = submit_all(self, *arguments, **more)
         cluster.server.kill()
         return results

@@ -2,14 +2,18 @@
 
 import errno
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
 
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra import files
 from mlperf_pkg.infra.files import locked, private_folder, write_all, write_together, write_whole
+from tests.helpers.forked import forked
 
 
 def names(folder: Path) -> list[str]:
@@ -116,3 +120,76 @@ def test_where_one_cannot_be_written_none_is(tmp_path: Path, last: str, reason: 
         write_all({tmp_path / "a": "new", tmp_path / last: "new"}, replace=False)
     assert names(tmp_path) == ["taken"]
     assert (tmp_path / "taken").read_text() == "old"
+
+
+# ---- several files replaced at once -------------------------------------------------------
+
+
+@pytest.fixture
+def former(tmp_path: Path) -> Path:
+    """A folder of two files that are to be replaced, beside a third that is not there yet."""
+    (tmp_path / "a").write_text("old")
+    (tmp_path / "b").symlink_to("elsewhere")
+    return tmp_path
+
+
+def replace_all(folder: Path) -> None:
+    write_all({folder / name: "new" for name in "abc"}, replace=True)
+
+
+def contents(folder: Path) -> dict[str, str]:
+    """The content of each file, or where a link leads."""
+    entries = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    return {p.name: str(p.readlink()) if p.is_symlink() else p.read_text() for p in entries}
+
+
+OLD = {"a": "old", "b": "elsewhere"}
+NEW = {"a": "new", "b": "new", "c": "new"}
+
+
+def at_step(number: int, act: Callable[[], object]) -> Callable[..., None]:
+    """What replaces ``os.replace``: the call of this number acts instead, before it is done."""
+    calls = []
+
+    def replace(*paths: Any) -> None:
+        calls.append(paths)
+        if len(calls) == number:
+            act()
+        Path.rename(*paths)
+
+    return replace
+
+
+@pytest.mark.parametrize("links", [True, False], ids=["links", "without links"])
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_where_one_cannot_be_replaced_none_is(
+    former: Path, monkeypatch: pytest.MonkeyPatch, number: int, links: bool
+) -> None:
+    def fail() -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    if not links:
+        monkeypatch.setattr(os, "link", Mock(side_effect=OSError(errno.EPERM, "no links")))
+    monkeypatch.setattr(os, "replace", at_step(number, fail))
+    with pytest.raises(UserError, match="cannot be written: Input/output error"):
+        replace_all(former)
+    assert contents(former) == OLD
+    assert names(former) == sorted(OLD)
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 4])
+def test_what_a_killed_process_replaced_is_put_back(former: Path, number: int) -> None:
+    """By the next call, unless all files had their names, as before the fourth step."""
+
+    def killed() -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(os, "replace", at_step(number, lambda: os._exit(9)))
+            patch.setattr(files, "_remove", lambda _: os._exit(9))
+            replace_all(former)
+
+    assert forked(killed, former).returncode == 9
+    assert len(names(former)) > len(OLD)
+    write_whole(former / "a.log", "", replace=False)
+    (former / "a.log").unlink()
+    assert contents(former) == (OLD if number < 4 else NEW)
+    assert names(former) == sorted(contents(former))

@@ -9,6 +9,7 @@ from unittest.mock import Mock
 
 import pytest
 
+from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra import resources
 from mlperf_pkg.infra.resources import (
     PACKAGE,
@@ -75,3 +76,18 @@ def test_the_packages_of_an_extra_without_an_installation(monkeypatch: pytest.Mo
     """Of a checkout that runs from its source, pip takes the folder."""
     monkeypatch.setattr(metadata, "requires", Mock(side_effect=metadata.PackageNotFoundError()))
     assert shlex.split(packages_of("report")) == [f"{PACKAGE.parent}[report]"]
+
+
+@pytest.fixture
+def installed_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of packages in which an upgrade was interrupted."""
+    for version in ("4.1", "9.9"):
+        (tmp_path / f"mlperf_logging-{version}.dist-info").mkdir()
+    monkeypatch.syspath_prepend(tmp_path)
+    return tmp_path
+
+
+def test_which_of_two_versions_is_installed_is_not_guessed(installed_twice: Path) -> None:
+    both = "mlperf_logging-4.1.dist-info and mlperf_logging-9.9.dist-info"
+    with pytest.raises(UserError, match=f"mlperf-logging is installed twice, {both}"):
+        installed_version("mlperf-logging")

@@ -1,18 +1,31 @@
 """Compressed files, read as streams: whole, cut off, damaged, and far too large."""
 
+import errno
 import gzip
 import lzma
+import os
+import tempfile
 import tracemalloc
 from collections.abc import Callable
 from io import BytesIO
+from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from backports import zstd
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra import streams
-from mlperf_pkg.infra.streams import Compression, compression_of, decompressed, problem_of
+from mlperf_pkg.infra.streams import (
+    Compression,
+    Spool,
+    compression_of,
+    decompressed,
+    problem_of,
+    temporary_files,
+)
 from tests.helpers.examples import examples
 
 PACK: dict[Compression, Callable[[bytes], bytes]] = {
@@ -90,3 +103,30 @@ def test_no_change_makes_it_fall_over(
     packed[position : position + len(junk)] = junk
     text, problem = read(bytes(packed), format_)
     assert text == data or problem or format_ is not Compression.GZIP
+
+
+# ---- temporary files ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT], ids=["disk", "quota"])
+def test_a_full_folder_of_temporary_files_is_named(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    spool = Spool()
+    full = Mock(write=Mock(side_effect=OSError(number, os.strerror(number))))
+    monkeypatch.setattr(spool, "file", full)
+    message = f"{tmp_path}: no space is left for temporary files: .* the variable TMPDIR"
+    with pytest.raises(UserError, match=message):
+        spool.append(BytesIO(b"text"))
+
+
+def test_without_a_folder_of_temporary_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "gettempdir", Mock(side_effect=FileNotFoundError(2, "No usable")))
+    with pytest.raises(UserError, match="cannot be written anywhere: name a folder"):
+        Spool()
+
+
+def test_other_errors_stay_as_they_are() -> None:
+    with pytest.raises(PermissionError), temporary_files():
+        raise PermissionError(errno.EACCES, "Denied")

@@ -2,6 +2,7 @@
 
 import json
 from collections import defaultdict
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -9,6 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from mlperf_pkg.infra.resources import data_folder, official_folder
+from mlperf_pkg.rulebook import documents
 from mlperf_pkg.rulebook.compile import compiled
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS, OF_VALUE, TARGETS
 from mlperf_pkg.rulebook.documents import file_in, read, rounds, usages
@@ -98,3 +100,14 @@ def test_a_key_keeps_its_codes_in_all_rounds() -> None:
             codes[use.usage, use.layer.name, use.rule.key].setdefault(use.round, use.rule.code)
     assert len(codes) > 500
     assert {where: firsts for where, firsts in codes.items() if len({*firsts.values()}) > 1} == {}
+
+
+@pytest.mark.parametrize("size", [0, 5, 60], ids=str)
+def test_of_a_damaged_compiled_rulebook_nothing_is_read(
+    size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after an installation onto a disk that was full; the YAML files say the same."""
+    whole = msgspec.msgpack.encode({b"round: 1": {"round": 1}, b"round: 2" * 9: {"round": 2}})
+    (tmp_path / documents.COMPILED).write_bytes(whole[:size])
+    monkeypatch.setattr(documents, "data_folder", lambda _: tmp_path)
+    assert documents._compiled.__wrapped__() == {}

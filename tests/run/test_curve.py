@@ -14,7 +14,9 @@ from mlperf_pkg.run.evaluations import (
     Curve,
     CurveReader,
     Evaluation,
+    PackedCurve,
     Phase,
+    PhaseSpan,
     evaluation_of,
     goal,
     goals,
@@ -137,7 +139,8 @@ def test_without_run_start_there_is_no_curve() -> None:
 def test_a_simulated_run_has_all_its_evaluations() -> None:
     log = good_log("bert")
     curve = curve_of(log, name="bert")
-    assert read_run(LogFile(Source("log", log), "training", "2.0", curve=True)).curve == curve
+    run = read_run(LogFile(Source("log", log), "training", "2.0", curve=True))
+    assert run.curve == PackedCurve.of(curve)
     logged = [record for record in records(log) if record["key"] == "eval_accuracy"]
     assert [value for _, _, value in points(curve)] == [record["value"] for record in logged]
     assert curve.evaluations[-1].position == run_of(log).convergence.to_converge
@@ -210,3 +213,16 @@ def test_an_evaluation() -> None:
     assert evaluation_of(record, None, 7) == Evaluation(
         "eval_error", 1000.0, 7, 3.0, "epochs", {"": 0.2}
     )
+
+
+@pytest.mark.parametrize(
+    ("position", "metric"),
+    [(1, "accuracy"), (1.5, ""), (2**64, ""), (1, "\ud800")],
+    ids=["whole", "decimal", "of 65 bits", "a part of a character"],
+)
+def test_a_packed_curve_has_what_the_curve_has(position: float, metric: str) -> None:
+    evaluation = Evaluation("eval_accuracy", 1e12, 3, position, "samples", {metric: 0.5})
+    curve = Curve((evaluation,), (PhaseSpan(Phase.EPOCH, 0.5, 2.0),))
+    packed = PackedCurve.of(curve)
+    assert (packed.evaluations, packed.spans) == (curve.evaluations, curve.spans)
+    assert type(packed.evaluations[0].position) is type(position)

@@ -44,14 +44,28 @@ Ask = Callable[[], str]
 Sink = Callable[[bytes], object]
 
 _AGE_HEAD = b"age-encryption.org/v1\n"
+_AGE_ARMOR = b"-----BEGIN AGE ENCRYPTED FILE-----"
+_AGE_HEADER_END = b"\n--- "
+_LARGEST_AGE_HEADER = 1 << 15  # the library takes time that grows with the square of its size
+_MOST_IDENTITIES = 100  # each is tried for each recipient
+_TOO_LARGE = f"is larger than {_LARGEST_AGE_HEADER >> 10} KiB"
 _LARGEST_BY_PASSPHRASE = 1 << 30
 
 
 def form_of(path: Path) -> Form | None:
-    """Return the form of an encrypted file by its first bytes; None if it is not encrypted."""
+    """Return the form of an encrypted file by its first bytes; None if it is not encrypted.
+
+    Raises:
+        UserError: the file is one of age as text.
+    """
     with open_file(path) as stream:
-        head = stream.read(len(_AGE_HEAD))
-    if head == _AGE_HEAD:
+        head = stream.read(len(_AGE_ARMOR))
+    if head == _AGE_ARMOR:
+        raise UserError(
+            f"{path}: encrypted by age as text (age --armor), which is not read: decrypt it with"
+            " age -d, and verify the plain archive"
+        )
+    if head.startswith(_AGE_HEAD):
         return Form.AGE
     return Form.OFFICIAL if head.startswith(_SALTED) else None
 
@@ -189,7 +203,7 @@ def recipients(texts: Sequence[str]) -> list[object]:
     """Parse the keys to encrypt for: ``age1...`` or a public SSH key.
 
     Raises:
-        UserError: a key is not valid, or the library is not installed.
+        UserError: a key is not valid, there are too many, or the library is not installed.
     """
     age = _age()
     keys: list[object] = []
@@ -197,8 +211,10 @@ def recipients(texts: Sequence[str]) -> list[object]:
         kind = age.ssh if text.startswith("ssh-") else age.x25519
         try:
             keys.append(kind.Recipient.from_str(text))
-        except age.RecipientError as error:
+        except (age.RecipientError, UnicodeEncodeError) as error:
             raise UserError(f"{text!r} is not a recipient; expected age1... or ssh-...") from error
+    if len(age.encrypt(b"", keys)) > _LARGEST_AGE_HEADER:
+        raise UserError(f"{len(keys)} recipients are too many: the header {_TOO_LARGE}")
     return keys
 
 
@@ -238,6 +254,11 @@ def _by_passphrase(stream: BinaryIO, passphrase: str, name: str) -> Iterator[Sin
 
 def _decrypt_age(source: Path, target: Path, identities: Path | None, ask: Ask) -> None:
     age = _age()
+    with open_file(source) as stream:
+        if _AGE_HEADER_END not in stream.read(_LARGEST_AGE_HEADER):
+            raise UserError(
+                f"{source}: cannot be decrypted: its header has no end, or {_TOO_LARGE}"
+            )
     try:
         if identities is not None:
             age.decrypt_file(str(source), str(target), _identities(identities))
@@ -263,7 +284,12 @@ def _identities(path: Path) -> list[object]:
         if "-----BEGIN" in text:
             return [age.ssh.Identity.from_buffer(text.encode())]
         lines = [line.strip() for line in text.splitlines()]
-        return [age.x25519.Identity.from_str(line) for line in lines if line and line[0] != "#"]
+        keys = [line for line in lines if line and line[0] != "#"]
+        if len(keys) > _MOST_IDENTITIES:
+            raise UserError(
+                f"{path}: {len(keys)} lines of identities; expected at most {_MOST_IDENTITIES}"
+            )
+        return [age.x25519.Identity.from_str(key) for key in keys]
     except age.IdentityError as error:
         raise UserError(f"{path}: not an age or SSH identity: {error}") from error
 

@@ -2,8 +2,8 @@
 
 import shutil
 from collections.abc import Collection, Iterable, Mapping
+from itertools import accumulate
 from pathlib import Path
-from tempfile import gettempdir
 
 from msgspec.structs import replace
 
@@ -15,9 +15,10 @@ from mlperf_pkg.commands.builder import manifest as manifests
 from mlperf_pkg.commands.builder.plan import failures, line_of
 from mlperf_pkg.commands.builder.writing import tables
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.findings import Verdict
+from mlperf_pkg.findings import Finding, Verdict
 from mlperf_pkg.infra.archives import unfit
 from mlperf_pkg.infra.files import private_folder, scratch_folder
+from mlperf_pkg.infra.streams import temporary_files
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, description_path, name
 
@@ -123,12 +124,16 @@ def _with_manifest(
 
 def reasons(report: Report) -> dict[str, str]:
     """Return why ``build`` would leave out result sets of a tree, by their ids."""
+    of_subjects: dict[str | None, list[Finding]] = {}
+    of_sets: dict[str | None, list[Finding]] = {}
+    for finding in report.findings:
+        of_subjects.setdefault(finding.subject, []).append(finding)
+        of_sets.setdefault(finding.set, []).append(finding)
     by_set = {}
     for row in report.result_sets:
-        description = description_path(row)
+        of_system = of_subjects.get(description_path(row), [])
+        of_set = of_sets.get(row.id, [])
         rejected = row.verdict.official is Verdict.FAIL
-        of_system = [finding for finding in report.findings if finding.subject == description]
-        of_set = [finding for finding in report.findings if finding.set == row.id]
         failed = failures(of_system, rejected=True) + failures(of_set, rejected=rejected)
         if failed:
             lines = [f"{row.path.removeprefix('results/')} is not valid:", *map(line_of, failed)]
@@ -145,18 +150,22 @@ def without_sets(
     that ``build`` wrote list the rest.
 
     Raises:
-        UserError: a file cannot be copied to be checked.
+        OSError: a file cannot be copied to be checked.
     """
     needed: set[str] = set()
     dropped: set[str] = set()
     for row in report.result_sets:
         tops = dropped if row.id in ids else needed
-        tops.add(f"{row.path}/")
-        tops.add(f"results/{row.system}/")
-        tops.add(f"{description_path(row)}/")
-        tops.add(f"benchmarks/{name(row.path)}/")
-    unneeded = tuple(dropped - needed)
-    files = [file for file in tree.files if not f"{file.path}/".startswith(unneeded)]
+        tops.add(row.path)
+        tops.add(f"results/{row.system}")
+        tops.add(description_path(row))
+        tops.add(f"benchmarks/{name(row.path)}")
+    unneeded = dropped - needed
+    files = []
+    for file in tree.files:
+        above = accumulate(file.path.split("/"), "{}/{}".format)
+        if unneeded.isdisjoint(above):
+            files.append(file)
     left = replace(tree, files=tuple(files))
     options = replace(options, usage=report.usage, round=report.round)
     checked = _checked(left, options)
@@ -164,17 +173,18 @@ def without_sets(
 
 
 def _checked(tree: HashedTree, options: Options) -> Report:
-    """Check a copy of the files in a tree of the same name."""
-    with scratch_folder(Path(gettempdir())) as work:
+    """Check a copy of the files in a tree of the same name.
+
+    Raises:
+        OSError: a file cannot be copied.
+    """
+    with temporary_files() as temporary, scratch_folder(temporary) as work:
         root = work / tree.root.resolve().name
         for file in tree.files:
             source = tree.root / file.path
             target = root / file.path
-            try:
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(source, target, follow_symlinks=False)
-            except OSError as error:
-                raise UserError(f"{source}: cannot be copied: {error.strerror}") from error
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target, follow_symlinks=False)
         return verification.report_on(root, str(tree.root), options)
 
 

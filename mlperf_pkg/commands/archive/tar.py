@@ -99,7 +99,8 @@ def hash_tree(root: Path) -> HashedTree:
         raise UserError(f"{error.filename}: cannot be read: {error.strerror}") from error
     files.sort(key=lambda file: file.path)
     parents = {entry.path.rpartition("/")[0] for entry in entries}
-    empty = (entry.path for entry in entries if entry.path in folders - parents)
+    empty_folders = folders - parents
+    empty = [entry.path for entry in entries if entry.path in empty_folders]
     return HashedTree(root, tuple(files), tuple(empty), unfit)
 
 

@@ -6,7 +6,6 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import gettempdir
 from typing import Any
 
 from msgspec.structs import replace
@@ -23,6 +22,7 @@ from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts, fol
 from mlperf_pkg.infra.files import new_folder, scratch_folder
 from mlperf_pkg.infra.json_values import MAX_BYTES
 from mlperf_pkg.infra.paths import open_file, read_file
+from mlperf_pkg.infra.streams import temporary_files
 from mlperf_pkg.results.report import Report
 from mlperf_pkg.rulebook.rounds import round_of_tree
 
@@ -71,7 +71,11 @@ def verify_archive(
     is_encrypted = encryption.form_of(archive) is not None
     if is_encrypted and integrity_failed(findings):
         return _unchecked(findings)
-    with scratch_folder(Path(gettempdir())) as work, _folder(work, extract) as folder:
+    with (
+        temporary_files() as temporary,
+        scratch_folder(temporary) as work,
+        _folder(work, extract) as folder,
+    ):
         plain = archive
         if is_encrypted:
             plain = work / "plain"

@@ -105,8 +105,8 @@ class Chart(Struct, frozen=True):
         return visible_document
 
 
-def prepared(name: str, path: str, function: Callable[[], Iterable[Chart | None]]) -> list[Chart]:
-    """Return the charts of a function, without None; one that is ``missing`` if it raises.
+def prepared(name: str, path: str, function: Callable[[], Iterable[Any]]) -> list[Any]:
+    """Return the charts of a function, without None; a ``Chart`` that is ``missing`` if it raises.
 
     Raises:
         UserError: as the function.

@@ -45,7 +45,7 @@ from mlperf_pkg.results.report import RcpRow, ResultSetRow, RunRow
 from mlperf_pkg.results.scoring import NO_TIME, NOT_CONVERGED
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Benchmark
-from mlperf_pkg.run.evaluations import Curve, Evaluation, Phase, PhaseSpan, goals
+from mlperf_pkg.run.evaluations import Curve, Evaluation, PackedCurve, Phase, PhaseSpan, goals
 
 COUNTS = "counts"
 DROPPED = "dropped"
@@ -61,7 +61,7 @@ class DrawnRun(Struct, frozen=True):
     """A run, its curve, and the ``name`` of its log."""
 
     row: RunRow
-    curve: Curve
+    curve: Curve | PackedCurve
     name: str
 
     @property

@@ -19,7 +19,7 @@ from functools import partial
 from itertools import groupby
 from typing import Any
 
-from msgspec.structs import replace
+from msgspec import Struct
 
 from mlperf_pkg.commands.charts.benchmarks import convergence
 from mlperf_pkg.commands.charts.chart import CONFIG, Chart, Rows, prepared
@@ -32,6 +32,20 @@ from mlperf_pkg.results.report import as_json
 MAX_BYTES = 2_000_000
 _DETAILS = ((150, 40), (50, 15), (15, 5))  # points and spans of a run, as for ``set_charts``
 _DATA = 'id="charts">'  # which no value contains: their quotation marks are escaped
+
+
+class PageChart(Struct, frozen=True):
+    """A chart of a page: its ``spec`` and its ``data``, as ``columns`` returns them, are JSON.
+
+    One that could not be prepared is empty, and ``missing`` says why.
+    """
+
+    name: str
+    title: str
+    description: str
+    spec: str
+    data: Mapping[str, str]
+    missing: str
 
 
 def html(content: PageContent, runtime: str, home: str = "") -> str:
@@ -67,7 +81,7 @@ def html(content: PageContent, runtime: str, home: str = "") -> str:
     return page.replace(_DATA, f"{_DATA}{data}", 1)
 
 
-def _fitting(content: PageContent, charts: Mapping[str, Sequence[Chart]], room: int) -> str:
+def _fitting(content: PageContent, charts: Mapping[str, Sequence[PageChart]], room: int) -> str:
     """Return the data of ``charts``, or of charts with less detail that fit into ``room`` bytes.
 
     If none fit, or the page is too large without them, they are those with the least detail.
@@ -91,7 +105,7 @@ def _labels(content: PageContent) -> str:
     return f"{style}}}"
 
 
-def _charts(content: PageContent, points: int, spans: int) -> Mapping[str, Sequence[Chart]]:
+def _charts(content: PageContent, points: int, spans: int) -> Mapping[str, Sequence[PageChart]]:
     """Return the charts by the id of the element that shows them."""
     charts = {}
     for group in content.benchmarks:
@@ -104,9 +118,9 @@ def _charts(content: PageContent, points: int, spans: int) -> Mapping[str, Seque
     return charts
 
 
-def _packable(element: str, charts: Sequence[Chart]) -> list[Chart]:
+def _packable(element: str, charts: Sequence[Chart]) -> list[PageChart]:
     """Return the charts of an element in the form of a page, so that their rows are not kept."""
-    small: list[Chart] = []
+    small: list[PageChart] = []
     for chart in charts:
         small += prepared(chart.name, element, partial(map, packable, [chart]))
     return small
@@ -119,53 +133,35 @@ _MOST_DECIMALS = 8
 _EXACT = 2**53 / 10**_MOST_DECIMALS  # numbers below it are exact in units of the last decimal
 
 
-def packable(chart: Chart) -> Chart:
-    """Return a chart with short strings, and with its data as ``columns`` returns them."""
-    return replace(
-        chart,
-        title=short(chart.title),
-        description=short(chart.description),
-        data={name: columns(rows) for name, rows in chart.data.items()},
-    )
+def packable(chart: Chart) -> PageChart:
+    """Return a chart with short strings, in the form of a page."""
+    data = {name: compact(columns(rows)) for name, rows in chart.data.items()}
+    title = short(chart.title)
+    description = short(chart.description)
+    return PageChart(chart.name, title, description, compact(chart.spec), data, chart.missing)
 
 
-def payload(charts: Mapping[str, Sequence[Chart]]) -> str:
+def payload(charts: Mapping[str, Sequence[PageChart]]) -> str:
     """Return ``packable`` charts as JSON, by the id of the element that shows them.
 
     ``{"config", "specs": [...], "data": [...], "charts": {id: [[spec, title, description,
     {name: data}], ...]}}``, in which specs and data are indexes, and data are as ``columns``
     returns them.
     """
-    specs = _Indexed()
-    data = _Indexed()
-    packed_charts: dict[str, list[Any]] = {}
+    specs: dict[str, int] = {}
+    data: dict[str, int] = {}
+    indexes: dict[str, list[Any]] = {}
     for element, element_charts in charts.items():
-        packed_charts[element] = []
+        indexes[element] = []
         for chart in element_charts:
             if chart.missing:
                 continue
-            tables = {name: data.index(table) for name, table in chart.data.items()}
-            spec = specs.index(chart.spec)
-            packed_charts[element].append([spec, chart.title, chart.description, tables])
-    return compact(
-        {"config": CONFIG, "specs": specs.values, "data": data.values, "charts": packed_charts}
-    )
-
-
-class _Indexed:
-    """Different values, each stored once."""
-
-    def __init__(self) -> None:
-        self.values: list[Any] = []
-        self._indexes: dict[str, int] = {}
-
-    def index(self, value: Any) -> int:
-        """Return the index of a value, which is added if it is new."""
-        text = json.dumps(value, sort_keys=True)
-        if text not in self._indexes:
-            self._indexes[text] = len(self.values)
-            self.values.append(value)
-        return self._indexes[text]
+            tables = {n: data.setdefault(text, len(data)) for n, text in chart.data.items()}
+            spec = specs.setdefault(chart.spec, len(specs))
+            indexes[element].append([spec, chart.title, chart.description, tables])
+    parts = [f'"config":{compact(CONFIG)}', f'"specs":[{",".join(specs)}]']
+    parts += [f'"data":[{",".join(data)}]', f'"charts":{compact(indexes)}']
+    return f"{{{','.join(parts)}}}"
 
 
 def compact(document: Any) -> str:

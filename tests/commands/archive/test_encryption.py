@@ -170,13 +170,66 @@ def test_age_by_another_recipient(
         decrypted(tmp_path / "x", by_recipients.get(name))
 
 
+BEGIN = "-----BEGIN OPENSSH PRIVATE KEY-----\n"
+
+
 @pytest.mark.parametrize(
-    "key", ["AGE-SECRET-KEY-1X\n", "nonsense\n", "-----BEGIN OPENSSH PRIVATE KEY-----\n"]
+    ("key", "message"),
+    [
+        ("AGE-SECRET-KEY-1X\n", "not an age or SSH identity"),
+        ("nonsense\n", "not an age or SSH identity"),
+        ("\udcff\0\n", "not an age or SSH identity"),
+        (BEGIN, "not an age or SSH identity"),
+        (f"{BEGIN}b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAAB\n", "not an age or SSH"),
+        ("x\n" * 101, "101 lines of identities; expected at most 100"),
+    ],
+    ids=["cut off", "nonsense", "bytes", "first line", "cut off in the middle", "many"],
 )
-def test_no_identity(plain: Path, tmp_path: Path, key: str) -> None:
+def test_no_identity(plain: Path, tmp_path: Path, key: str, message: str) -> None:
     encrypt(plain, tmp_path / "x", Encryption(Form.AGE, recipients=(identity(tmp_path)[0],)))
-    with pytest.raises(UserError, match="key: not an age or SSH identity"):
-        decrypted(tmp_path / "x", write(tmp_path / "key", key.encode()))
+    with pytest.raises(UserError, match=f"key: {message}"):
+        decrypted(tmp_path / "x", write(tmp_path / "key", key.encode("utf-8", "surrogateescape")))
+
+
+STANZA = b"-> X25519 ko7OHzqYJrNlRtKkQnqlYTg4Xf5CneBJ6Fc9EnInL1s\n" + b"A" * 43 + b"\n"
+END = b"--- N8RZc+pOLSV/Bs94ZJ2ZcZ/TDp6Ijc+gAdkfLJVvSTg\n"
+LINE = b"A" * 64 + b"\n"
+
+
+@pytest.mark.parametrize(
+    "header",
+    [STANZA * 5000 + END, b"-> x\n" + LINE * 16_000 + b"\n" + END, STANZA, b"-> "],
+    ids=["5,000 stanzas", "a stanza of 1 MB", "cut off", "cut off in a stanza"],
+)
+def test_a_header_that_the_library_would_take_hours_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, header: bytes
+) -> None:
+    """Its time grows with the square of the header's size, so it is not called."""
+    monkeypatch.setattr(encryption, "_age", lambda: None)
+    hostile = write(tmp_path / "x", b"age-encryption.org/v1\n" + header)
+    with pytest.raises(UserError, match="its header has no end, or is larger than 32 KiB"):
+        decrypted(hostile, tmp_path / "key")
+
+
+def test_the_largest_header_is_read(plain: Path, tmp_path: Path) -> None:
+    public, key = identity(tmp_path)
+    encrypt(plain, tmp_path / "x", Encryption(Form.AGE, recipients=(public,) * 300))
+    assert decrypted(tmp_path / "x", key) == plain.read_bytes()
+    with pytest.raises(UserError, match="400 recipients are too many: the header is larger than"):
+        encryption.recipients([public] * 400)
+
+
+def test_bytes_are_not_a_recipient() -> None:
+    with pytest.raises(UserError, match="is not a recipient; expected age1"):
+        encryption.recipients(["age1\udcff"])
+
+
+@pytest.mark.parametrize("part", [1, 2], ids=["whole", "cut off"])
+def test_age_as_text_is_refused_with_what_helps(tmp_path: Path, part: int) -> None:
+    key = pyrage.x25519.Identity.generate().to_public()
+    text = pyrage.encrypt(b"some content", [key], armored=True)
+    with pytest.raises(UserError, match="decrypt it with age -d"):
+        verify_archive(write(tmp_path / "x", text[: len(text) // part]), Options(), mock.Mock())
 
 
 def test_too_large_for_a_passphrase(
