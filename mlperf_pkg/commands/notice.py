@@ -45,7 +45,7 @@ class ShownResult(Struct, frozen=True):
     """A result that is shown, with what must stand beside it.
 
     ``category`` is as in the rules, or as described; ``accelerators`` are those of the whole
-    system, ``minutes`` are its score, None without one. A result ``is_verified`` if it was
+    system, ``minutes`` are its score, if any. A result ``is_verified`` if it was
     published and its logs are those of the record. ``id`` is that of MLCommons, empty where it is
     unknown.
     """
@@ -118,13 +118,17 @@ def marked(text: str) -> str:
 def embargo(results: Iterable[ShownResult]) -> str:
     """Return that results may not be shown yet; empty if their rounds are published."""
     published = usable_results()
-    known = set[tuple[str, str]]()
+    published_rounds = set[tuple[str, str]]()
     as_of = ""
     if published:
-        known.update((round_.usage, round_.name) for round_ in published.provenance.rounds)
+        published_rounds.update(
+            (round_.usage, round_.name) for round_ in published.provenance.rounds
+        )
         as_of = f" It was not published on {published.provenance.made}."
     names = []
-    for usage, round_ in sorted({(result.usage, result.round) for result in results} - known):
+    for usage, round_ in sorted(
+        {(result.usage, result.round) for result in results} - published_rounds
+    ):
         names.append(marked(wording.edition(usage, round_)))
     if not names:
         return ""
