@@ -10,11 +10,12 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from mlperf_pkg.checker.values import Checked
-from mlperf_pkg.checks.descriptions import CATEGORIES, category
+from mlperf_pkg.checks.descriptions import CATEGORIES, SystemFile, category
 from mlperf_pkg.checks.published import is_verified
 from mlperf_pkg.published.model import PublishedSet, known_division
 from mlperf_pkg.published.results import usable_results
 from mlperf_pkg.results import wording
+from mlperf_pkg.results.report import ResultSetRow
 from mlperf_pkg.rulebook.model import version_of
 from mlperf_pkg.rulebook.rounds import TRAINING
 
@@ -65,22 +66,28 @@ def shown_results(checked: Checked) -> dict[str, ShownResult]:
     """Return the result sets of a check as they are shown, by id; reads their logs once more."""
     results = {}
     for row, context in zip(checked.report.result_sets, checked.contexts, strict=True):
-        status = ""
-        accelerators = None
-        if context.system:
-            status = context.system.status or ""
-            accelerators = context.system.accelerators
-        results[row.id] = ShownResult(
-            usage=row.usage,
-            round=row.round,
-            benchmark=row.benchmark,
-            division=known_division(row.division),
-            category=category_in_words(status),
-            accelerators=accelerators,
-            minutes=row.score_minutes,
-            is_verified=is_verified(context, row.unscaled_minutes),
-        )
+        verified = is_verified(context, row.unscaled_minutes)
+        results[row.id] = shown_result(row, context.system, is_verified=verified)
     return results
+
+
+def shown_result(row: ResultSetRow, system: SystemFile | None, *, is_verified: bool) -> ShownResult:
+    """Return a result set as it is shown; ``system`` is None if there is no description."""
+    status = ""
+    accelerators = None
+    if system:
+        status = system.status or ""
+        accelerators = system.accelerators
+    return ShownResult(
+        usage=row.usage,
+        round=row.round,
+        benchmark=row.benchmark,
+        division=known_division(row.division),
+        category=category_in_words(status),
+        accelerators=accelerators,
+        minutes=row.score_minutes,
+        is_verified=is_verified,
+    )
 
 
 def published_result(row: PublishedSet) -> ShownResult:

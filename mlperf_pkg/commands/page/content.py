@@ -24,6 +24,16 @@ from mlperf_pkg.commands.charts.drawing import drawn_sets
 from mlperf_pkg.commands.charts.sets import DrawnSet
 from mlperf_pkg.commands.compare.published import comparable_rounds, with_standings
 from mlperf_pkg.commands.compare.ratios import Prices, price_of
+from mlperf_pkg.commands.notice import (
+    PER_ACCELERATOR,
+    ShownResult,
+    embargo,
+    marked,
+    notice,
+    score,
+    shown_result,
+    shown_results,
+)
 from mlperf_pkg.commands.page.template import parameter
 from mlperf_pkg.config import Price
 from mlperf_pkg.errors import UserError
@@ -41,6 +51,7 @@ from mlperf_pkg.results.report import Report, ResultSetRow
 MOST_SETTINGS = 60  # hyperparameters of a result set that are shown
 _MOST_VALUES = 3  # of one hyperparameter
 _UNUSUAL = ("preview", "research")
+_CATEGORIES = {"onprem": "on-premise"}  # names of categories that are not words
 _MOST_FAILING = 6  # submitters that a verdict names
 EXCERPT = 300  # characters of a line that are shown
 _DESCRIPTION = {  # fields of a system description, and their titles
@@ -75,6 +86,7 @@ class Point(Struct, frozen=True):
     availability: str = ""
     element: str = ""
     fails: str = ""
+    is_verified: bool = True
 
     @property
     def cost(self) -> float:
@@ -93,7 +105,8 @@ class ResultSection(Struct, frozen=True):
     """A result set of a page; ``id`` is that of its element.
 
     ``settings`` are its batch size and hyperparameters in words; ``system`` is None if there is no
-    description, ``standing`` where it is unknown.
+    description, ``standing`` where it is unknown. A score ``is_verified`` if it was published and
+    its logs are those of the record.
     """
 
     drawn: DrawnSet
@@ -103,6 +116,17 @@ class ResultSection(Struct, frozen=True):
     standing: Standing | None = None
     id: str = ""
     findings: tuple[ShownFinding, ...] = ()
+    is_verified: bool = False
+
+    @property
+    def result(self) -> ShownResult:
+        """What must stand beside it."""
+        return shown_result(self.row, self.system, is_verified=self.is_verified)
+
+    @property
+    def score(self) -> str:
+        """The score in minutes, with ``unverified`` where it must say so."""
+        return score(self.row.score_minutes, is_verified=self.is_verified)
 
     @property
     def row(self) -> ResultSetRow:
@@ -158,6 +182,7 @@ class ResultSection(Struct, frozen=True):
             availability=self.availability,
             element=self.id,
             fails=" and ".join(failing),
+            is_verified=self.is_verified,
         )
 
     @property
@@ -179,7 +204,7 @@ class ResultSection(Struct, frozen=True):
         if row.seeds.official_pass:
             seeds = "pass"
         facts = [
-            ("Minutes", wording.minutes(row.score_minutes)),
+            ("Minutes", self.score),
             ("Olympic mean", wording.minutes(row.unscaled_minutes)),
             ("Scaling factor", f"{row.scaling_factor:.4f}"),
             ("Summarizer", wording.minutes(row.official_minutes)),
@@ -214,6 +239,7 @@ def sections(checked: Checked, prices: Prices) -> Iterator[ResultSection]:
     Those of one submitter have their standing in the published record.
     """
     scored = scores(checked)
+    shown = shown_results(checked)
     if Submitters(checked.report).number <= 1:
         with suppress(PublishedResultsError):
             scored = with_standings(scored, checked)
@@ -225,7 +251,14 @@ def sections(checked: Checked, prices: Prices) -> Iterator[ResultSection]:
             system_name = context.system.system_name
         price = price_of(prices, drawn.row.system, system_name)
         settings = _settings(context)
-        yield ResultSection(drawn, context.system, settings, price, scored_set.published)
+        yield ResultSection(
+            drawn=drawn,
+            system=context.system,
+            settings=settings,
+            price=price,
+            standing=scored_set.published,
+            is_verified=shown[drawn.row.id].is_verified,
+        )
 
 
 def _settings(context: SetContext) -> dict[str, str]:
@@ -297,7 +330,8 @@ def cards(
         if division != "closed":
             about += f", {division or 'no'} division"
         before = _published_before(group, division, record)
-        yield Card(title, state, about, tuple(_best(points, before, companies)))
+        best = _best_by_category(points, before, companies)
+        yield Card(title, state, about, tuple(best))
 
 
 class _CardGroup(NamedTuple):
@@ -333,6 +367,24 @@ def _submitters(points: Iterable[Point], companies: Mapping[str, Collection[str]
     for point in points:
         names.update(companies[point.element])
     return len(names)
+
+
+def _best_by_category(
+    points: Sequence[Point], before: Sequence[Point], companies: Mapping[str, Collection[str]]
+) -> Iterator[Best]:
+    """Yield the best of each category, as only results of one category compete.
+
+    Of all categories but the one with most results, they yield the winner alone.
+    """
+    by_category = by_key((point.availability, point) for point in points)
+    before_by_category = by_key((point.availability, point) for point in before)
+    ordered = sorted(by_category.items(), key=lambda item: (-len(item[1]), item[0]))
+    for index, (name, members) in enumerate(ordered):
+        best = list(_best(members, before_by_category.get(name, []), companies))
+        if index > 0:
+            best = best[:1]
+        for entry in best:
+            yield replace(entry, title=f"{entry.title}, {_CATEGORIES.get(name, name)}".rstrip(", "))
 
 
 def _best(
@@ -384,6 +436,7 @@ def _published_before(
                 accelerator=row.accelerator_model,
                 accelerators=row.accelerators,
                 minutes=row.score_minutes,
+                availability=category(row.status) or row.status,
             )
             points.setdefault((row.round, row.benchmark), []).append(point)
     for name in comparable_rounds(group.usage, group.round, group.benchmark):
@@ -424,7 +477,7 @@ class PageContent:
         """Take the raw ``lines`` of findings by path and line, and the published sets."""
         self.report = report
         self.submitters = Submitters(report)
-        self.name = wording.edition(report.usage, report.round)
+        self.name = marked(wording.edition(report.usage, report.round))
         self.is_round = self.submitters.number > 1
         self.findings = tuple(_numbered(report, lines))
         by_set = by_key((shown.finding.set, shown) for shown in self.findings)
@@ -441,6 +494,9 @@ class PageContent:
         self.columns = columns(self.sections)
         self.choices = choices(self.columns, self.sections)
         self.looks = Looks(section.accelerator for section in sections)
+        results = [section.result for section in self.sections]
+        self.embargo = embargo(results)
+        self.notice = notice(results, [PER_ACCELERATOR])
 
     def _benchmarks(self) -> Iterator[BenchmarkSections]:
         """Yield the result sets by benchmark; a report of several rounds names the round."""
@@ -602,7 +658,7 @@ def _column(
 COLUMNS = (
     _column("Benchmark", "row", wording.benchmark, filters=True),
     _column("Accelerators", "accelerators", _whole, "n", filters=True),
-    _column("Minutes", "row.score_minutes", wording.minutes, "n score"),
+    _column("Minutes", "score", str, "n score"),
     _column("Round", "row.round", filters=True),
     _column("Official", "row.verdict.official", wording.VERDICTS.__getitem__),
     _column("Rules", "row.verdict.rules", wording.VERDICTS.__getitem__),

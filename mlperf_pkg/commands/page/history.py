@@ -31,7 +31,7 @@ from mlperf_pkg.rulebook import explain
 from mlperf_pkg.rulebook.documents import rounds, usages
 from mlperf_pkg.rulebook.load import load_benchmark, submission_date
 from mlperf_pkg.rulebook.model import version_of
-from mlperf_pkg.rulebook.rounds import TRAINING, first_name
+from mlperf_pkg.rulebook.rounds import TRAINING, changes_until, first_name
 
 MAX_BYTES = 300_000
 
@@ -148,7 +148,7 @@ class Series(Struct, frozen=True):
 
 
 class TargetSpan(Struct, frozen=True):
-    """The entries of a benchmark in rounds with the same target, which are comparable.
+    """The entries of a benchmark in rounds whose results compare: one target, and no change.
 
     The ``new`` ones of the user compete with nobody.
     """
@@ -403,7 +403,7 @@ def _trends(entries: Sequence[HistoryEntry]) -> Iterator[Trend]:
 def _spans(entries: Iterable[HistoryEntry]) -> Iterator[TargetSpan]:
     """Yield the spans of a benchmark; those without a published entry are left out."""
     ordered = sorted(entries, key=lambda entry: version_of(entry.row.round))
-    for target, members in groupby(ordered, key=_target):
+    for (target, _), members in groupby(ordered, key=_comparable_with):
         published = []
         new = []
         for entry in members:
@@ -415,11 +415,14 @@ def _spans(entries: Iterable[HistoryEntry]) -> Iterator[TargetSpan]:
             yield TargetSpan(target, tuple(published), tuple(new))
 
 
-def _target(entry: HistoryEntry) -> str:
-    rules = load_benchmark(entry.row.usage, entry.row.round, entry.row.benchmark)
-    if rules is None:
-        return "unknown"
-    return explain.target(rules)
+def _comparable_with(entry: HistoryEntry) -> tuple[str, int]:
+    """Return what comparable results have in common: the target, and how often it changed."""
+    edition = (entry.row.usage, entry.row.round, entry.row.benchmark)
+    rules = load_benchmark(*edition)
+    target = "unknown"
+    if rules is not None:
+        target = explain.target(rules)
+    return target, changes_until(*edition)
 
 
 # ---- as HTML ------------------------------------------------------------------------------

@@ -15,7 +15,7 @@
     const number = get("Accelerators");
     const x = Number(number.replaceAll(",", ""));
     const fails = ["Official", "Rules"].filter((name) => get(name) === "FAIL").join(" and ").toLowerCase();
-    const text = `${get("Benchmark")}: ${get("Minutes")} minutes, ${number} \u00d7 ${row.dataset.accelerator}\n${get("Submitter")}, ${get("System")}`;
+    const text = `${get("Benchmark")}: ${get("Minutes")}${"unverified" in row.dataset ? " (unverified)" : ""} minutes, ${number} \u00d7 ${row.dataset.accelerator}\n${get("Submitter")}, ${get("System")}`;
     return {
       x, y: table.state.get("y") ? minutes * x : minutes, minutes, benchmark: get("Benchmark"), accelerator: row.dataset.accelerator,
       open: get("Division") !== "closed", fails, href: `#${row.dataset.set}`, text: fails ? `${text}\n${fails} FAIL` : text,
