@@ -22,6 +22,15 @@ from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checks.descriptions import as_published, batch_size_of, category
 from mlperf_pkg.checks.names import plain_name, words_of
 from mlperf_pkg.commands.charts.chart import rounded
+from mlperf_pkg.commands.notice import (
+    PER_ACCELERATOR,
+    ShownResult,
+    embargo,
+    marked,
+    notice,
+    published_result,
+    score,
+)
 from mlperf_pkg.commands.page.html import columns, compact
 from mlperf_pkg.commands.page.template import file, filled, packed, raw
 from mlperf_pkg.published.model import PublishedSet, comparable, known_division
@@ -57,6 +66,7 @@ _FIELDS = (
 )
 """Fields of a published set that the table shows as they are."""
 _DAYS = 365.25
+_GAIN = "times as fast (minutes of the first result divided by minutes of the later one)"
 _DOUBLING = 2.0  # years, in which Moore's law doubles speed
 
 
@@ -88,6 +98,16 @@ class HistoryEntry(Struct, frozen=True):
     def minutes(self) -> float:
         """The score, which must exist."""
         return self.row.score_minutes or 0.0
+
+    @property
+    def score(self) -> str:
+        """The score in minutes, with ``unverified`` where it must say so."""
+        return score(self.row.score_minutes, is_verified=self.is_public)
+
+    @property
+    def result(self) -> ShownResult:
+        """What must stand beside it: public results are those of the record."""
+        return replace(published_result(self.row), is_verified=self.is_public)
 
     @property
     def hardware(self) -> str:
@@ -434,9 +454,12 @@ def history_html(history: ResultHistory, home: str = "") -> str:
     Raises:
         MissingPackageError: Jinja is not installed.
     """
+    results = [entry.result for entry in history.entries]
     values = {
         "history": history,
-        "title": _TITLE,
+        "title": marked(_TITLE),
+        "embargo": embargo(results),
+        "notice": notice(results, [PER_ACCELERATOR, _GAIN]),
         "fastest": fastest,
         "small_chart": small_chart,
         "table": raw(packed(_table(history))),

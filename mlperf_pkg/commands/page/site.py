@@ -3,6 +3,7 @@
 from collections.abc import Container, Mapping, Sequence
 
 from mlperf_pkg import __version__
+from mlperf_pkg.commands.notice import embargo, marked, notice
 from mlperf_pkg.commands.page.content import PageContent
 from mlperf_pkg.commands.page.history import history_html, published_history
 from mlperf_pkg.commands.page.html import html
@@ -13,7 +14,7 @@ from mlperf_pkg.published.results import PublishedResults
 
 INDEX = "index"
 HISTORY = "history"
-_TITLE = "MLPerf results"
+_TITLE = "MLPerf Training and HPC results"
 
 
 def page_name(content: PageContent, taken: Container[str]) -> str:
@@ -36,7 +37,9 @@ def files(
     Raises:
         MissingPackageError: Jinja is not installed.
     """
-    values = {"pages": pages, "history": "", "title": _TITLE, "version": __version__}
+    results = [section.result for page, _ in pages.values() for section in page.sections]
+    values: dict[str, object] = {"embargo": embargo(results), "notice": notice(results)}
+    values |= {"pages": pages, "history": "", "title": marked(_TITLE), "version": __version__}
     if published:
         values["history"] = HISTORY
     index = f"{INDEX}.html"

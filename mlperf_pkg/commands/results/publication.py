@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checks.descriptions import CATEGORIES, category
 from mlperf_pkg.checks.result_sets import SetResult
+from mlperf_pkg.commands.notice import shown_results
 from mlperf_pkg.commands.results.systems import (
     PrivateIds,
     SubmittedSystem,
@@ -87,7 +88,8 @@ class PublishedScore(Struct, frozen=True):
     ``minutes`` has full precision, ``published_minutes`` is rounded for publication. ``rank`` is
     among ``of`` scores of the same table and benchmark; equal published scores share a rank.
     ``official`` is the official verdict, ``waived`` are the codes of waived findings, ``remarks``
-    those of errors.
+    those of errors. A score ``is_verified`` if it was published and its logs are those of the
+    record.
     """
 
     path: str
@@ -106,6 +108,7 @@ class PublishedScore(Struct, frozen=True):
     rank: int | None = None
     of: int | None = None
     remarks: str = ""
+    is_verified: bool = False
 
 
 class Submitter(Struct, frozen=True):
@@ -162,12 +165,16 @@ def publication(
     """
     report = checked.report
     round_ = report.round or ""
+    shown = shown_results(checked)
     pairs = []
     unranked = []
     for system in systems:
         row = _row(system, ids[system.key], report.usage, round_)
         pairs.append((system, row))
-        unranked += [_score(result, row, verdict) for result in system.results]
+        for result in system.results:
+            score = _score(result, row, verdict)
+            is_verified = shown[result.row.id].is_verified
+            unranked.append(replace(score, is_verified=is_verified))
     rows = [row for _, row in pairs]
     scores = _ranked(unranked, rows)
     benchmarks = dict.fromkeys(load_round(report.usage, round_).benchmarks)
