@@ -288,6 +288,10 @@ def _standing(
         return None
     model = str((system.contents or {}).get("accelerator_model_name") or "")
     plain_model = plain_name(model)
+    faster = [rival for rival in rivals if _minutes(rival) < minutes]
+    following = min(rivals, key=_minutes)
+    if faster:
+        following = max(faster, key=_minutes)
     alike = [rival for rival in rivals if plain_name(rival.accelerator_model) == plain_model]
     return Standing(
         round=round_,
@@ -295,6 +299,8 @@ def _standing(
         overall=_rank(minutes, rivals),
         accelerator_model=model,
         of_model=_rank(minutes, alike) if alike else None,
+        next_submitter=following.submitter,
+        next_minutes=_minutes(following),
     )
 
 

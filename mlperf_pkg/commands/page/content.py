@@ -44,14 +44,20 @@ from mlperf_pkg.published.model import PublishedSet, known_division
 from mlperf_pkg.published.results import PublishedResultsError
 from mlperf_pkg.render.findings import BASES, verdict_in_words
 from mlperf_pkg.render.table import Column, Span, Table, by_key
-from mlperf_pkg.render.text import Submitters
+from mlperf_pkg.render.text import (
+    CodeGroup,
+    Submitters,
+    by_heading,
+    folded_kinds,
+    subjects_in_words,
+)
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow
 
 MOST_SETTINGS = 60  # hyperparameters of a result set that are shown
 _MOST_VALUES = 3  # of one hyperparameter
 _UNUSUAL = ("preview", "research")
-_CATEGORIES = {"onprem": "on-premise"}  # names of categories that are not words
+_MOST_TO_DO = 4  # kinds of findings at the top of the page of a submission
 _MOST_FAILING = 6  # submitters that a verdict names
 EXCERPT = 300  # characters of a line that are shown
 _DESCRIPTION = {  # fields of a system description, and their titles
@@ -184,6 +190,20 @@ class ResultSection(Struct, frozen=True):
             fails=" and ".join(failing),
             is_verified=self.is_verified,
         )
+
+    @property
+    def gap(self) -> str:
+        """How it compares with the next faster published score, or the next slower one."""
+        if self.standing is None or not (self.row.score_minutes and self.standing.next_minutes):
+            return wording.NOTHING
+        change = wording.change(self.standing.next_minutes, self.row.score_minutes)
+        other = self.standing.next_submitter
+        if change == wording.UNCHANGED:
+            return f"as fast as {other}"
+        word = "than"
+        if " as " in change:
+            word = "as"
+        return f"{change} {word} {other}"
 
     @property
     def title(self) -> str:
@@ -329,6 +349,9 @@ def cards(
         about += f", {wording.counted(_submitters(points, companies), 'submitter')}"
         if division != "closed":
             about += f", {division or 'no'} division"
+        categories = {point.availability for point in points}
+        if len(categories) == 1:
+            about += f", {_category(*categories)}"
         before = _published_before(group, division, record)
         best = _best_by_category(points, before, companies)
         yield Card(title, state, about, tuple(best))
@@ -384,7 +407,14 @@ def _best_by_category(
         if index > 0:
             best = best[:1]
         for entry in best:
-            yield replace(entry, title=f"{entry.title}, {_CATEGORIES.get(name, name)}".rstrip(", "))
+            title = entry.title
+            if len(ordered) > 1:
+                title = f"{title}, {_category(name)}"
+            yield replace(entry, title=title)
+
+
+def _category(availability: str) -> str:
+    return {"onprem": "on-premise", "": "no category"}.get(availability, availability)
 
 
 def _best(
@@ -413,12 +443,10 @@ def _since(before: Sequence[Point], best: Point, value: Callable[[Point], float]
         return ""
     change = wording.change(min(map(value, before)), value(best))
     if change == wording.UNCHANGED:
-        word = "since"
-    elif " as " in change:
-        word = "as in"
-    else:
-        word = "than"
-    return f"{change} {word} {before[0].round}"
+        return f"{change} since {before[0].round}"
+    if " as " in change:
+        return f"{change} as in {before[0].round}"
+    return f"{change} than {before[0].round}"
 
 
 def _published_before(
@@ -456,6 +484,18 @@ class ShownFinding(Struct, frozen=True):
     raw: str | None
 
 
+class FindingGroup(Struct, frozen=True):
+    """The findings of a code, and what follows from them; ``about`` says what they are about.
+
+    ``title`` is that of all groups of the severity, or of causes.
+    """
+
+    title: str
+    kind: CodeGroup
+    about: str
+    shown: tuple[ShownFinding, ...]
+
+
 class BenchmarkSections(Struct, frozen=True):
     """The result sets of a benchmark; ``id`` is that of the element of their common chart."""
 
@@ -479,7 +519,11 @@ class PageContent:
         self.submitters = Submitters(report)
         self.name = marked(wording.edition(report.usage, report.round))
         self.is_round = self.submitters.number > 1
-        self.findings = tuple(_numbered(report, lines))
+        if self.submitters.number == 1:
+            owner = next(row.submitter for row in report.result_sets if row.submitter)
+            self.name = f"{owner}: {self.name}"
+        self.finding_groups = list(_finding_groups(report, lines))
+        self.findings = [shown for group in self.finding_groups for shown in group.shown]
         by_set = by_key((shown.finding.set, shown) for shown in self.findings)
         self.sections: list[ResultSection] = []
         for index, section in enumerate(sorted(sections, key=_sort_key)):
@@ -492,6 +536,7 @@ class PageContent:
             companies = {section.id: of_set.get(section.row.id, ()) for section in self.sections}
             self.cards += cards(self.sections, record, companies)
         self.columns = columns(self.sections)
+        self.constants = constants(self.columns, self.sections)
         self.choices = choices(self.columns, self.sections)
         self.looks = Looks(section.accelerator for section in sections)
         results = [section.result for section in self.sections]
@@ -545,23 +590,39 @@ class PageContent:
         verdicts = [wording.VERDICTS[verdict] for _, verdict, *_ in self.verdicts]
         return f"{self.name}: {' / '.join(verdicts)}"
 
+    @property
+    def to_do(self) -> list[FindingGroup]:
+        """The most important groups of errors and warnings of a submission, none of a round."""
+        if self.is_round:
+            return []
+        groups = []
+        for group in self.finding_groups:
+            first = group.kind.first
+            if not first.waiver and first.severity is not Severity.NOTE:
+                groups.append(group)
+        return groups[:_MOST_TO_DO]
+
     def cells(self, section: ResultSection) -> list[tuple[ResultColumn, Span]]:
         """Return the cells of a result set in the table, by column."""
         return list(zip(self.columns, Table(self.columns).spans(section), strict=True))
 
 
-def shown_findings(report: Report) -> list[Finding]:
-    """Return the findings of a page: all, errors first, waived ones last."""
-    order = tuple(Severity).index
-    return sorted(
-        report.findings, key=lambda finding: (bool(finding.waiver), order(finding.severity))
-    )
-
-
-def _numbered(report: Report, lines: Mapping[tuple[str, int], str]) -> Iterator[ShownFinding]:
-    for index, finding in enumerate(shown_findings(report)):
-        line = lines.get((finding.path, finding.line or 0))
-        yield ShownFinding(f"f{index}", finding, line)
+def _finding_groups(report: Report, lines: Mapping[tuple[str, int], str]) -> Iterator[FindingGroup]:
+    """Yield all findings of a report by code, as in the terminal; ``lines`` as in ``excerpts``."""
+    submitters = Submitters(report)
+    number = 0
+    for titled_kinds in by_heading(folded_kinds(report.findings)):
+        for kind in titled_kinds.rows:
+            members = []
+            for finding in kind.findings:
+                members += [finding, *kind.followers.get(finding.id, ())]
+            shown = []
+            for finding in members:
+                line = lines.get((finding.path, finding.line or 0))
+                shown.append(ShownFinding(f"f{number}", finding, line))
+                number += 1
+            about = subjects_in_words(kind, submitters)
+            yield FindingGroup(titled_kinds.title, kind, about, tuple(shown))
 
 
 def _sort_key(section: ResultSection) -> tuple[str, str, str, float, tuple[str, ...]]:
@@ -662,6 +723,8 @@ COLUMNS = (
     _column("Round", "row.round", filters=True),
     _column("Official", "row.verdict.official", wording.VERDICTS.__getitem__),
     _column("Rules", "row.verdict.rules", wording.VERDICTS.__getitem__),
+    _column("Published rank", "standing", _part("overall", _rank), may_lack=True),
+    _column("To the next", "gap", may_lack=True),
     _column("Submitter", "row.submitter", kind="name", filters=True),
     _column("System", "row.system", kind="name"),
     _column("Accelerator", "accelerator", kind="name", may_lack=True, filters=True),
@@ -670,12 +733,14 @@ COLUMNS = (
     _column("Batch size", "settings", _batch_size, "n", may_lack=True),
     _column("Energy", "row.energy_joules", _kilo, "n", unit="kJ", may_lack=True),
     _column("Price", "price", _part("usd", _whole), "n", unit="USD", may_lack=True),
-    _column("Published rank", "standing", _part("overall", _rank), may_lack=True),
     _column("RCP margin", "row", wording.rcp),
     _column("Division", "row.division", filters=True),
     _column("Summarizer", "row.official_minutes", wording.minutes, "n"),
     _column("Runs", "row", wording.runs, "n"),
 )
+
+
+_KEPT = ("Benchmark", "Accelerators", "Minutes", "Official", "Rules", "Runs")
 
 
 def columns(sections: Sequence[ResultSection]) -> tuple[ResultColumn, ...]:
@@ -690,6 +755,19 @@ def columns(sections: Sequence[ResultSection]) -> tuple[ResultColumn, ...]:
             continue
         used.append(column)
     return tuple(used)
+
+
+def constants(columns: Sequence[ResultColumn], sections: Sequence[ResultSection]) -> dict[str, str]:
+    """Return the values that all of several results have in common, by column; not verdicts."""
+    if len(sections) <= 1:
+        return {}
+    table = Table(columns)
+    rows = [[text for text, _ in table.spans(section)] for section in sections]
+    shared = {}
+    for column, *texts in zip(columns, *rows, strict=True):
+        if len(set(texts)) == 1 and column.title not in _KEPT:
+            shared[column.heading] = texts[0]
+    return shared
 
 
 def choices(

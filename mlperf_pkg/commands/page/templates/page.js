@@ -146,12 +146,41 @@
     const target = byId(location.hash.slice(1));
     if (!target) return;
     if (target.matches(".set")) { pick([target.id]); return; }
+    if (target.closest(".kind")) target.closest(".kind").open = true;
     if (target.tagName === "DETAILS") {
       target.hidden = target.closest(".group").hidden = false;
       target.open = true;
     }
     (target.querySelector("summary") || target).focus({ preventScroll: true });
     target.scrollIntoView({ behavior: "instant" });
+  }
+
+  // ---- findings ------------------------------------------------------------------------------
+
+  const filters = byId("finding-filters");
+  const kinds = [...document.querySelectorAll(".kind")].map((element) => ({ element, text: element.textContent.toLowerCase() }));
+
+  function filterFindings() {
+    const { severity, basis, text } = Object.fromEntries(new FormData(filters));
+    const words = text.toLowerCase().split(/\s+/);
+    for (const { element, text: content } of kinds) {
+      const { dataset } = element;
+      const fits = (!severity || dataset.severity === severity) && (!basis || dataset.basis === basis);
+      element.hidden = !fits || !words.every((word) => content.includes(word));
+    }
+    for (const title of document.querySelectorAll(".title")) {
+      let next = title.nextElementSibling;
+      while (next && next.hidden) next = next.nextElementSibling;
+      title.hidden = !next || !next.matches(".kind");
+    }
+    const shown = kinds.filter(({ element }) => !element.hidden).length;
+    byId("finding-count").textContent = `${shown} of ${kinds.length} kinds of findings`;
+  }
+  if (filters) {
+    filters.hidden = kinds.length < 2;
+    filters.addEventListener("input", filterFindings);
+    filters.addEventListener("submit", (event) => event.preventDefault());
+    filterFindings();
   }
 
   table.start((shown) => {
