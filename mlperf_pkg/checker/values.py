@@ -146,10 +146,15 @@ class ScoredSet(Struct, frozen=True):
 
 
 class Scores(Struct, frozen=True):
-    """All result sets of a report, each with its runs."""
+    """All result sets of a report, each with its runs.
+
+    What is made for showing has the ids of the ``unverified`` sets, and what must stand beside it.
+    """
 
     report: Report
     sets: tuple[ScoredSet, ...]
+    unverified: frozenset[str] = frozenset()
+    notice: tuple[str, ...] = ()
 
 
 def scores(checked: Checked) -> Scores:

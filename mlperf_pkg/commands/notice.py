@@ -15,7 +15,7 @@ from mlperf_pkg.checks.published import is_verified
 from mlperf_pkg.published.model import PublishedSet, known_division
 from mlperf_pkg.published.results import usable_results
 from mlperf_pkg.results import wording
-from mlperf_pkg.results.report import ResultSetRow
+from mlperf_pkg.results.report import Report, ResultSetRow, SystemRow, description_path
 from mlperf_pkg.rulebook.model import version_of
 from mlperf_pkg.rulebook.rounds import TRAINING
 
@@ -71,7 +71,19 @@ def shown_results(checked: Checked) -> dict[str, ShownResult]:
     return results
 
 
-def shown_result(row: ResultSetRow, system: SystemFile | None, *, is_verified: bool) -> ShownResult:
+def unverified_results(report: Report) -> dict[str, ShownResult]:
+    """Return the result sets of a report as they are shown before they are submitted, by id."""
+    systems = {system.path: system for system in report.systems}
+    results = {}
+    for row in report.result_sets:
+        system = systems.get(description_path(row))
+        results[row.id] = shown_result(row, system, is_verified=False)
+    return results
+
+
+def shown_result(
+    row: ResultSetRow, system: SystemFile | SystemRow | None, *, is_verified: bool
+) -> ShownResult:
     """Return a result set as it is shown; ``system`` is None if there is no description."""
     status = ""
     accelerators = None

@@ -207,6 +207,8 @@ def _result(row: PublishedSet, hyperparameters: Mapping[str, str], argument: int
         target=target_of(load_benchmark(row.usage, row.round, row.benchmark)),
         availability=row.status or None,
         published=True,
+        usage=row.usage,
+        is_verified=True,
         hyperparameters=hyperparameters,
     )
 
