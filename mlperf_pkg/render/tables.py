@@ -132,7 +132,7 @@ def results_html(
     ``scores`` is as for ``results_markdown``.
     """
     items = "".join(f"<li>{escape_html(remark)}</li>\n" for remark in remarks)
-    title = f"MLPerf {report.usage} {report.round or ''}: results".replace("  ", " ")
+    title = f"MLPerf\u00ae {report.usage} {report.round or ''}: results".replace("  ", " ")
     return _PAGE.format(
         policy="default-src 'none'; style-src 'unsafe-inline'",
         title=escape_html(title),
