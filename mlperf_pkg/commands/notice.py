@@ -65,9 +65,14 @@ class ShownResult(Struct, frozen=True):
 def shown_results(checked: Checked) -> dict[str, ShownResult]:
     """Return the result sets of a check as they are shown, by id; reads their logs once more."""
     results = {}
-    for row, context in zip(checked.report.result_sets, checked.contexts, strict=True):
-        verified = is_verified(context, row.unscaled_minutes)
-        results[row.id] = shown_result(row, context.system, is_verified=verified)
+    contexts = {context.id: context for context in checked.contexts}
+    for row in checked.report.result_sets:
+        system = None
+        verified = False
+        if row.id in contexts:
+            system = contexts[row.id].system
+            verified = is_verified(contexts[row.id], row.unscaled_minutes)
+        results[row.id] = shown_result(row, system, is_verified=verified)
     return results
 
 

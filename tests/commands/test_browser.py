@@ -274,6 +274,23 @@ def test_findings_are_by_code_and_filtered(good: Opened) -> None:
     assert good.quiet
 
 
+def test_the_rows_of_a_review_are_searched(browser: Browser, tmp_path: Path) -> None:
+    file = tmp_path / "review.html"
+    write_review(file)
+    with opened(browser, file) as shown:
+        page = shown.page
+        is_open = "[...document.querySelectorAll('main details')].map(one => one.open)"
+        before = page.evaluate(is_open)
+        page.locator("#q").fill("submitter3")
+        rows = page.locator("main details[open] tbody tr:visible")
+        assert rows.count() > 0
+        assert all("Submitter3" in text for text in rows.all_inner_texts())
+        expect(page.locator("#count")).to_have_text(f"{rows.count()} rows")
+        page.locator("#q").fill("")
+        assert page.evaluate(is_open) == before
+        assert shown.quiet
+
+
 def test_a_point_opens_its_set_and_another_one_beside_it(whole_round: Opened) -> None:
     page = whole_round.page
     page.locator("#plot a[aria-label*=Other]").hover()  # whose description is never markup

@@ -114,7 +114,9 @@ def _write_all(round_: Path, folder: Path) -> None:
     call("report", "--site", folder / "site", round_)
     call("results", round_, "-o", folder / "results")
     call("score", round_, "--format", "markdown", "-o", folder / "score.md")
-    call("compare", round_, "--published", "2.0", "--format", "markdown", "-o", folder / "compare.md")
+    call(
+        "compare", round_, "--published", "2.0", "--format", "markdown", "-o", folder / "compare.md"
+    )
 
 
 def _without_scripts(file: Path) -> str:
