@@ -113,10 +113,10 @@ def _write_all(round_: Path, folder: Path) -> None:
     call("report", "--history", round_, "-o", folder / "history.html")
     call("report", "--site", folder / "site", round_)
     call("results", round_, "-o", folder / "results")
+    call("report", round_, "--draw", "rcp", "--draw", "scoreboard", "-o", folder / "charts")
     call("score", round_, "--format", "markdown", "-o", folder / "score.md")
-    call(
-        "compare", round_, "--published", "2.0", "--format", "markdown", "-o", folder / "compare.md"
-    )
+    compared = ("compare", round_, "--published", "2.0")
+    call(*compared, "--format", "markdown", "-o", folder / "compare.md")
 
 
 def _without_scripts(file: Path) -> str:
@@ -143,6 +143,21 @@ def test_every_output_has_it(output: str, shown: Path) -> None:
     edited = _without_scripts(shown / "edited-shown" / output)
     # The history shows the published score, and the index no scores of a single submission.
     assert ("(unverified)" in edited) == (output not in ("history.html", "site/index.html"))
+
+
+PICTURES = ["charts/resnet.scoreboard.svg", "charts/ACME-results-bow-pod16-resnet.rcp.svg"]
+
+
+@pytest.mark.parametrize("output", PICTURES)
+def test_every_picture_has_it_as_text(output: str, shown: Path) -> None:
+    picture = (shown / "edited-shown" / output).read_text("utf-8")
+    text = " ".join(re.findall("<text[^>]*>([^<]*)</text>", picture))
+    assert LEGEND in text
+    assert NOT_VERIFIED in text
+    assert "MLPerf® Training v2.0; Closed division; resnet;" in text
+    height = re.search('height="([0-9.]+)"', picture)
+    assert height
+    assert max(float(top) for top in re.findall('y="([0-9.]+)"', picture)) < float(height[1])
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
