@@ -133,29 +133,33 @@ def _svg(chart: Chart) -> Any:
 
 
 def _png(chart: Chart) -> Any:
-    return library().svg_to_png(_noted(chart), scale=_SCALE, allowed_base_urls=[])
+    return library().svg_to_png(_noted(chart), scale=_SCALE)
 
 
 def _noted(chart: Chart) -> str:
     """Return a chart as SVG, with its notice below it as text."""
     picture: str = library().vegalite_to_svg(chart.document(), allowed_base_urls=[])
     size = _SIZE.search(picture)
-    if size is None:
-        raise ValueError("the picture has no size")
+    if size is None or not chart.notice:
+        return picture
     width = float(size[1])
     height = float(size[2])
     lines: list[str] = []
     for paragraph in chart.notice:
         lines += wrap(visible(paragraph), int(width / _LETTER))
+    higher = height + (len(lines) + 1) * _LINE
+    new_size = f'width="{width:g}" height="{higher:g}" viewBox="0 0 {width:g} {higher:g}"'
+    noted = picture.replace(size[0], new_size, 1)
+    return noted.removesuffix("</svg>") + f"{_footnote(lines, height)}</svg>"
+
+
+def _footnote(lines: Iterable[str], top: float) -> str:
+    """Return lines as SVG, below ``top``."""
     texts = []
-    for number, line in enumerate(lines, 1):
-        top = height + number * _LINE
+    for line in lines:
+        top += _LINE
         texts.append(f'<text x="10" y="{top:g}">{escape_html(line)}</text>')
-    height += (len(lines) + 1) * _LINE
-    new_size = f'width="{width:g}" height="{height:g}" viewBox="0 0 {width:g} {height:g}"'
-    group = f'<g font-family="sans-serif" font-size="10" fill="#222222">{"".join(texts)}</g>'
-    head, _, tail = picture.replace(size[0], new_size, 1).rpartition("</svg>")
-    return f"{head}{group}</svg>{tail}"
+    return f'<g font-family="sans-serif" font-size="10" fill="#222222">{"".join(texts)}</g>'
 
 
 PICTURES: Mapping[str, Callable[[Chart], bytes]] = {"svg": _svg, "png": _png}

@@ -345,16 +345,21 @@ def cards(
         if len(rounds) > 1:
             title += f", round {group.round}"
             state += f"&Round={group.round}"
-        about = wording.counted(len(points), "result")
-        about += f", {wording.counted(_submitters(points, companies), 'submitter')}"
-        if division != "closed":
-            about += f", {division or 'no'} division"
-        categories = {point.availability for point in points}
-        if len(categories) == 1:
-            about += f", {_category(*categories)}"
         before = _published_before(group, division, record)
         best = _best_by_category(points, before, companies)
-        yield Card(title, state, about, tuple(best))
+        yield Card(title, state, _about(division, points, companies), tuple(best))
+
+
+def _about(division: str, points: Sequence[Point], companies: Mapping[str, Collection[str]]) -> str:
+    """Return what the scores of a card have in common: ``2 results, 1 submitter, cloud``."""
+    about = wording.counted(len(points), "result")
+    about += f", {wording.counted(_submitters(points, companies), 'submitter')}"
+    if division != "closed":
+        about += f", {division or 'no'} division"
+    categories = {point.availability for point in points}
+    if len(categories) == 1:
+        about += f", {_category(*categories)}"
+    return about
 
 
 class _CardGroup(NamedTuple):

@@ -37,13 +37,8 @@ def files(
     Raises:
         MissingPackageError: Jinja is not installed.
     """
-    results = [section.result for page, _ in pages.values() for section in page.sections]
-    values: dict[str, object] = {"embargo": embargo(results), "notice": notice(results)}
-    values |= {"pages": pages, "history": "", "title": marked(_TITLE), "version": __version__}
-    if published:
-        values["history"] = HISTORY
     index = f"{INDEX}.html"
-    texts = {index: filled("site.html", values, title=_TITLE, style=file("page.css"))}
+    texts = {index: _index(pages, has_history=published is not None)}
     if published:
         history = published_history(published, own)
         if not any(entry.is_new for entry in history.own):
@@ -54,3 +49,16 @@ def files(
         texts[f"{name}.html"] = html(page, runtime, index)
         reviews |= {f"{name}-review/{part}": text for part, text in review.items()}
     return texts | reviews
+
+
+def _index(pages: Mapping[str, tuple[PageContent, Mapping[str, str]]], *, has_history: bool) -> str:
+    results = [section.result for page, _ in pages.values() for section in page.sections]
+    values = {
+        "pages": pages,
+        "history": HISTORY if has_history else "",
+        "title": marked(_TITLE),
+        "version": __version__,
+        "embargo": embargo(results),
+        "notice": notice(results),
+    }
+    return filled("site.html", values, title=_TITLE, style=file("page.css"))

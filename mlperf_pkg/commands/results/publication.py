@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checks.descriptions import CATEGORIES, category
 from mlperf_pkg.checks.result_sets import SetResult
-from mlperf_pkg.commands.notice import shown_results
+from mlperf_pkg.commands.notice import ShownResult, shown_results
 from mlperf_pkg.commands.results.systems import (
     PrivateIds,
     SubmittedSystem,
@@ -171,10 +171,7 @@ def publication(
     for system in systems:
         row = _row(system, ids[system.key], report.usage, round_)
         pairs.append((system, row))
-        for result in system.results:
-            score = _score(result, row, verdict)
-            is_verified = shown[result.row.id].is_verified
-            unranked.append(replace(score, is_verified=is_verified))
+        unranked += [_score(result, row, verdict, shown) for result in system.results]
     rows = [row for _, row in pairs]
     scores = _ranked(unranked, rows)
     benchmarks = dict.fromkeys(load_round(report.usage, round_).benchmarks)
@@ -284,7 +281,9 @@ def _remarks_on(row: PublishedRow, scores: Sequence[PublishedScore]) -> str:
 # ---- scores ---------------------------------------------------------------------------------
 
 
-def _score(result: SetResult, row: PublishedRow, verdict: Basis) -> PublishedScore:
+def _score(
+    result: SetResult, row: PublishedRow, verdict: Basis, shown: Mapping[str, ShownResult]
+) -> PublishedScore:
     set_row = result.row
     by_rules = verdict is Basis.RULES or set_row.verdict.official is Verdict.NOT_CHECKED
     minutes = set_row.score_minutes
@@ -309,6 +308,7 @@ def _score(result: SetResult, row: PublishedRow, verdict: Basis) -> PublishedSco
         official=set_row.verdict.official,
         waived=tuple(sorted(waived)),
         remarks=_remarks(result.observations),
+        is_verified=shown[set_row.id].is_verified,
     )
 
 
