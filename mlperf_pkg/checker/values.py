@@ -124,7 +124,8 @@ class Standing(Struct, frozen=True):
     """The rank of a score among the scores of a published round.
 
     They have the same benchmark, division and number of accelerators; ``of_model`` is the rank
-    among those on the same model of accelerator, None if there is no other.
+    among those on the same model of accelerator, None if there is no other. The next is the next
+    faster score or, of the fastest, the next slower one.
     """
 
     round: str
@@ -132,6 +133,8 @@ class Standing(Struct, frozen=True):
     overall: Rank
     accelerator_model: str
     of_model: Rank | None
+    next_submitter: str = ""
+    next_minutes: float = 0.0
 
 
 class ScoredSet(Struct, frozen=True):
@@ -143,10 +146,15 @@ class ScoredSet(Struct, frozen=True):
 
 
 class Scores(Struct, frozen=True):
-    """All result sets of a report, each with its runs."""
+    """All result sets of a report, each with its runs.
+
+    What is made for showing has the ids of the ``unverified`` sets, and what must stand beside it.
+    """
 
     report: Report
     sets: tuple[ScoredSet, ...]
+    unverified: frozenset[str] = frozenset()
+    notice: tuple[str, ...] = ()
 
 
 def scores(checked: Checked) -> Scores:

@@ -82,6 +82,23 @@ def published_index(context: SetContext, minutes: float | None) -> int | None:
     return results.index_of(full_name, context.division, len(context.runs), minutes)
 
 
+def is_verified(context: SetContext, minutes: float | None) -> bool:
+    """Return whether a set was published and its logs are those of the record, byte for byte.
+
+    ``minutes`` is its mean. Its logs are read to hash them, unless no published set has its name.
+    """
+    results = usable_results()
+    index = published_index(context, minutes)
+    if results is None or index is None:
+        return False
+    logs = {run.path: context.sources[run.path] for run in context.runs}
+    digests = digests_of(logs)
+    for digest in digests.values():
+        if index not in {name.index for name in results.names_with(log_hash(digest))}:
+            return False
+    return len(digests) == len(logs)
+
+
 def published_runs(
     context: SetContext, minutes: float | None, index: int | None
 ) -> PublishedRuns | None:

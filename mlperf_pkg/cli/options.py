@@ -270,19 +270,25 @@ def shown(function: CommandFunction) -> CommandFunction:
     add_show = click.option(
         "--show",
         type=SuggestingChoice([*severities, _STATISTICS]),
-        default=Show.WARNINGS.value,
-        show_default=True,
-        help="Show findings of this severity and above; 'all' lists each with its source,"
+        help="Show all kinds of findings of this severity and above (default: warnings, the"
+        " most important kinds of a round); 'all' lists each finding with its source,"
         " 'statistics' counts them by code and submitter, as a table.",
     )
     add_step = attached("showing", _showing, "show", "quiet")
     return add_show(reads("quiet")(add_step(function)))
 
 
-def _showing(show: str, quiet: bool | None) -> Showing:
-    statistics = show == _STATISTICS
-    level = Show.WARNINGS if statistics else Show(show)
-    return partial(replace, show=level, quiet=bool(quiet), statistics=statistics)
+def _showing(show: str | None, quiet: bool | None) -> Showing:
+    level = Show.WARNINGS
+    if show and show != _STATISTICS:
+        level = Show(show)
+    return partial(
+        replace,
+        show=level,
+        all_kinds=show is not None,
+        quiet=bool(quiet),
+        statistics=show == _STATISTICS,
+    )
 
 
 def failing(function: CommandFunction) -> CommandFunction:

@@ -235,7 +235,7 @@ def _checked(
     report = filter_findings(checked.report)
     view = replace(Output().view(), quiet=True, color=False)
     click.echo(text.text(report, view), err=True, nl=False)
-    excerpts = content.excerpts(checked, content.shown_findings(report))
+    excerpts = content.excerpts(checked, report.findings)
     prices = all_prices(None, check_options.config.prices, Path())
     sections = list(content.sections(checked, prices))
     published = usable_results()

@@ -12,7 +12,7 @@ from mlperf_pkg.cli.group import FOLDER, Command
 from mlperf_pkg.cli.options import noted
 from mlperf_pkg.cli.output import Outputs, note
 from mlperf_pkg.commands.results.official import official_files, refuse_tables
-from mlperf_pkg.commands.results.score import SCORE_FORMATS
+from mlperf_pkg.commands.results.score import SCORE_FORMATS, with_notice
 from mlperf_pkg.commands.results.systems import read_ids, with_private_ids
 from mlperf_pkg.infra.files import locked, refuse_within, write_together
 
@@ -85,6 +85,8 @@ def command(
     has_score = any(scored.row.score_minutes is not None for scored in result.sets)
     if has_score:
         result = _with_standings(result, checked)
+    if any(output.format == "markdown" for output in target.every):
+        result = with_notice(result, checked)
     target.show(result, paths)
     return int(not has_score)
 

@@ -60,6 +60,7 @@ class View(Struct, frozen=True):
 
     On a terminal, every line ``wraps``; in a pipe or a file, a finding is one line.
     ``quiet`` shows the verdicts alone; ``statistics`` shows a table of codes instead of findings.
+    Of several submitters it shows the most important kinds of findings, unless ``all_kinds``.
     """
 
     width: int = 80
@@ -67,6 +68,7 @@ class View(Struct, frozen=True):
     wraps: bool = False
     verbose: bool = False
     show: Show = Show.WARNINGS
+    all_kinds: bool = False
     quiet: bool = False
     statistics: bool = False
     checkout: Checkout = field(default_factory=Checkout)

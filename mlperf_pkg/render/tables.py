@@ -1,6 +1,6 @@
 """The results of a report as tables, one row per result set: JSON, CSV, Markdown and HTML."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -11,6 +11,7 @@ from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, description_path
 
 FORMAT = "mlperf-pkg/results/1"
+_PLAIN: Mapping[str, str] = {}
 _PAGE = """\
 <!DOCTYPE html>
 <html lang="en">
@@ -51,11 +52,13 @@ _SYSTEM = (
     _column("Division", "division"),
     _column("Round", "round"),
 )
-_RESULT = (
+_RUNS = (
     Column("Runs", of=wording.runs, numbers=True),
     _column(None, "runs_found"),
     _column(None, "runs_required"),
-    _column("Minutes", "score_minutes", numbers=True, show=wording.minutes),
+)
+_RESULT = (
+    _column(None, "score_minutes"),
     _column(None, "unscaled_minutes"),
     _column(None, "scaling_factor"),
     _column(None, "official_minutes"),
@@ -71,10 +74,11 @@ _RESULT = (
 )
 
 
-def _table(report: Report) -> Table:
+def _table(report: Report, scores: Mapping[str, str]) -> Table:
     """Return the results of a report, by submitter, system, benchmark, division and round.
 
-    Accelerators are those of the system over all nodes.
+    Accelerators are those of the system over all nodes. ``scores`` are in words by the id of the
+    set; those of other sets are plain numbers.
     """
     by_path = {system.path: system for system in report.systems}
     by_id = by_key((system.id, system) for system in report.systems)
@@ -87,37 +91,52 @@ def _table(report: Report) -> Table:
                 [system] = named
         return system.accelerators if system else None
 
+    def score(row: ResultSetRow) -> str:
+        return scores.get(row.id, wording.minutes(row.score_minutes))
+
     size = Column("Accelerators", numbers=True, key="accelerators", of=accelerators)
-    return table_of((*_SYSTEM, size, *_RESULT), sorted(report.result_sets, key=_sort_key))
+    minutes = Column("Minutes", numbers=True, of=score)
+    columns = (*_SYSTEM, size, *_RUNS, minutes, *_RESULT)
+    return table_of(columns, sorted(report.result_sets, key=_sort_key))
 
 
 def results_csv(report: Report) -> str:
     """Return the results as CSV with a header; no cell is a formula to a spreadsheet."""
-    return render.csv(_table(report))
+    return render.csv(_table(report, {}))
 
 
 def results_json(report: Report) -> str:
     """Return the results as JSON: ``{"format": ..., "results": [...]}``."""
-    return render.json_text({"format": FORMAT, "results": records(_table(report))})
+    return render.json_text({"format": FORMAT, "results": records(_table(report, {}))})
 
 
-def results_markdown(report: Report, remarks: Sequence[str] = ()) -> str:
-    """Return the results as a Markdown table with remarks below; without results, as a sentence."""
-    table = render.markdown(_table(report)) or "No result set."
+def results_markdown(
+    report: Report, remarks: Sequence[str] = (), scores: Mapping[str, str] = _PLAIN
+) -> str:
+    """Return the results as a Markdown table with remarks below; without results, as a sentence.
+
+    ``scores`` are in words by the id of the set, by default plain numbers.
+    """
+    table = render.markdown(_table(report, scores)) or "No result set."
     if not remarks:
         return f"{table}\n"
     below = "".join(f"- {escape_markdown(remark)}\n" for remark in remarks)
     return f"{table}\n\n{below}"
 
 
-def results_html(report: Report, remarks: Sequence[str] = ()) -> str:
-    """Return the results as an HTML page with one table, which loads and executes nothing."""
+def results_html(
+    report: Report, remarks: Sequence[str] = (), scores: Mapping[str, str] = _PLAIN
+) -> str:
+    """Return the results as an HTML page with one table, which loads and executes nothing.
+
+    ``scores`` is as for ``results_markdown``.
+    """
     items = "".join(f"<li>{escape_html(remark)}</li>\n" for remark in remarks)
-    title = f"MLPerf {report.usage} {report.round or ''}: results".replace("  ", " ")
+    title = f"MLPerf\u00ae {report.usage} {report.round or ''}: results".replace("  ", " ")
     return _PAGE.format(
         policy="default-src 'none'; style-src 'unsafe-inline'",
         title=escape_html(title),
-        table=render.html(_table(report)),
+        table=render.html(_table(report, scores)),
         remarks=f"<ul>\n{items}</ul>\n" if remarks else "",
     )
 

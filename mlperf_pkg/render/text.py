@@ -37,7 +37,7 @@ from mlperf_pkg.submission.submitters import spellings
 _Row = TypeVar("_Row")
 
 _MOST_RUNS = 20  # raw logs that are listed without ``--verbose``
-_MOST_KINDS = 12  # of findings of several submitters, without ``--show all``
+_MOST_KINDS = 12  # of findings of several submitters, without ``--show``
 _MOST_ROWS = 3  # of a message on a terminal
 
 
@@ -180,12 +180,12 @@ def _set_of(row: RunRow) -> str:
 
 def _findings(terminal: Terminal, report: Report, view: View) -> None:
     submitters = Submitters(report)
-    kinds = _folded_kinds(words.shown(report.findings, view))
+    kinds = folded_kinds(words.shown(report.findings, view))
     hidden: list[CodeGroup] = []
-    if submitters.number > 1 and view.show is not Show.ALL:
+    if submitters.number > 1 and not view.all_kinds and view.show is not Show.ALL:
         hidden = kinds[_MOST_KINDS:]
         kinds = kinds[:_MOST_KINDS]
-    for titled in _grouped(kinds, _heading):
+    for titled in by_heading(kinds):
         terminal.line((titled.title, HEADING))
         for kind in titled.rows:
             if _in_full(kind, view):
@@ -195,10 +195,11 @@ def _findings(terminal: Terminal, report: Report, view: View) -> None:
                 _kind(terminal, kind, submitters)
         terminal.line()
     if hidden:
-        terminal.line((f"and {wording.counted(len(hidden), 'more kind')}: --show all", PLAIN))
+        more = wording.counted(len(hidden), "more kind")
+        terminal.line((f"and {more}: --show {view.show} lists all kinds", PLAIN))
 
 
-def _folded_kinds(findings: Sequence[Finding]) -> list[CodeGroup]:
+def folded_kinds(findings: Sequence[Finding]) -> list[CodeGroup]:
     """Return kinds of findings: first the causes of others, which are folded under them."""
     followers = words.followers(findings)
     folded_ids = {finding.id for finding in chain.from_iterable(followers.values())}
@@ -219,6 +220,11 @@ def _in_full(kind: CodeGroup, view: View) -> bool:
     return view.show is Show.ALL or len(kind.subjects) == 1
 
 
+def by_heading(kinds: Iterable[CodeGroup]) -> list[RowGroup]:
+    """Return the kinds of each severity below its heading, and those that are waived."""
+    return _grouped(kinds, _heading)
+
+
 def _heading(kind: CodeGroup) -> str:
     """Return what is above kinds of findings: causes, those of each severity, those waived."""
     if kind.followers:
@@ -230,13 +236,13 @@ def _kind(terminal: Terminal, kind: CodeGroup, submitters: Submitters) -> None:
     first = kind.first
     label = _label(first, with_severity=bool(kind.followers))
     terminal.line((f"  {kind.text}  ", PLAIN), label, most=_MOST_ROWS)
-    terminal.line((f"    {_subjects(kind, submitters)}", PLAIN), most=_MOST_ROWS)
+    terminal.line((f"    {subjects_in_words(kind, submitters)}", PLAIN), most=_MOST_ROWS)
     _remarks(terminal, first)
     following = [kind.followers.get(finding.id, ()) for finding in kind.findings]
     _follow(terminal, list(chain.from_iterable(following)), "them")
 
 
-def _subjects(kind: CodeGroup, submitters: Submitters) -> str:
+def subjects_in_words(kind: CodeGroup, submitters: Submitters) -> str:
     """Return what the findings of a kind are about, and whose it is."""
     first = kind.first
     number = submitters.things_in_words(kind)
@@ -307,7 +313,7 @@ def _statistics(report: Report, submitters: Submitters) -> Table:
     if submitters.number:
         owners = Column("Submitters", 40, of=lambda kind: submitters.owners(kind.findings))
         columns.append(owners)
-    return Table(columns, _grouped(by_code(report.findings), _heading))
+    return Table(columns, by_heading(by_code(report.findings)))
 
 
 def _summary(terminal: Terminal, report: Report, view: View) -> None:
@@ -332,7 +338,7 @@ def _lists_all(findings: Sequence[Finding], view: View) -> bool:
     visible_findings = words.shown(findings, view)
     if len(visible_findings) < len(findings):
         return False
-    kinds = _folded_kinds(visible_findings)
+    kinds = folded_kinds(visible_findings)
     if not view.verbose and view.show is not Show.ALL and any(kind.followers for kind in kinds):
         return False
     return all(_in_full(kind, view) for kind in kinds)

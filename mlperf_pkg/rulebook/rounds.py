@@ -28,6 +28,17 @@ LATEST = timedelta(days=45)
 
 _YEAR = timedelta(days=365)
 
+_CHANGED = {
+    ("training", "rnnt"): ["1.1"],
+    ("hpc", "cosmoflow"): ["2.0", "3.0"],
+    ("hpc", "deepcam"): ["2.0", "3.0"],
+    ("hpc", "oc20"): ["2.0", "3.0"],
+}
+"""Rounds in which a benchmark changed although its target did not, by usage and first name.
+
+Source: MLPerf_Compatibility_Table
+"""
+
 _BEFORE_FIRST = {"hpc": ("0.7", date(2020, 1, 1))}
 """The round before the first of a usage that logs alike, and the earliest day of its runs."""
 
@@ -181,6 +192,15 @@ def first_name(usage: str, round_name: str, benchmark: str) -> str:
         if model:
             return first_name(usage, name, model)
     return benchmark
+
+
+def changes_until(usage: str, round_name: str, benchmark: str) -> int:
+    """Return how often a benchmark had changed by a round, its target aside.
+
+    Results of rounds between which it changed do not compare.
+    """
+    changed = _CHANGED.get((usage, first_name(usage, round_name, benchmark)), [])
+    return sum(version_of(name) <= version_of(round_name) for name in changed)
 
 
 @per_rulebook

@@ -158,7 +158,7 @@ def test_a_site_of_several_rounds(tmp_path: Path) -> None:
     index = (out / "index.html").read_text("utf-8")
     links = set(re.findall('href="([^"#d][^"#]*)', index))
     assert links == {f"{name}.html" for name in (*pages[1:], *reviews)}
-    assert re.search("resnet [0-9.]+ min, ", index)
+    assert re.search(r"resnet [0-9.]+ \(unverified\) min, ", index)
     assert [
         name
         for name in pages[1:]

@@ -90,7 +90,7 @@ def test_an_anonymous_summary(root: Path, tmp_path: Path) -> None:
     assert document["missing"][0].startswith(missing)
     assert [score["published_minutes"] is None for score in document["scores"]].count(True) == 1
     description = json.loads((root / f"ACME/systems/{SYSTEM}.json").read_text("utf-8"))
-    named = ["ACME", "Other", SYSTEM, root.name, "result_", "://", "github"]
+    named = ["ACME", "Other", SYSTEM, root.name, "result_", "://", "github.com/mlcommons/"]
     named += [description[f"{key}_model_name"] for key in ("accelerator", "host_processor")]
     named += [description["framework"], description["system_name"]]
     assert {path.name: words_in(path, named) for path in out.iterdir()} == {

@@ -373,8 +373,17 @@ def test_the_kinds_of_findings_of_a_round_are_limited(show: str, kinds: int, end
     made = replace(A_ROUND, findings=(*A_ROUND.findings, *more))
     shown = FORMATS["text"](made, View(100, wraps=True, show=Show(show)))
     assert len(set(re.findall(r"  ([A-Z]+\d+)(?: \[.*)?$", shown, re.M))) == kinds
-    assert shown.removesuffix(": --show all\n").rstrip().endswith(end)
+    assert shown.removesuffix(f": --show {show} lists all kinds\n").rstrip().endswith(end)
     assert (shown.count("\n") < 100) == (show != "all")
+
+
+def test_all_kinds_of_a_severity_are_shown_by_code() -> None:
+    """``--show warnings`` leaves none out, and lists only what it groups."""
+    more = [finding(f"{n}.log", code=f"Y{n}") for n in range(20)] * 2
+    made = replace(A_ROUND, findings=(*A_ROUND.findings, *more))
+    shown = FORMATS["text"](made, View(100, show=Show.WARNINGS, all_kinds=True))
+    assert set(re.findall(r"Y\d+", shown)) == {f"Y{n}" for n in range(20)}
+    assert "more kind" not in shown
 
 
 def with_values(*values: Any, **changes: Any) -> list[Finding]:

@@ -15,6 +15,7 @@ from mlperf_pkg.checks.workspace import unknown_code
 from mlperf_pkg.commands.builder import manifest
 from mlperf_pkg.commands.builder.plan import BuildPlan, JudgedSet, report, systems_of
 from mlperf_pkg.commands.builder.workspace import BuildWorkspace
+from mlperf_pkg.commands.notice import notice, score, unverified_results
 from mlperf_pkg.config import CONFIG_NAME, Config
 from mlperf_pkg.errors import UserError, reason_of
 from mlperf_pkg.infra.archives import Names
@@ -126,13 +127,20 @@ def _is_in_tree(path: AnyPath, workspace: BuildWorkspace) -> bool:
 
 
 def tables(report: Report, config: Config) -> dict[str, str]:
-    """Return the tables of the results of a tree, by path."""
-    notes = remarks(report, config)
+    """Return the tables of the results of a tree, by path.
+
+    Their scores are unverified, as the tree is still to be submitted.
+    """
+    results = unverified_results(report)
+    notes = [*remarks(report, config), *notice(results.values())]
+    scores = {}
+    for name, result in results.items():
+        scores[name] = score(result.minutes, is_verified=result.is_verified)
     return {
         "results.csv": results_csv(report),
-        "results.html": results_html(report, notes),
+        "results.html": results_html(report, notes, scores),
         "results.json": results_json(report),
-        "results.md": results_markdown(report, notes),
+        "results.md": results_markdown(report, notes, scores),
     }
 
 

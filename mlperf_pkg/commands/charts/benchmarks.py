@@ -8,6 +8,7 @@ from statistics import median_low
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mlperf_pkg.checks.names import plain_name
 from mlperf_pkg.commands.charts.chart import (
@@ -36,6 +37,7 @@ from mlperf_pkg.commands.charts.chart import (
 )
 from mlperf_pkg.commands.charts.sets import COUNTS, DrawnRun, DrawnSet
 from mlperf_pkg.commands.compare.ratios import ComparisonRow
+from mlperf_pkg.commands.notice import SPEED_UP, ShownResult, notice, score
 from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import ResultSetRow
@@ -53,16 +55,23 @@ _LOG_FROM = 8  # slowest to fastest: above it the axis is logarithmic
 _SCORE_LABEL: Spec = {"type": "text", "align": "left", "dx": 9}
 
 
-def scoreboard(rows: Iterable[ResultSetRow]) -> Iterator[tuple[str, Chart]]:
-    """Yield a chart for each benchmark that has a score, with its name."""
+def scoreboard(
+    rows: Iterable[ResultSetRow], shown: Mapping[str, ShownResult]
+) -> Iterator[tuple[str, Chart]]:
+    """Yield a chart for each benchmark that has a score, with its name.
+
+    ``shown`` has what must stand beside each result, by the id of its set.
+    """
     scored = [row for row in rows if row.score_minutes and isfinite(row.score_minutes)]
     by_benchmark = by_key((row.benchmark, row) for row in scored)
     for benchmark, benchmark_rows in sorted(by_benchmark.items()):
-        [chart] = prepared("scoreboard", benchmark, partial(map, _board, [benchmark_rows]))
-        yield benchmark, chart
+        board = partial(_board, shown)
+        [chart] = prepared("scoreboard", benchmark, partial(map, board, [benchmark_rows]))
+        results = [shown[row.id] for row in benchmark_rows]
+        yield benchmark, replace(chart, notice=tuple(notice(results)))
 
 
-def _board(rows: list[ResultSetRow]) -> Chart:
+def _board(shown: Mapping[str, ShownResult], rows: list[ResultSetRow]) -> Chart:
     ordered = sorted(rows, key=lambda row: (row.score_minutes or 0, row.path))
     fastest = ordered[0]
     slowest = ordered[-1]
@@ -71,7 +80,7 @@ def _board(rows: list[ResultSetRow]) -> Chart:
     most = slowest.score_minutes or 0
     text = f"{wording.counted(len(ordered), 'score')} from {wording.minutes(least)} minutes"
     text += f" ({best}) to {wording.minutes(most)} minutes."
-    scores = [_score(row, order) for order, row in enumerate(ordered)]
+    scores = [_score(row, order, shown[row.id]) for order, row in enumerate(ordered)]
     return Chart(
         "scoreboard",
         title=f"Scores: {fastest.benchmark}",
@@ -89,14 +98,14 @@ def _rounds(rows: Iterable[ResultSetRow]) -> str:
     return f"round {rounds[0]}"
 
 
-def _score(row: ResultSetRow, order: int) -> Mapping[str, Any]:
+def _score(row: ResultSetRow, order: int, result: ShownResult) -> Mapping[str, Any]:
     division = _OTHER
     if row.division in _DIVISIONS:
         division = row.division
     return {
         "set": named(row.submitter, row.system) or row.id,
         "minutes": rounded(row.score_minutes or 0, 7),
-        "label": wording.minutes(row.score_minutes),
+        "label": score(row.score_minutes, is_verified=result.is_verified),
         "division": division,
         "official": wording.VERDICTS[row.verdict.official],
         "rules": wording.VERDICTS[row.verdict.rules],
@@ -294,7 +303,7 @@ _MEASURES = {  # by name in the legend: the field of a row, and the colour
 }
 
 
-def comparison(rows: Iterable[ComparisonRow]) -> Chart | None:
+def comparison(rows: Sequence[ComparisonRow]) -> Chart | None:
     """Return a chart of the ratios of all results to their baselines; None if there are none."""
     compared = [row for row in rows if not row.baseline]
     rounds = {row.result.round for row in compared}
@@ -309,7 +318,16 @@ def comparison(rows: Iterable[ComparisonRow]) -> Chart | None:
     subject = ""
     if names:
         subject = f"round {', '.join(names)}"
-    return Chart("comparison", title, text, _comparison_spec(ratios), {"ratios": ratios}, subject)
+    results = [row.result.shown for row in rows]
+    return Chart(
+        "comparison",
+        title,
+        text,
+        _comparison_spec(ratios),
+        {"ratios": ratios},
+        subject,
+        notice=tuple(notice(results, [f"{SPEED_UP}, also per dollar, accelerator and joule"])),
+    )
 
 
 def _ratios(row: ComparisonRow, *, named: bool) -> Iterator[Mapping[str, Any]]:

@@ -73,7 +73,8 @@ class Chart(Struct, frozen=True):
     """A Vega-Lite view, ``spec``, which refers to its ``data`` by name.
 
     ``description`` says in words what the chart shows, ``subject`` what it is about, for a file
-    of its own. A chart that could not be prepared is empty, and ``missing`` says why.
+    of its own. A chart that could not be prepared is empty, and ``missing`` says why. ``notice`` is
+    what must stand below it in a file of its own.
     """
 
     name: str
@@ -83,6 +84,7 @@ class Chart(Struct, frozen=True):
     data: Mapping[str, Rows]
     subject: str = ""
     missing: str = ""
+    notice: tuple[str, ...] = ()
 
     def document(self) -> Spec:
         """Return the chart with its data and a fixed size, for a file of its own.

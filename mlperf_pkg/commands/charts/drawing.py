@@ -11,6 +11,7 @@ import signal
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 from msgspec.structs import replace
@@ -20,11 +21,12 @@ from mlperf_pkg.commands.charts.benchmarks import comparison, scoreboard
 from mlperf_pkg.commands.charts.chart import Chart, prepared
 from mlperf_pkg.commands.charts.sets import DrawnRun, DrawnSet, curves, rcp, timeline, times
 from mlperf_pkg.commands.compare.ratios import ComparisonRow
+from mlperf_pkg.commands.notice import notice, shown_results
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import cached
 from mlperf_pkg.infra.parallel import WorkerLostError, pool
 from mlperf_pkg.infra.resources import installed_version, require
-from mlperf_pkg.infra.text import unused
+from mlperf_pkg.infra.text import escape_html, unused, visible
 from mlperf_pkg.results.report import names
 from mlperf_pkg.run.evaluations import Curve
 from mlperf_pkg.submission.model import set_name
@@ -82,19 +84,24 @@ def files(checked: Checked, names: Collection[str]) -> dict[str, Chart]:
 
 def _named_charts(checked: Checked) -> Iterator[tuple[str, Chart]]:
     """Yield the charts of a check, with the name of the result set or the benchmark."""
+    shown = shown_results(checked)
     for drawn_set in drawn_sets(checked):
         row = drawn_set.row
         name = row.path
         if not set_name(row.path):  # several sets may be in one folder
             name = row.id
+        beside = tuple(notice([shown[row.id]]))
         for chart in set_charts(drawn_set):
-            yield name, chart
-    yield from scoreboard(checked.report.result_sets)
+            yield name, replace(chart, notice=beside)
+    yield from scoreboard(checked.report.result_sets, shown)
 
 
 # ---- pictures, and the libraries for a page -----------------------------------------------
 
 
+_SIZE = re.compile(r'width="([\d.]+)" height="([\d.]+)" viewBox="[^"]*"')
+_LETTER = 5.5  # pixels, of the notice
+_LINE = 14
 _SCALE = 2.0  # of PNG, for dense screens
 _SECONDS = 60  # that a chart may take; most take a tenth of one
 
@@ -122,11 +129,37 @@ def runtime() -> str:
 
 
 def _svg(chart: Chart) -> Any:
-    return library().vegalite_to_svg(chart.document(), allowed_base_urls=[]).encode()
+    return _noted(chart).encode()
 
 
 def _png(chart: Chart) -> Any:
-    return library().vegalite_to_png(chart.document(), scale=_SCALE, allowed_base_urls=[])
+    return library().svg_to_png(_noted(chart), scale=_SCALE)
+
+
+def _noted(chart: Chart) -> str:
+    """Return a chart as SVG, with its notice below it as text."""
+    picture: str = library().vegalite_to_svg(chart.document(), allowed_base_urls=[])
+    size = _SIZE.search(picture)
+    if size is None or not chart.notice:
+        return picture
+    width = float(size[1])
+    height = float(size[2])
+    lines: list[str] = []
+    for paragraph in chart.notice:
+        lines += wrap(visible(paragraph), int(width / _LETTER))
+    higher = height + (len(lines) + 1) * _LINE
+    new_size = f'width="{width:g}" height="{higher:g}" viewBox="0 0 {width:g} {higher:g}"'
+    noted = picture.replace(size[0], new_size, 1)
+    return noted.removesuffix("</svg>") + f"{_footnote(lines, height)}</svg>"
+
+
+def _footnote(lines: Iterable[str], top: float) -> str:
+    """Return lines as SVG, below ``top``."""
+    texts = []
+    for line in lines:
+        top += _LINE
+        texts.append(f'<text x="10" y="{top:g}">{escape_html(line)}</text>')
+    return f'<g font-family="sans-serif" font-size="10" fill="#222222">{"".join(texts)}</g>'
 
 
 PICTURES: Mapping[str, Callable[[Chart], bytes]] = {"svg": _svg, "png": _png}

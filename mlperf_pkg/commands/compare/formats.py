@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import fields, replace
 
 from mlperf_pkg.commands.compare.ratios import ComparisonRow, Result
+from mlperf_pkg.commands.notice import SPEED_UP, notice, score
 from mlperf_pkg.findings import Verdict
 from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import table
@@ -42,6 +43,7 @@ _PUBLISHED = (
     "[round]: published in that round; its score is as published, and its system is described by"
     " its submitter."
 )
+_DERIVED = f"{SPEED_UP}, and speed per accelerator, node and dollar, and training per joule"
 _MOST_VALUES = 3  # of a hyperparameter
 
 
@@ -85,6 +87,10 @@ def _style(row: ComparisonRow) -> str:
     return HEADING if row.baseline else PLAIN
 
 
+def _score(row: ComparisonRow) -> str:
+    return score(row.result.minutes, is_verified=row.result.is_verified)
+
+
 def _text(value: str | None) -> str:
     return value or NOTHING
 
@@ -96,6 +102,9 @@ _SPEED = (
     _of("result.minutes", "Minutes", 9, wording.minutes),
     _of("speed", "Speed", 8, _times),
 )
+_SCORE = Column("Minutes", 9, numbers=True, of=_score, style=_style)
+"""The column of scores where each says whether it is unverified."""
+
 _RATIOS = (
     _of("speed_per_accelerator", "accelerator", 11, _times),
     _of("speed_per_node", "node", 11, _times),
@@ -122,7 +131,15 @@ _SUMMARY = (
     Column("Minutes", 9, True, of=lambda rows: rows[0].result.minutes, show=wording.minutes),
     Column("Speed", 8, numbers=True, of=lambda rows: rows[0].speed, show=_times),
 )
-_HIDDEN = ("result", "argument", "hardware", "framework", "hyperparameters")
+_HIDDEN = (
+    "result",
+    "argument",
+    "hardware",
+    "framework",
+    "hyperparameters",
+    "usage",
+    "is_verified",
+)
 
 
 def _columns_of_data(record: type[Struct], path: str) -> list[Column]:
@@ -198,6 +215,9 @@ def markdown(rows: Sequence[ComparisonRow], view: View) -> str:
     columns = [_named("System", name)]
     for column in used:  # of all tables
         title = column.title or ""
+        if title == "Minutes":
+            columns.append(_SCORE)
+            continue
         if column in _RATIOS:
             title = f"Speed per {title}"
         elif title.startswith("/"):
@@ -205,9 +225,10 @@ def markdown(rows: Sequence[ComparisonRow], view: View) -> str:
         columns.append(replace(column, title=title))
     groups = _titled(shown, rows, name)
     settings = table.markdown(Table(_SETTINGS, hyperparameters(shown, view)))
-    ending = map(escape_markdown, _ending(shown))
+    beside = notice((row.result.shown for row in shown), [_DERIVED])
+    ending = map(escape_markdown, (*_ending(shown), *beside))
     results = table.markdown(Table(columns, groups))
-    return table.document("## MLPerf results compared", results, settings, *ending)
+    return table.document("## MLPerf\u00ae results compared", results, settings, *ending)
 
 
 def _titled(

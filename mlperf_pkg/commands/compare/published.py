@@ -23,6 +23,7 @@ from mlperf_pkg.results.report import ResultSetRow
 from mlperf_pkg.rulebook.documents import model_of, rounds
 from mlperf_pkg.rulebook.load import benchmarks_of, load_benchmark
 from mlperf_pkg.rulebook.model import is_round_name, version_of
+from mlperf_pkg.rulebook.rounds import changes_until
 
 ALL = "all"
 _DEPTH = 3  # folders from results/ to a log: system, perhaps strong or weak, benchmark
@@ -206,6 +207,8 @@ def _result(row: PublishedSet, hyperparameters: Mapping[str, str], argument: int
         target=target_of(load_benchmark(row.usage, row.round, row.benchmark)),
         availability=row.status or None,
         published=True,
+        usage=row.usage,
+        is_verified=True,
         hyperparameters=hyperparameters,
     )
 
@@ -287,6 +290,10 @@ def _standing(
         return None
     model = str((system.contents or {}).get("accelerator_model_name") or "")
     plain_model = plain_name(model)
+    faster = [rival for rival in rivals if _minutes(rival) < minutes]
+    following = min(rivals, key=_minutes)
+    if faster:
+        following = max(faster, key=_minutes)
     alike = [rival for rival in rivals if plain_name(rival.accelerator_model) == plain_model]
     return Standing(
         round=round_,
@@ -294,6 +301,8 @@ def _standing(
         overall=_rank(minutes, rivals),
         accelerator_model=model,
         of_model=_rank(minutes, alike) if alike else None,
+        next_submitter=following.submitter,
+        next_minutes=_minutes(following),
     )
 
 
@@ -315,9 +324,10 @@ def _rank(minutes: float, others: Sequence[PublishedSet]) -> Rank:
 
 
 def comparable_rounds(usage: str, round_: str, benchmark: str) -> Iterator[tuple[str, str]]:
-    """Yield the rounds before a round in which a benchmark has the same target, the latest first.
+    """Yield the rounds before a round whose results of a benchmark compare, the latest first.
 
-    Each has the name of the benchmark in that round.
+    They have the same target, and the benchmark did not change since. Each has the name of the
+    benchmark in that round.
     """
     rules = load_benchmark(usage, round_, benchmark)
     earlier = (name for name in rounds(usage) if version_of(name) < version_of(round_))
@@ -328,5 +338,7 @@ def comparable_rounds(usage: str, round_: str, benchmark: str) -> Iterator[tuple
             name = model_of(usage, newer, name) or name
         newer = older
         former = load_benchmark(usage, older, name)
-        if rules is not None and former is not None and rules.target == former.target:
+        if rules is None or former is None or rules.target != former.target:
+            continue
+        if changes_until(usage, older, name) == changes_until(usage, round_, benchmark):
             yield older, name

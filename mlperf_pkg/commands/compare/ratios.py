@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct, field
 
 from mlperf_pkg.checks.descriptions import category
+from mlperf_pkg.commands.notice import ShownResult, category_in_words
 from mlperf_pkg.config import Price, read_prices
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Verdict
@@ -22,6 +23,7 @@ from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.published.model import known_division
 from mlperf_pkg.render.table import by_key
 from mlperf_pkg.rulebook.model import version_of
+from mlperf_pkg.rulebook.rounds import TRAINING
 from mlperf_pkg.submission.submitters import SubmitterNames, is_same_submitter
 
 PRICES_NAME = Path("systems") / "prices.yaml"
@@ -55,7 +57,8 @@ class Result(Struct, frozen=True):
     whatever unit the logs use. ``target`` is the quality that the round requires. ``hardware`` and
     ``framework`` identify the results of other rounds that are of the same system.
     ``availability`` is the status in the system description. ``published`` marks a published result
-    of this package. The values of ``hyperparameters`` are JSON.
+    of this package. The values of ``hyperparameters`` are JSON. A result ``is_verified`` if it was
+    published and its logs, if any, are those of the record.
     """
 
     argument: int
@@ -83,6 +86,22 @@ class Result(Struct, frozen=True):
     availability: str | None = None
     published: bool = False
     hyperparameters: Mapping[str, str] = field(default_factory=dict)
+    usage: str = TRAINING
+    is_verified: bool = False
+
+    @property
+    def shown(self) -> ShownResult:
+        """What must stand beside it."""
+        return ShownResult(
+            usage=self.usage,
+            round=self.round or "",
+            benchmark=self.benchmark,
+            division=known_division(self.division),
+            category=category_in_words(self.availability or ""),
+            accelerators=self.accelerators,
+            minutes=self.minutes,
+            is_verified=self.is_verified,
+        )
 
     @property
     def group(self) -> ResultGroup:

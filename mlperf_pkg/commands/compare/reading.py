@@ -19,6 +19,7 @@ from msgspec import Struct
 from mlperf_pkg.checker.check import check_inputs
 from mlperf_pkg.checker.values import Checked, Options, ScoredSet, scores
 from mlperf_pkg.checks.context import SetContext
+from mlperf_pkg.checks.published import is_verified
 from mlperf_pkg.commands.compare.ratios import Result, plain
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.json_values import to_finite
@@ -162,6 +163,8 @@ def _result(
         target=target_of(rules),
         availability=_availability(description.get("status")),
         hyperparameters=_hyperparameters(first),
+        usage=row.usage,
+        is_verified=is_verified(context, row.unscaled_minutes),
     )
 
 

@@ -24,6 +24,16 @@ from mlperf_pkg.commands.charts.drawing import drawn_sets
 from mlperf_pkg.commands.charts.sets import DrawnSet
 from mlperf_pkg.commands.compare.published import comparable_rounds, with_standings
 from mlperf_pkg.commands.compare.ratios import Prices, price_of
+from mlperf_pkg.commands.notice import (
+    PER_ACCELERATOR,
+    ShownResult,
+    embargo,
+    marked,
+    notice,
+    score,
+    shown_result,
+    shown_results,
+)
 from mlperf_pkg.commands.page.template import parameter
 from mlperf_pkg.config import Price
 from mlperf_pkg.errors import UserError
@@ -34,13 +44,20 @@ from mlperf_pkg.published.model import PublishedSet, known_division
 from mlperf_pkg.published.results import PublishedResultsError
 from mlperf_pkg.render.findings import BASES, verdict_in_words
 from mlperf_pkg.render.table import Column, Span, Table, by_key
-from mlperf_pkg.render.text import Submitters
+from mlperf_pkg.render.text import (
+    CodeGroup,
+    Submitters,
+    by_heading,
+    folded_kinds,
+    subjects_in_words,
+)
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow
 
 MOST_SETTINGS = 60  # hyperparameters of a result set that are shown
 _MOST_VALUES = 3  # of one hyperparameter
 _UNUSUAL = ("preview", "research")
+_MOST_TO_DO = 4  # kinds of findings at the top of the page of a submission
 _MOST_FAILING = 6  # submitters that a verdict names
 EXCERPT = 300  # characters of a line that are shown
 _DESCRIPTION = {  # fields of a system description, and their titles
@@ -75,6 +92,7 @@ class Point(Struct, frozen=True):
     availability: str = ""
     element: str = ""
     fails: str = ""
+    is_verified: bool = True
 
     @property
     def cost(self) -> float:
@@ -93,7 +111,8 @@ class ResultSection(Struct, frozen=True):
     """A result set of a page; ``id`` is that of its element.
 
     ``settings`` are its batch size and hyperparameters in words; ``system`` is None if there is no
-    description, ``standing`` where it is unknown.
+    description, ``standing`` where it is unknown. A score ``is_verified`` if it was published and
+    its logs are those of the record.
     """
 
     drawn: DrawnSet
@@ -103,6 +122,17 @@ class ResultSection(Struct, frozen=True):
     standing: Standing | None = None
     id: str = ""
     findings: tuple[ShownFinding, ...] = ()
+    is_verified: bool = False
+
+    @property
+    def result(self) -> ShownResult:
+        """What must stand beside it."""
+        return shown_result(self.row, self.system, is_verified=self.is_verified)
+
+    @property
+    def score(self) -> str:
+        """The score in minutes, with ``unverified`` where it must say so."""
+        return score(self.row.score_minutes, is_verified=self.is_verified)
 
     @property
     def row(self) -> ResultSetRow:
@@ -158,7 +188,22 @@ class ResultSection(Struct, frozen=True):
             availability=self.availability,
             element=self.id,
             fails=" and ".join(failing),
+            is_verified=self.is_verified,
         )
+
+    @property
+    def gap(self) -> str:
+        """How it compares with the next faster published score, or the next slower one."""
+        if self.standing is None or not (self.row.score_minutes and self.standing.next_minutes):
+            return wording.NOTHING
+        change = wording.change(self.standing.next_minutes, self.row.score_minutes)
+        other = self.standing.next_submitter
+        if change == wording.UNCHANGED:
+            return f"as fast as {other}"
+        word = "than"
+        if " as " in change:
+            word = "as"
+        return f"{change} {word} {other}"
 
     @property
     def title(self) -> str:
@@ -179,7 +224,7 @@ class ResultSection(Struct, frozen=True):
         if row.seeds.official_pass:
             seeds = "pass"
         facts = [
-            ("Minutes", wording.minutes(row.score_minutes)),
+            ("Minutes", self.score),
             ("Olympic mean", wording.minutes(row.unscaled_minutes)),
             ("Scaling factor", f"{row.scaling_factor:.4f}"),
             ("Summarizer", wording.minutes(row.official_minutes)),
@@ -214,6 +259,7 @@ def sections(checked: Checked, prices: Prices) -> Iterator[ResultSection]:
     Those of one submitter have their standing in the published record.
     """
     scored = scores(checked)
+    shown = shown_results(checked)
     if Submitters(checked.report).number <= 1:
         with suppress(PublishedResultsError):
             scored = with_standings(scored, checked)
@@ -225,7 +271,14 @@ def sections(checked: Checked, prices: Prices) -> Iterator[ResultSection]:
             system_name = context.system.system_name
         price = price_of(prices, drawn.row.system, system_name)
         settings = _settings(context)
-        yield ResultSection(drawn, context.system, settings, price, scored_set.published)
+        yield ResultSection(
+            drawn=drawn,
+            system=context.system,
+            settings=settings,
+            price=price,
+            standing=scored_set.published,
+            is_verified=shown[drawn.row.id].is_verified,
+        )
 
 
 def _settings(context: SetContext) -> dict[str, str]:
@@ -292,12 +345,21 @@ def cards(
         if len(rounds) > 1:
             title += f", round {group.round}"
             state += f"&Round={group.round}"
-        about = wording.counted(len(points), "result")
-        about += f", {wording.counted(_submitters(points, companies), 'submitter')}"
-        if division != "closed":
-            about += f", {division or 'no'} division"
         before = _published_before(group, division, record)
-        yield Card(title, state, about, tuple(_best(points, before, companies)))
+        best = _best_by_category(points, before, companies)
+        yield Card(title, state, _about(division, points, companies), tuple(best))
+
+
+def _about(division: str, points: Sequence[Point], companies: Mapping[str, Collection[str]]) -> str:
+    """Return what the scores of a card have in common: ``2 results, 1 submitter, cloud``."""
+    about = wording.counted(len(points), "result")
+    about += f", {wording.counted(_submitters(points, companies), 'submitter')}"
+    if division != "closed":
+        about += f", {division or 'no'} division"
+    categories = {point.availability for point in points}
+    if len(categories) == 1:
+        about += f", {_category(*categories)}"
+    return about
 
 
 class _CardGroup(NamedTuple):
@@ -335,6 +397,31 @@ def _submitters(points: Iterable[Point], companies: Mapping[str, Collection[str]
     return len(names)
 
 
+def _best_by_category(
+    points: Sequence[Point], before: Sequence[Point], companies: Mapping[str, Collection[str]]
+) -> Iterator[Best]:
+    """Yield the best of each category, as only results of one category compete.
+
+    Of all categories but the one with most results, they yield the winner alone.
+    """
+    by_category = by_key((point.availability, point) for point in points)
+    before_by_category = by_key((point.availability, point) for point in before)
+    ordered = sorted(by_category.items(), key=lambda item: (-len(item[1]), item[0]))
+    for index, (name, members) in enumerate(ordered):
+        best = list(_best(members, before_by_category.get(name, []), companies))
+        if index > 0:
+            best = best[:1]
+        for entry in best:
+            title = entry.title
+            if len(ordered) > 1:
+                title = f"{title}, {_category(name)}"
+            yield replace(entry, title=title)
+
+
+def _category(availability: str) -> str:
+    return {"onprem": "on-premise", "": "no category"}.get(availability, availability)
+
+
 def _best(
     points: Sequence[Point], before: Sequence[Point], companies: Mapping[str, Collection[str]]
 ) -> Iterator[Best]:
@@ -361,12 +448,10 @@ def _since(before: Sequence[Point], best: Point, value: Callable[[Point], float]
         return ""
     change = wording.change(min(map(value, before)), value(best))
     if change == wording.UNCHANGED:
-        word = "since"
-    elif " as " in change:
-        word = "as in"
-    else:
-        word = "than"
-    return f"{change} {word} {before[0].round}"
+        return f"{change} since {before[0].round}"
+    if " as " in change:
+        return f"{change} as in {before[0].round}"
+    return f"{change} than {before[0].round}"
 
 
 def _published_before(
@@ -384,6 +469,7 @@ def _published_before(
                 accelerator=row.accelerator_model,
                 accelerators=row.accelerators,
                 minutes=row.score_minutes,
+                availability=category(row.status) or row.status,
             )
             points.setdefault((row.round, row.benchmark), []).append(point)
     for name in comparable_rounds(group.usage, group.round, group.benchmark):
@@ -401,6 +487,18 @@ class ShownFinding(Struct, frozen=True):
     id: str
     finding: Finding
     raw: str | None
+
+
+class FindingGroup(Struct, frozen=True):
+    """The findings of a code, and what follows from them; ``about`` says what they are about.
+
+    ``title`` is that of all groups of the severity, or of causes.
+    """
+
+    title: str
+    kind: CodeGroup
+    about: str
+    shown: tuple[ShownFinding, ...]
 
 
 class BenchmarkSections(Struct, frozen=True):
@@ -424,9 +522,13 @@ class PageContent:
         """Take the raw ``lines`` of findings by path and line, and the published sets."""
         self.report = report
         self.submitters = Submitters(report)
-        self.name = wording.edition(report.usage, report.round)
+        self.name = marked(wording.edition(report.usage, report.round))
         self.is_round = self.submitters.number > 1
-        self.findings = tuple(_numbered(report, lines))
+        if self.submitters.number == 1:
+            owner = next(row.submitter for row in report.result_sets if row.submitter)
+            self.name = f"{owner}: {self.name}"
+        self.finding_groups = list(_finding_groups(report, lines))
+        self.findings = [shown for group in self.finding_groups for shown in group.shown]
         by_set = by_key((shown.finding.set, shown) for shown in self.findings)
         self.sections: list[ResultSection] = []
         for index, section in enumerate(sorted(sections, key=_sort_key)):
@@ -438,8 +540,12 @@ class PageContent:
             companies = {section.id: section.row.companies for section in self.sections}
             self.cards += cards(self.sections, record, companies)
         self.columns = columns(self.sections)
+        self.constants = constants(self.columns, self.sections)
         self.choices = choices(self.columns, self.sections)
         self.looks = Looks(section.accelerator for section in sections)
+        results = [section.result for section in self.sections]
+        self.embargo = embargo(results)
+        self.notice = notice(results, [PER_ACCELERATOR])
 
     def _benchmarks(self) -> Iterator[BenchmarkSections]:
         """Yield the result sets by benchmark; a report of several rounds names the round."""
@@ -488,23 +594,39 @@ class PageContent:
         verdicts = [wording.VERDICTS[verdict] for _, verdict, *_ in self.verdicts]
         return f"{self.name}: {' / '.join(verdicts)}"
 
+    @property
+    def to_do(self) -> list[FindingGroup]:
+        """The most important groups of errors and warnings of a submission, none of a round."""
+        if self.is_round:
+            return []
+        groups = []
+        for group in self.finding_groups:
+            first = group.kind.first
+            if not first.waiver and first.severity is not Severity.NOTE:
+                groups.append(group)
+        return groups[:_MOST_TO_DO]
+
     def cells(self, section: ResultSection) -> list[tuple[ResultColumn, Span]]:
         """Return the cells of a result set in the table, by column."""
         return list(zip(self.columns, Table(self.columns).spans(section), strict=True))
 
 
-def shown_findings(report: Report) -> list[Finding]:
-    """Return the findings of a page: all, errors first, waived ones last."""
-    order = tuple(Severity).index
-    return sorted(
-        report.findings, key=lambda finding: (bool(finding.waiver), order(finding.severity))
-    )
-
-
-def _numbered(report: Report, lines: Mapping[tuple[str, int], str]) -> Iterator[ShownFinding]:
-    for index, finding in enumerate(shown_findings(report)):
-        line = lines.get((finding.path, finding.line or 0))
-        yield ShownFinding(f"f{index}", finding, line)
+def _finding_groups(report: Report, lines: Mapping[tuple[str, int], str]) -> Iterator[FindingGroup]:
+    """Yield all findings of a report by code, as in the terminal; ``lines`` as in ``excerpts``."""
+    submitters = Submitters(report)
+    number = 0
+    for titled_kinds in by_heading(folded_kinds(report.findings)):
+        for kind in titled_kinds.rows:
+            members = []
+            for finding in kind.findings:
+                members += [finding, *kind.followers.get(finding.id, ())]
+            shown = []
+            for finding in members:
+                line = lines.get((finding.path, finding.line or 0))
+                shown.append(ShownFinding(f"f{number}", finding, line))
+                number += 1
+            about = subjects_in_words(kind, submitters)
+            yield FindingGroup(titled_kinds.title, kind, about, tuple(shown))
 
 
 def _sort_key(section: ResultSection) -> tuple[str, str, str, float, tuple[str, ...]]:
@@ -601,10 +723,12 @@ def _column(
 COLUMNS = (
     _column("Benchmark", "row", wording.benchmark, filters=True),
     _column("Accelerators", "accelerators", _whole, "n", filters=True),
-    _column("Minutes", "row.score_minutes", wording.minutes, "n score"),
+    _column("Minutes", "score", str, "n score"),
     _column("Round", "row.round", filters=True),
     _column("Official", "row.verdict.official", wording.VERDICTS.__getitem__),
     _column("Rules", "row.verdict.rules", wording.VERDICTS.__getitem__),
+    _column("Published rank", "standing", _part("overall", _rank), may_lack=True),
+    _column("To the next", "gap", may_lack=True),
     _column("Submitter", "row.submitter", kind="name", filters=True),
     _column("System", "row.system", kind="name"),
     _column("Accelerator", "accelerator", kind="name", may_lack=True, filters=True),
@@ -613,12 +737,14 @@ COLUMNS = (
     _column("Batch size", "settings", _batch_size, "n", may_lack=True),
     _column("Energy", "row.energy_joules", _kilo, "n", unit="kJ", may_lack=True),
     _column("Price", "price", _part("usd", _whole), "n", unit="USD", may_lack=True),
-    _column("Published rank", "standing", _part("overall", _rank), may_lack=True),
     _column("RCP margin", "row", wording.rcp),
     _column("Division", "row.division", filters=True),
     _column("Summarizer", "row.official_minutes", wording.minutes, "n"),
     _column("Runs", "row", wording.runs, "n"),
 )
+
+
+_KEPT = ("Benchmark", "Accelerators", "Minutes", "Official", "Rules", "Runs")
 
 
 def columns(sections: Sequence[ResultSection]) -> tuple[ResultColumn, ...]:
@@ -633,6 +759,19 @@ def columns(sections: Sequence[ResultSection]) -> tuple[ResultColumn, ...]:
             continue
         used.append(column)
     return tuple(used)
+
+
+def constants(columns: Sequence[ResultColumn], sections: Sequence[ResultSection]) -> dict[str, str]:
+    """Return the values that all of several results have in common, by column; not verdicts."""
+    if len(sections) <= 1:
+        return {}
+    table = Table(columns)
+    rows = [[text for text, _ in table.spans(section)] for section in sections]
+    shared = {}
+    for column, *texts in zip(columns, *rows, strict=True):
+        if len(set(texts)) == 1 and column.title not in _KEPT:
+            shared[column.heading] = texts[0]
+    return shared
 
 
 def choices(

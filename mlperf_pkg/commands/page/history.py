@@ -22,6 +22,15 @@ from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checks.descriptions import as_published, batch_size_of, category
 from mlperf_pkg.checks.names import plain_name, words_of
 from mlperf_pkg.commands.charts.chart import rounded
+from mlperf_pkg.commands.notice import (
+    PER_ACCELERATOR,
+    ShownResult,
+    embargo,
+    marked,
+    notice,
+    published_result,
+    score,
+)
 from mlperf_pkg.commands.page.html import columns, compact
 from mlperf_pkg.commands.page.template import file, filled, packed, raw
 from mlperf_pkg.published.model import PublishedSet, comparable, known_division
@@ -31,7 +40,7 @@ from mlperf_pkg.rulebook import explain
 from mlperf_pkg.rulebook.documents import rounds, usages
 from mlperf_pkg.rulebook.load import load_benchmark, submission_date
 from mlperf_pkg.rulebook.model import version_of
-from mlperf_pkg.rulebook.rounds import TRAINING, first_name
+from mlperf_pkg.rulebook.rounds import TRAINING, changes_until, first_name
 
 MAX_BYTES = 300_000
 
@@ -57,6 +66,7 @@ _FIELDS = (
 )
 """Fields of a published set that the table shows as they are."""
 _DAYS = 365.25
+_GAIN = "times as fast (minutes of the first result divided by minutes of the later one)"
 _DOUBLING = 2.0  # years, in which Moore's law doubles speed
 
 
@@ -88,6 +98,16 @@ class HistoryEntry(Struct, frozen=True):
     def minutes(self) -> float:
         """The score, which must exist."""
         return self.row.score_minutes or 0.0
+
+    @property
+    def score(self) -> str:
+        """The score in minutes, with ``unverified`` where it must say so."""
+        return score(self.row.score_minutes, is_verified=self.is_public)
+
+    @property
+    def result(self) -> ShownResult:
+        """What must stand beside it: public results are those of the record."""
+        return replace(published_result(self.row), is_verified=self.is_public)
 
     @property
     def hardware(self) -> str:
@@ -148,7 +168,7 @@ class Series(Struct, frozen=True):
 
 
 class TargetSpan(Struct, frozen=True):
-    """The entries of a benchmark in rounds with the same target, which are comparable.
+    """The entries of a benchmark in rounds whose results compare: one target, and no change.
 
     The ``new`` ones of the user compete with nobody.
     """
@@ -403,7 +423,7 @@ def _trends(entries: Sequence[HistoryEntry]) -> Iterator[Trend]:
 def _spans(entries: Iterable[HistoryEntry]) -> Iterator[TargetSpan]:
     """Yield the spans of a benchmark; those without a published entry are left out."""
     ordered = sorted(entries, key=lambda entry: version_of(entry.row.round))
-    for target, members in groupby(ordered, key=_target):
+    for (target, _), members in groupby(ordered, key=_comparable_with):
         published = []
         new = []
         for entry in members:
@@ -415,11 +435,14 @@ def _spans(entries: Iterable[HistoryEntry]) -> Iterator[TargetSpan]:
             yield TargetSpan(target, tuple(published), tuple(new))
 
 
-def _target(entry: HistoryEntry) -> str:
-    rules = load_benchmark(entry.row.usage, entry.row.round, entry.row.benchmark)
-    if rules is None:
-        return "unknown"
-    return explain.target(rules)
+def _comparable_with(entry: HistoryEntry) -> tuple[str, int]:
+    """Return what comparable results have in common: the target, and how often it changed."""
+    edition = (entry.row.usage, entry.row.round, entry.row.benchmark)
+    rules = load_benchmark(*edition)
+    target = "unknown"
+    if rules is not None:
+        target = explain.target(rules)
+    return target, changes_until(*edition)
 
 
 # ---- as HTML ------------------------------------------------------------------------------
@@ -431,9 +454,12 @@ def history_html(history: ResultHistory, home: str = "") -> str:
     Raises:
         MissingPackageError: Jinja is not installed.
     """
+    results = [entry.result for entry in history.entries]
     values = {
         "history": history,
-        "title": _TITLE,
+        "title": marked(_TITLE),
+        "embargo": embargo(results),
+        "notice": notice(results, [PER_ACCELERATOR, _GAIN]),
         "fastest": fastest,
         "small_chart": small_chart,
         "table": raw(packed(_table(history))),

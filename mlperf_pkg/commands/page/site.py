@@ -3,6 +3,7 @@
 from collections.abc import Container, Mapping, Sequence
 
 from mlperf_pkg import __version__
+from mlperf_pkg.commands.notice import embargo, marked, notice
 from mlperf_pkg.commands.page.content import PageContent
 from mlperf_pkg.commands.page.history import history_html, published_history
 from mlperf_pkg.commands.page.html import html
@@ -13,7 +14,7 @@ from mlperf_pkg.published.results import PublishedResults
 
 INDEX = "index"
 HISTORY = "history"
-_TITLE = "MLPerf results"
+_TITLE = "MLPerf Training and HPC results"
 
 
 def page_name(content: PageContent, taken: Container[str]) -> str:
@@ -36,11 +37,8 @@ def files(
     Raises:
         MissingPackageError: Jinja is not installed.
     """
-    values = {"pages": pages, "history": "", "title": _TITLE, "version": __version__}
-    if published:
-        values["history"] = HISTORY
     index = f"{INDEX}.html"
-    texts = {index: filled("site.html", values, title=_TITLE, style=file("page.css"))}
+    texts = {index: _index(pages, has_history=published is not None)}
     if published:
         history = published_history(published, own)
         if not any(entry.is_new for entry in history.own):
@@ -51,3 +49,16 @@ def files(
         texts[f"{name}.html"] = html(page, runtime, index)
         reviews |= {f"{name}-review/{part}": text for part, text in review.items()}
     return texts | reviews
+
+
+def _index(pages: Mapping[str, tuple[PageContent, Mapping[str, str]]], *, has_history: bool) -> str:
+    results = [section.result for page, _ in pages.values() for section in page.sections]
+    values = {
+        "pages": pages,
+        "history": HISTORY if has_history else "",
+        "title": marked(_TITLE),
+        "version": __version__,
+        "embargo": embargo(results),
+        "notice": notice(results),
+    }
+    return filled("site.html", values, title=_TITLE, style=file("page.css"))

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checks.descriptions import CATEGORIES, category
 from mlperf_pkg.checks.result_sets import SetResult
+from mlperf_pkg.commands.notice import ShownResult, shown_results
 from mlperf_pkg.commands.results.systems import (
     PrivateIds,
     SubmittedSystem,
@@ -89,7 +90,8 @@ class PublishedScore(Struct, frozen=True):
     ``minutes`` has full precision, ``published_minutes`` is rounded for publication. ``rank`` is
     among ``of`` scores of the same table and benchmark; equal published scores share a rank.
     ``official`` is the official verdict, ``waived`` are the codes of waived findings, ``remarks``
-    those of errors.
+    those of errors. A score ``is_verified`` if it was published and its logs are those of the
+    record.
     """
 
     path: str
@@ -108,6 +110,7 @@ class PublishedScore(Struct, frozen=True):
     rank: int | None = None
     of: int | None = None
     remarks: str = ""
+    is_verified: bool = False
 
 
 class Submitter(Struct, frozen=True):
@@ -164,12 +167,13 @@ def publication(
     """
     report = checked.report
     round_ = report.round or ""
+    shown = shown_results(checked)
     pairs = []
     unranked = []
     for system in systems:
         row = _row(system, ids[system.key], report.usage, round_)
         pairs.append((system, row))
-        unranked += [_score(result, row, verdict) for result in system.results]
+        unranked += [_score(result, row, verdict, shown) for result in system.results]
     rows = [row for _, row in pairs]
     scores = _ranked(unranked, rows)
     benchmarks = dict.fromkeys(load_round(report.usage, round_).benchmarks)
@@ -314,7 +318,9 @@ def _remarks_on(row: PublishedRow, scores: Sequence[PublishedScore]) -> str:
 # ---- scores ---------------------------------------------------------------------------------
 
 
-def _score(result: SetResult, row: PublishedRow, verdict: Basis) -> PublishedScore:
+def _score(
+    result: SetResult, row: PublishedRow, verdict: Basis, shown: Mapping[str, ShownResult]
+) -> PublishedScore:
     set_row = result.row
     by_rules = verdict is Basis.RULES or set_row.verdict.official is Verdict.NOT_CHECKED
     minutes = set_row.score_minutes
@@ -339,6 +345,7 @@ def _score(result: SetResult, row: PublishedRow, verdict: Basis) -> PublishedSco
         official=set_row.verdict.official,
         waived=tuple(sorted(waived)),
         remarks=_remarks(result.observations),
+        is_verified=shown[set_row.id].is_verified,
     )
 
 

@@ -6,12 +6,14 @@ only the scores of several.
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 from operator import attrgetter
 
 from msgspec.structs import astuple, replace
 
-from mlperf_pkg.checker.values import Rank, ScoredSet, Scores, Standing
+from mlperf_pkg.checker.values import Checked, Rank, ScoredSet, Scores, Standing
 from mlperf_pkg.checks.score import OTHER_SCORE
+from mlperf_pkg.commands.notice import notice, score, shown_results
 from mlperf_pkg.findings import Verdict, Verdicts
 from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import findings
@@ -32,6 +34,7 @@ _SUFFIXES = {1: "st", 2: "nd", 3: "rd"}
 def text(scores: Scores, view: View) -> str:
     """Render for a terminal or a pipe."""
     terminal = Terminal(view)
+    scores = replace(scores, unverified=frozenset())
     if scores.sets:
         terminal.table(_table(scores, view), apart=True)
     else:
@@ -46,15 +49,22 @@ def text(scores: Scores, view: View) -> str:
 
 
 def markdown(scores: Scores, view: View) -> str:
-    """Render for the summary of a CI job."""
+    """Render for a document, with what must stand beside the scores."""
     shown = _table(scores, view)
     title = "Run"  # as groups have headings
     if _in_short(scores, view):
         title = "System"
     columns = (replace(shown.columns[0], title=title), *shown.columns[1:])
     sections = tables.markdown(Table(columns, shown.groups))
-    ending = map(escape_markdown, _ending(scores.report))
-    return tables.document("## MLPerf scores", sections, *ending)
+    ending = map(escape_markdown, (*_ending(scores.report), *scores.notice))
+    return tables.document("## MLPerf\u00ae scores", sections, *ending)
+
+
+def with_notice(scores: Scores, checked: Checked) -> Scores:
+    """Return scores that are made for showing."""
+    shown = shown_results(checked)
+    unverified = frozenset(name for name, result in shown.items() if not result.is_verified)
+    return replace(scores, unverified=unverified, notice=tuple(notice(shown.values())))
 
 
 def json(scores: Scores, _: View) -> str:
@@ -100,13 +110,15 @@ def _in_short(scores: Scores, view: View) -> bool:
 def _table(scores: Scores, view: View) -> Table:
     """Return a table of the runs of each result set or, in short, of the result sets."""
     if _in_short(scores, view):
-        return Table(_SETS, _in_groups(scores))
+        columns = list(_SETS)
+        columns[2] = replace(columns[2], of=partial(_score, scores), show=shown)
+        return Table(columns, _in_groups(scores))
     title = findings.system_titles(scores.report)
     runs = [run for scored in scores.sets for run in scored.runs]
     has_energy = any(run.energy_joules is not None for run in runs)
     groups: list[RowGroup] = []
     for scored in scores.sets:
-        rows = [*_run_rows(scored.runs), *_steps(scored.row)]
+        rows = [*_run_rows(scored.runs), *_steps(scored.row, _score(scores, scored.row))]
         remarks = list(_remarks(scored, scores.report, has_energy=has_energy))
         groups.append(RowGroup(f"{scored.row.benchmark}: {title(scored.row)}", rows, remarks))
     return Table(_RUNS if has_energy else _RUNS[:-1], groups)
@@ -152,8 +164,13 @@ def _kilojoules(joules: float | None) -> str:
     return f"{joules / 1000:,.1f}"
 
 
-def _steps(row: ResultSetRow) -> Iterator[tuple[object, ...]]:
-    """Yield the steps from the mean to the score, and the official score."""
+def _score(scores: Scores, row: ResultSetRow) -> str:
+    """Return the score of a set in words."""
+    return score(row.score_minutes, is_verified=row.id not in scores.unverified)
+
+
+def _steps(row: ResultSetRow, score: str) -> Iterator[tuple[object, ...]]:
+    """Yield the steps from the mean to the ``score``, and the official score."""
     why = ""
     if row.official_minutes is None:
         why = "mlperf-logging gives no score"
@@ -161,7 +178,7 @@ def _steps(row: ResultSetRow) -> Iterator[tuple[object, ...]]:
             why = "not checked"
     yield "olympic mean", wording.minutes(row.unscaled_minutes), "", "", ""
     yield "scaling factor", f"{row.scaling_factor:.4f}", "", "", ""
-    yield ("score", HEADING), (wording.minutes(row.score_minutes), HEADING), "", "", ""
+    yield ("score", HEADING), (score, HEADING), "", "", ""
     energy = _kilojoules(row.energy_joules)
     yield "official", wording.minutes(row.official_minutes), "", why, energy
 

@@ -3,6 +3,8 @@
 They are CSV, JSON, a workbook and a page, in a folder with the private ids and the official tables.
 """
 
+import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby, product
@@ -16,6 +18,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checks.descriptions import CATEGORIES
+from mlperf_pkg.commands.notice import ShownResult, embargo, marked, notice
 from mlperf_pkg.commands.page.template import file as template_file
 from mlperf_pkg.commands.page.template import filled
 from mlperf_pkg.commands.results import official as summarizer
@@ -56,6 +59,7 @@ IDS = "privateid.json"
 OFFICIAL = "official"
 
 _COLUMN_WIDTH = 14
+_RESULT_ID = re.compile(r"\d+\.\d+-\d+")  # that MLCommons gave, such as 5.1-0023
 _FROZEN = 3  # columns of a sheet: id, submitter and system
 
 
@@ -195,6 +199,16 @@ class ResultsTable(Struct, frozen=True):
             if any(row[key] is not None for row in cells):
                 used.append(column)
         return used
+
+    @property
+    def by_score(self) -> list[PublishedRow]:
+        """The rows by score: those with a score in the first benchmark come first."""
+
+        def order(row: PublishedRow) -> list[float]:
+            values = [column.of(row) for column in self.used if column.of]
+            return [math.inf if value is None else value for value in values]
+
+        return sorted(self.rows, key=order)
 
 
 def tables(publication: Publication) -> list[ResultsTable]:
@@ -345,12 +359,17 @@ def page(publication: Publication) -> str:
         MissingPackageError: Jinja is not installed.
     """
     shown = tables(publication)
+    results = list(_shown_results(publication))
     verdicts = {row.key: _verdict(row, publication.scores) for row in publication.rows}
     values = {
         "page": publication,
         "tables": shown,
         "verdicts": verdicts,
         "choices": _page_choices(shown, verdicts),
+        "score_of": {(score.row, score.benchmark): score for score in publication.scores},
+        "title": marked(publication.title),
+        "embargo": embargo(results),
+        "notice": notice(results),
     }
     return filled(
         "summary.html",
@@ -359,6 +378,28 @@ def page(publication: Publication) -> str:
         style=template_file("page.css") + template_file("summary.css"),
         scripts=("charts.js", "table.js", "summary.js"),
     )
+
+
+def _shown_results(publication: Publication) -> Iterator[ShownResult]:
+    """Yield the scores of the tables with what must stand beside them."""
+    rows = {row.key: row for row in publication.rows}
+    for score in publication.scores:
+        row = rows[score.row]
+        result_id = ""
+        if _RESULT_ID.fullmatch(row.id):
+            result_id = row.id
+        if not score.reason:
+            yield ShownResult(
+                usage=publication.usage,
+                round=publication.round,
+                benchmark=score.benchmark,
+                division=row.division,
+                category=row.category,
+                accelerators=row.accelerators,
+                minutes=score.minutes,
+                is_verified=score.is_verified,
+                id=result_id,
+            )
 
 
 def _page_choices(

@@ -15,6 +15,7 @@ from msgspec import Meta, Struct, ValidationError, convert
 from msgspec.structs import asdict, replace
 
 from mlperf_pkg.checker.reading import guarded
+from mlperf_pkg.commands.notice import marked, notice, shown_results
 from mlperf_pkg.commands.page.template import file, page_head
 from mlperf_pkg.commands.review import (
     checklist,
@@ -73,7 +74,7 @@ class Review(Struct, frozen=True):
 
     ``head`` has the fields with which the JSON begins; ``submitters`` are the companies, each with
     the names of its submissions; ``parts`` are the systems of each in submissions of which it has
-    only a part, by name.
+    only a part, by name. ``notice`` is what must stand beside its results.
     """
 
     title: str
@@ -82,6 +83,7 @@ class Review(Struct, frozen=True):
     submitters: Mapping[str, Sequence[str]]
     sections: Sequence[ReviewSection]
     parts: Mapping[str, Mapping[str, Sequence[str]]] = {}
+    notice: Sequence[str] = ()
 
     @property
     def counts(self) -> str:
@@ -128,8 +130,15 @@ def review_of(reviewed: ReviewedRound, sections: Sequence[ReviewSection]) -> Rev
     choices = {**asdict(reviewed.choices), "one_spelling": True}
     head = {name: getattr(report, name) for name in HEAD}
     head |= {"choices": choices, "counts": counts}
+    shown = shown_results(reviewed.checked)
     return Review(
-        reviewed.title, head, reviewed.problems, reviewed.submitters, sections, reviewed.parts
+        title=reviewed.title,
+        head=head,
+        problems=reviewed.problems,
+        submitters=reviewed.submitters,
+        sections=sections,
+        parts=reviewed.parts,
+        notice=notice(shown.values()),
     )
 
 
@@ -209,7 +218,8 @@ def json(review: Review) -> str:
     files = review.names
     sections = [_section_json(section, files) for section in review.sections]
     document = {"format": FORMAT, "title": review.title, **review.head, "submitters": submitters}
-    return json_text({**document, "problems": review.problems, "sections": sections})
+    document |= {"problems": review.problems, "notice": review.notice, "sections": sections}
+    return json_text(document)
 
 
 def _section_json(section: ReviewSection, files: Mapping[str, str]) -> dict[str, Any]:
@@ -279,6 +289,7 @@ class _ReviewJson(Struct):
     problems: list[str]
     submitters: list[_SubmitterJson]
     sections: list[_SectionJson]
+    notice: list[str] = []
 
 
 def read_review(folder: Path) -> Review:
@@ -296,7 +307,15 @@ def read_review(folder: Path) -> Review:
         submitters = {item.name: item.folders for item in read.submitters}
         submitter_parts = {item.name: item.parts for item in read.submitters}
         head = {name: document[name] for name in (*HEAD, "choices", "counts")}
-        review = Review(read.title, head, read.problems, submitters, parts, submitter_parts)
+        review = Review(
+            title=read.title,
+            head=head,
+            problems=read.problems,
+            submitters=submitters,
+            sections=parts,
+            parts=submitter_parts,
+            notice=read.notice,
+        )
         files_of(review)
     except (ValidationError, LookupError) as error:
         raise UserError(f"{folder / DATA}: not valid, or of another version: {error}") from error
@@ -337,7 +356,7 @@ _OPEN_ROWS = 40  # a table with more rows is folded
 
 def page(review: Review) -> str:
     """Return the page."""
-    title = f"{review.title}: review"
+    title = f"{marked(review.title)}: review"
     files = review.names
     links = []
     parts = []
@@ -351,8 +370,11 @@ def page(review: Review) -> str:
     if review.head["round"]:
         reason = f"round {review.head['round']}: {reason}"
     styles = "\n".join([file("page.css"), file("review.css")])
+    script = file("review.js")
     return file("review.html").format(
-        head=page_head(title, styles),
+        head=page_head(title, styles, script),
+        script=script,
+        notice="\n".join(f"<p>{escape_html(text)}</p>" for text in review.notice),
         title=escape_html(title),
         counts=escape_html(review.counts),
         reason=escape_html(reason),

@@ -5,6 +5,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from mlperf_pkg.commands.charts.benchmarks import OTHERS, PALETTE, Looks, convergence, scoreboard
+from mlperf_pkg.commands.notice import shown_result
 from mlperf_pkg.render.table import by_key
 from tests.helpers.charts import drawn
 from tests.helpers.reports import result_set
@@ -17,7 +18,8 @@ def test_the_scoreboard_is_by_benchmark_and_time() -> None:
         result_set(score_minutes=None, system="none"),
         result_set(benchmark="ssd", score_minutes=3.0, submitter=None),
     ]
-    boards = dict(scoreboard(rows))
+    results = {row.id: shown_result(row, None, is_verified=True) for row in rows}
+    boards = dict(scoreboard(rows, results))
     assert list(boards) == ["bert", "ssd"]
     bert = boards["bert"]
     shown = [(e["set"], e["minutes"], e["division"]) for e in bert.data["scores"]]

@@ -77,5 +77,6 @@ def test_markdown() -> None:
         " Speed per node | Per second | Per second /accelerator | Per second /node |"
     )
     assert lines[6] == (
-        "| dgx | Other | space | 64 | 10.000 | 2.00x | 0.25x | 2.00x | 2.3M | 36,651 | 2.3M |"
+        "| dgx | Other | space | 64 | 10.000 (unverified) | 2.00x | 0.25x | 2.00x | 2.3M |"
+        " 36,651 | 2.3M |"
     )

@@ -33,7 +33,7 @@ OPENED = section(1.0, 8, division="open")
 CARDS = [
     (
         (section(1.0, 64), section(1.1, 64, "acme"), section(5.0, 8, "Other"), section(12.0, 2)),
-        "4 results, 2 submitters",
+        "4 results, 2 submitters, on-premise",
         {
             "Winner": ("1.000", "s0", ""),
             "Runner-up": ("5.000", "s2", "5 times as long"),
@@ -42,7 +42,7 @@ CARDS = [
     ),
     (
         (OPENED,),
-        "1 result, 1 submitter, open division",
+        "1 result, 1 submitter, open division, on-premise",
         {"Winner": ("1.000", "s0", ""), "Per accelerator": ("8.0", "s0", "")},
     ),
     (
@@ -54,7 +54,7 @@ CARDS = [
             section(float("inf"), 8),
             section(5.0, 8, scaling="weak"),
         ),
-        "1 result, 1 submitter",
+        "1 result, 1 submitter, on-premise",
         {"Winner": ("5.000", "s1", ""), "Per accelerator": ("40.0", "s1", "")},
     ),
 ]
@@ -70,6 +70,20 @@ def test_a_card(
     (card,) = of(*sections)
     assert (card.title, card.about) == ("resnet", about)
     assert {b.title: (b.figure, b.point.element, b.change) for b in card.best} == best
+
+
+def test_winners_are_those_of_one_category() -> None:
+    """Of all categories but the one with most results, a card has the winner alone."""
+    preview = section(1.0, 8, "Other")
+    assert preview.system
+    preview = replace(preview, system=replace(preview.system, status="Preview"))
+    (card,) = of(section(5.0, 8), preview, section(6.0, 8, "Third"), record=RECORD)
+    assert [(best.title, best.figure, best.change) for best in card.best] == [
+        ("Winner, on-premise", "5.000", "60 % faster than 1.1"),
+        ("Runner-up, on-premise", "6.000", "20 % slower"),
+        ("Per accelerator, on-premise", "40.0", "2 times as fast as in 1.1"),
+        ("Winner, preview", "1.000", ""),
+    ]
 
 
 def test_a_set_without_a_score_has_no_card() -> None:
@@ -145,7 +159,7 @@ def test_columns() -> None:
         "Published rank": "3 of 12",
         "Batch size": "3072",
         "Availability": "onprem",
-        "Minutes": "5.000",
+        "Minutes": "5.000 (unverified)",
         "Submitter": "-",
     }
     assert row.items() >= expected.items()

@@ -40,7 +40,7 @@
   function shown(row, name) {
     const value = row[name];
     if (value === null || value === undefined) return "";
-    if (name === "minutes") return rounded(value);
+    if (name === "minutes") return rounded(value) + (row.public ? "" : " (unverified)");
     if (name === "b") return benchmarks[value]?.title || value;
     if (name === "usage") return value === "hpc" ? "HPC" : "Training";
     return ["accelerators", "nodes", "energy"].includes(name) ? Math.round(value).toLocaleString("en") : String(value);
@@ -235,7 +235,7 @@
   // ---- the chart ------------------------------------------------------------------------------
 
   function point(row) {
-    const title = `${titled(row)}, round ${row.round}: ${rounded(row.minutes)} minutes, ${shown(row, "accelerators")} \u00d7 ${row.accelerator}`;
+    const title = `${titled(row)}, round ${row.round}: ${shown(row, "minutes")} minutes, ${shown(row, "accelerators")} \u00d7 ${row.accelerator}`;
     const scaled = state.get("y") ? row.minutes * row.accelerators : row.minutes;
     return {
       ...row, x: state.get("x") ? row.accelerators : years[`${row.usage} ${row.round}`], y: scaled, own: row.own === "yours",

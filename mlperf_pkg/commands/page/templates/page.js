@@ -15,7 +15,7 @@
     const number = get("Accelerators");
     const x = Number(number.replaceAll(",", ""));
     const fails = ["Official", "Rules"].filter((name) => get(name) === "FAIL").join(" and ").toLowerCase();
-    const text = `${get("Benchmark")}: ${get("Minutes")} minutes, ${number} \u00d7 ${row.dataset.accelerator}\n${get("Submitter")}, ${get("System")}`;
+    const text = `${get("Benchmark")}: ${get("Minutes")}${"unverified" in row.dataset ? " (unverified)" : ""} minutes, ${number} \u00d7 ${row.dataset.accelerator}\n${get("Submitter")}, ${get("System")}`;
     return {
       x, y: table.state.get("y") ? minutes * x : minutes, minutes, benchmark: get("Benchmark"), accelerator: row.dataset.accelerator,
       open: get("Division") !== "closed", fails, href: `#${row.dataset.set}`, text: fails ? `${text}\n${fails} FAIL` : text,
@@ -146,12 +146,41 @@
     const target = byId(location.hash.slice(1));
     if (!target) return;
     if (target.matches(".set")) { pick([target.id]); return; }
+    if (target.closest(".kind")) target.closest(".kind").open = true;
     if (target.tagName === "DETAILS") {
       target.hidden = target.closest(".group").hidden = false;
       target.open = true;
     }
     (target.querySelector("summary") || target).focus({ preventScroll: true });
     target.scrollIntoView({ behavior: "instant" });
+  }
+
+  // ---- findings ------------------------------------------------------------------------------
+
+  const filters = byId("finding-filters");
+  const kinds = [...document.querySelectorAll(".kind")].map((element) => ({ element, text: element.textContent.toLowerCase() }));
+
+  function filterFindings() {
+    const { severity, basis, text } = Object.fromEntries(new FormData(filters));
+    const words = text.toLowerCase().split(/\s+/);
+    for (const { element, text: content } of kinds) {
+      const { dataset } = element;
+      const fits = (!severity || dataset.severity === severity) && (!basis || dataset.basis === basis);
+      element.hidden = !fits || !words.every((word) => content.includes(word));
+    }
+    for (const title of document.querySelectorAll(".title")) {
+      let next = title.nextElementSibling;
+      while (next && next.hidden) next = next.nextElementSibling;
+      title.hidden = !next || !next.matches(".kind");
+    }
+    const shown = kinds.filter(({ element }) => !element.hidden).length;
+    byId("finding-count").textContent = `${shown} of ${kinds.length} kinds of findings`;
+  }
+  if (filters) {
+    filters.hidden = kinds.length < 2;
+    filters.addEventListener("input", filterFindings);
+    filters.addEventListener("submit", (event) => event.preventDefault());
+    filterFindings();
   }
 
   table.start((shown) => {

@@ -157,20 +157,39 @@ const plot = (() => {
     const { color, backgroundColor } = getComputedStyle(document.body);
     copy.setAttribute("color", color);
     for (const link of copy.querySelectorAll("a")) link.removeAttribute("href");
+    footnote(copy);
     const back = add(copy, "rect", { width: "100%", height: "100%", fill: backgroundColor });
     copy.prepend(back);
     return new XMLSerializer().serializeToString(copy);
   }
 
-  function png(svg, name) {
+  // Adds what must stand beside results below a picture, which is then higher.
+  function footnote(svg) {
     const { width, height } = svg.viewBox.baseVal;
+    const most = Math.floor(width / 5.5);
+    const lines = [...document.querySelectorAll("#notice p")].flatMap(({ textContent }) => {
+      const wrapped = [""];
+      for (const word of textContent.split(" ")) {
+        const line = `${wrapped.at(-1)} ${word}`.trim();
+        if (line.length <= most) wrapped[wrapped.length - 1] = line;
+        else wrapped.push(word);
+      }
+      return wrapped;
+    });
+    lines.forEach((line, index) => add(svg, "text", { x: 4, y: height + 16 + 14 * index, fill: "currentColor", "font-size": 10 }, line));
+    svg.setAttribute("viewBox", `0 0 ${width} ${height + 14 * lines.length + 16}`);
+  }
+
+  function png(svg, name) {
+    const text = picture(svg);
+    const [, , width, height] = /viewBox="([^"]*)"/.exec(text)[1].split(" ").map(Number);
     const image = new Image(2 * width, 2 * height);
     image.addEventListener("load", () => {
       const canvas = Object.assign(document.createElement("canvas"), { width: 2 * width, height: 2 * height });
       canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
       canvas.toBlob((blob) => charts.save(name, "image/png", blob));
     });
-    image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(picture(svg))}`;
+    image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
   }
 
   // Shows or hides the chart and its buttons.

@@ -12,7 +12,7 @@ const table = (() => {
     const rows = [...element.tBodies[0].rows].filter((row) => row.cells.length === heads.length);
     const titles = heads.map((head) => head.textContent);
     const results = rows.map((row) => {
-      const cells = [...row.cells].map((cell) => cell.textContent);
+      const cells = [...row.cells].map((cell) => cell.textContent.replace(" (unverified)", ""));
       return { row, cells, text: cells.join(" ").toLowerCase(), get: (title) => cells[titles.indexOf(title)] };
     });
     return { element, body: element.tBodies[0], heads, titles, results, shown: results };
@@ -117,7 +117,7 @@ const table = (() => {
       const named = tables.length > 1 ? [["Table"], [element.dataset.title]] : [[], []];
       return [[...named[0], ...titles], ...shown.map((result) => [...named[1], ...result.cells])].map((cells) => cells.map(field).join(","));
     });
-    save(`${document.querySelector("h1").textContent}.csv`, "text/csv", `${lines.join("\r\n")}\r\n`);
+    save(`${document.querySelector("h1").textContent.replaceAll("\u00ae", "")}.csv`, "text/csv", `${lines.join("\r\n")}\r\n`);
   }
 
   for (const { heads, titles } of tables) {
