@@ -17,7 +17,6 @@ from mlperf_pkg.findings import (
     Verdicts,
     verdicts_of,
 )
-from mlperf_pkg.infra.json_values import is_number
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.infra.text import did_you_mean, visible
 from mlperf_pkg.log.record import Record, shown
@@ -97,7 +96,7 @@ def judge(round_: Round, benchmark: Benchmark, division: str, texts: Sequence[st
     head = {"submission_benchmark": benchmark.name, "submission_division": division}
     findings = list(_findings(log, table, head, settings))
     size = settings.get(_BATCH_SIZE)
-    if division == "closed" and is_number(size) and size > 0:
+    if division == "closed" and type(size) is int and size > 0:
         findings += _outside_of_points(round_, benchmark, size)
     findings = list(as_written(findings, round_))
     verdicts = verdicts_of(findings)
@@ -155,7 +154,7 @@ def _findings(
     for finding in read_run(replace(log, source=source)).findings:
         is_about_settings = (finding.line or 0) > len(head) + len(fixed)
         if is_about_settings and finding.code not in undecided:
-            yield finding
+            yield replace(finding, line=None, places=())
 
 
 def _needed(rule: Rule) -> set[str]:
@@ -166,7 +165,7 @@ def _needed(rule: Rule) -> set[str]:
 # ---- the reference points ------------------------------------------------------------------
 
 
-def _outside_of_points(round_: Round, benchmark: Benchmark, size: float) -> Iterator[Finding]:
+def _outside_of_points(round_: Round, benchmark: Benchmark, size: int) -> Iterator[Finding]:
     """Yield a finding on a batch size that is smaller, or larger, than all reference points.
 
     A set of a larger one fails the RCP test; one of a smaller one is compared with the smallest.
@@ -179,11 +178,11 @@ def _outside_of_points(round_: Round, benchmark: Benchmark, size: float) -> Iter
     is_tested = benchmark.rcp is not Rcp.SKIPPED and rcp.is_covered(round_.usage, name)
     if not used or not is_tested or used[0].batch_size <= size <= used[-1].batch_size:
         return
-    message = "{found} is above all reference points; expected at most {expected}, or new points"
+    message = "is {found}, above all reference points; expected at most {expected}, or new points"
     limit = used[-1].batch_size
     severity = Severity.ERROR
     if rcp.comparison_at(used, size, runs=runs).message == rcp.SMALLER:
-        message = "{found} is below all reference points: compared with the one of {expected}"
+        message = "is {found}, below all reference points: compared with that of {expected}"
         limit = used[0].batch_size
         severity = Severity.NOTE
     yield finding_of(
