@@ -186,8 +186,7 @@ def show(
     codes, such as SET or RCP, list the codes with their titles.
 
     --set answers whether hyperparameters are legal, by the code that judges logs: yes,
-    or no and why. Give those that depend on one another together. Values that the rules
-    fix need not be given.
+    or no and why. Give those that depend on one another together.
 
     Exit status: 0 if the rulebook has such a name, 2 if not. With --set, 0 if both the
     official checker and the written rules allow the values, 1 if one does not or if this

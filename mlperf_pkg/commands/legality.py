@@ -1,7 +1,7 @@
 """Whether hyperparameters are legal: judged as the records of a log that has nothing else."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from graphlib import TopologicalSorter
 from typing import Any
 
@@ -23,10 +23,10 @@ from mlperf_pkg.log.record import Record, shown
 from mlperf_pkg.render.rules import Document, wrapped
 from mlperf_pkg.results import rcp
 from mlperf_pkg.results.report import as_json
-from mlperf_pkg.rulebook.explain import as_line
+from mlperf_pkg.rulebook.explain import all_layers, as_line
 from mlperf_pkg.rulebook.formula import OF_A_RECORD
 from mlperf_pkg.rulebook.load import as_written, finding_of
-from mlperf_pkg.rulebook.model import DIVISIONS, Benchmark, Rcp, Round, Rule, is_setting
+from mlperf_pkg.rulebook.model import Benchmark, Round, Rule, is_setting
 from mlperf_pkg.rulebook.table import RuleTable, related_keys, rule_table
 from mlperf_pkg.run.model import LogFile
 from mlperf_pkg.run.reading import read_run
@@ -76,25 +76,14 @@ def judge(round_: Round, benchmark: Benchmark, division: str, texts: Sequence[st
     """Judge hyperparameters, written ``key=value``, by the code that judges the records of a log.
 
     Raises:
-        UserError: a text has not this form, or no rule of the benchmark is about such a key.
+        UserError: a text is not of this form, or the benchmark has no such hyperparameter.
     """
     settings = dict(map(_setting, texts))
     chosen = frozenset([(key, str(settings.get(key, ""))) for key in benchmark.variants])
-    keys = set[str]()
-    for name in DIVISIONS:  # what Closed limits is free in Open
-        table = rule_table(round_.usage, round_.name, name, benchmark.name, chosen)
-        for key, key_rules in table.keys.items():
-            if is_setting(key, [compiled.rule for compiled in key_rules.rules]):
-                keys.add(key)
-    for key in settings.keys() - keys:
-        variants = " and ".join(benchmark.variants)
-        remedy = f" without --set {variants}" if variants else ""
-        where = f"{benchmark.name} in round {round_.name}{remedy}"
-        raise UserError(f"{where} has no hyperparameter {visible(key)!r}{did_you_mean(key, keys)}")
     table = rule_table(round_.usage, round_.name, division, benchmark.name, chosen)
-    log = LogFile(Source(_PATH, b""), usage=round_.usage, round=round_.name)
+    _refuse_unknown(round_, benchmark, division, settings.keys(), table)
     head = {"submission_benchmark": benchmark.name, "submission_division": division}
-    findings = list(_findings(log, table, head, settings))
+    findings = list(_findings(round_, table, head, settings))
     size = settings.get(_BATCH_SIZE)
     if division == "closed" and type(size) is int and size > 0:
         findings += _outside_of_points(round_, benchmark, size)
@@ -114,55 +103,57 @@ def _setting(text: str) -> tuple[str, Any]:
         return key, value
 
 
-# ---- the findings of a log that has only these records -------------------------------------
+def _refuse_unknown(
+    round_: Round, benchmark: Benchmark, division: str, settings: Set[str], table: RuleTable
+) -> None:
+    """Refuse a hyperparameter that no rule is about; those of Closed are free in Open."""
+    keys = set[str]()
+    for layer in all_layers(round_.usage, round_.name, benchmark.name):
+        keys.update(key for key, rules in layer.rules.items() if is_setting(key, rules))
+    if division == "closed":  # the optimizer that is chosen has its own
+        keys &= table.keys.keys()
+    for key in settings - keys:
+        choices = " and ".join(benchmark.variants.keys() - settings)
+        remedy = f" without --set {choices}" if choices else ""
+        subject = f"{benchmark.name} in round {round_.name}{remedy}"
+        suggestion = did_you_mean(key, keys)
+        raise UserError(f"{subject} has no hyperparameter {visible(key)!r}{suggestion}")
 
 
 def _findings(
-    log: LogFile, table: RuleTable, head: Mapping[str, Any], settings: Mapping[str, Any]
+    round_: Round, table: RuleTable, head: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> Iterator[Finding]:
-    """Yield what is wrong with hyperparameters, and which rules need a value that is not given.
+    """Yield what a log with these records breaks, and which rules need a value not given.
 
-    Those to which the rules leave one value have it, where they are not given.
+    Records come after those that their rules need: the official checker reads in order.
     """
-    fixed: dict[str, Any] = {}
     needed: dict[str, set[str]] = {key: set() for key in settings}
-    rules: list[Rule] = []
-    for key, key_rules in table.keys.items():
-        for compiled in key_rules.rules:
-            rule = compiled.rule
-            if key in settings:
-                rules.append(rule)
-                if rule.official:
-                    needed[key] |= _needed(rule) & settings.keys()
-            elif "equals" in rule.constraints:
-                fixed[key] = rule.constraints["equals"]
-    # The official checker reads in order.
-    ordered = {key: settings[key] for key in TopologicalSorter(needed).static_order()}
-    values = {**head, **fixed, **ordered}
-    undecided = set[str]()
-    for rule in rules:
-        missing = sorted(_needed(rule) - values.keys())
-        if missing:
-            undecided.add(rule.code)
-            options = " ".join(f"--set {key}=VALUE" for key in missing)
-            message = f"{rule.key} depends on {' and '.join(missing)}: add {options}"
-            # Only an error leaves the verdict open.
-            kind = Unchecked if rule.severity is Severity.ERROR else Finding
-            yield kind(rule.code, message, _PATH, severity=Severity.NOTE, basis=rule.basis)
+    undecided: dict[str, Finding] = {}
+    for key in settings.keys() & table.keys.keys():
+        for compiled in table.keys[key].rules:
+            keys = {*compiled.rule.constraints.get("after", ()), *related_keys(compiled.rule)}
+            keys -= {key, *OF_A_RECORD}
+            needed[key] |= keys & settings.keys()
+            if not keys <= settings.keys():
+                undecided[compiled.rule.code] = _undecided(compiled.rule, keys - settings.keys())
+    values = {**head}
+    for key in TopologicalSorter(needed).static_order():
+        values[key] = settings[key]
     records = [Record(key, 0, values[key], metadata_of(table.keys.get(key))) for key in values]
-    source = replace(log.source, origin="\n".join(map(as_line, records)).encode())
-    for finding in read_run(replace(log, source=source)).findings:
-        is_about_settings = (finding.line or 0) > len(head) + len(fixed)
-        if is_about_settings and finding.code not in undecided:
+    source = Source(_PATH, "\n".join(map(as_line, records)).encode())
+    for finding in read_run(LogFile(source, round_.usage, round_.name)).findings:
+        is_of_setting = (finding.line or 0) > len(head)
+        if is_of_setting and finding.code not in undecided:
             yield replace(finding, line=None, places=())
+    yield from undecided.values()
 
 
-def _needed(rule: Rule) -> set[str]:
-    """Return the other keys without which a rule is not decided."""
-    return {*related_keys(rule), *rule.constraints.get("after", ())} - OF_A_RECORD - {rule.key}
-
-
-# ---- the reference points ------------------------------------------------------------------
+def _undecided(rule: Rule, missing: Set[str]) -> Finding:
+    """Return that a rule needs values that are not given; only an error leaves a verdict open."""
+    options = " ".join(f"--set {key}=VALUE" for key in sorted(missing))
+    message = f"{rule.key} depends on {' and '.join(sorted(missing))}: add {options}"
+    kind = Unchecked if rule.severity is Severity.ERROR else Finding
+    return kind(rule.code, message, _PATH, severity=Severity.NOTE, basis=rule.basis)
 
 
 def _outside_of_points(round_: Round, benchmark: Benchmark, size: int) -> Iterator[Finding]:
@@ -174,23 +165,17 @@ def _outside_of_points(round_: Round, benchmark: Benchmark, size: int) -> Iterat
     runs = benchmark.runs.required
     drop = benchmark.runs.drop
     points = rcp.reference_points(round_.usage, round_.ruleset, name, runs=runs, drop=drop)
-    used = rcp.prune(points)
-    is_tested = benchmark.rcp is not Rcp.SKIPPED and rcp.is_covered(round_.usage, name)
-    if not used or not is_tested or used[0].batch_size <= size <= used[-1].batch_size:
+    comparison = rcp.comparison_at(rcp.prune(points), size, runs=runs)
+    if not points or not rcp.is_covered(round_.usage, name):
         return
-    message = "is {found}, above all reference points; expected at most {expected}, or new points"
-    limit = used[-1].batch_size
-    severity = Severity.ERROR
-    if rcp.comparison_at(used, size, runs=runs).message == rcp.SMALLER:
-        message = "is {found}, below all reference points: compared with that of {expected}"
-        limit = used[0].batch_size
-        severity = Severity.NOTE
-    yield finding_of(
-        "RCP101",
-        f"{_BATCH_SIZE} {message}",
-        _PATH,
-        severity=severity,
-        found=size,
-        expected=limit,
-        hint=f"mlperf-pkg rcp show {name} --round {round_.name} lists the points",
-    )
+    hint = f"mlperf-pkg rcp show {name} --round {round_.name} lists the points"
+    if comparison.point is None:
+        message = f"{_BATCH_SIZE} is {{found}}, above all reference points: submit new ones"
+        yield finding_of("RCP101", message, _PATH, found=size, hint=hint)
+    elif comparison.message == rcp.SMALLER:
+        message = (
+            f"{_BATCH_SIZE} is {{found}}, below all reference points: compared with the smallest,"
+            f" {comparison.point.batch_size:,}"
+        )
+        note = Severity.NOTE
+        yield finding_of("RCP101", message, _PATH, severity=note, found=size, hint=hint)
