@@ -76,7 +76,7 @@ def judge(round_: Round, benchmark: Benchmark, division: str, texts: Sequence[st
     """Judge hyperparameters, written ``key=value``, by the code that judges the records of a log.
 
     Raises:
-        UserError: a text is not of this form, or the benchmark has no such hyperparameter.
+        UserError: one is not written so, or the benchmark has no such hyperparameter.
     """
     settings = dict(map(_setting, texts))
     chosen = frozenset([(key, str(settings.get(key, ""))) for key in benchmark.variants])

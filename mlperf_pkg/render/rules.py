@@ -239,7 +239,7 @@ def _is_fixed(rule: Rule) -> bool:
 
 
 def _limit_in_words(rule: Rule) -> str:
-    """Return what a rule allows, with its basis, and where breaking it is no error."""
+    """Return what a rule allows, with its basis, and its severity if that is not error."""
     words = ", ".join(filter(None, explain.conditions(rule)))
     if rule.severity is not Severity.ERROR:
         return f"{words} [{rule.basis}, {rule.severity}]"
