@@ -19,6 +19,9 @@ RULES  := rules/compiled.msgpack
 # Else every process of the tests compiles what it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
+# What earlier builds leave, of which setuptools would pack even files that are gone.
+LEFT_OVER := build/lib build/lib.* build/bdist.* build/temp.* *.egg-info
+
 .PHONY: help demo test parity verify-upstream fuzz mutants lint format rules docs pictures bench release-check constraints smoke workflows wheel sdist clean
 
 help:
@@ -116,7 +119,7 @@ bench: $(RULES)
 
 # The version of checkout, distributions and documents is one, and what is called released has a tag.
 release-check: $(RULES)
-	rm -rf build/release
+	rm -rf build/release $(LEFT_OVER)
 	$(BIN)/python -m build --outdir build/release
 	$(BIN)/python -m tests.tools.release build/release
 
@@ -126,7 +129,7 @@ constraints: $(READY)
 
 # What a user of the wheel does, from logs to an archive, with nothing else installed.
 smoke:
-	rm -rf $(SMOKE)
+	rm -rf $(SMOKE) $(LEFT_OVER)
 	$(PYTHON) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir $(SMOKE) .
 	$(PYTHON) -m venv $(SMOKE)/env
 	$(SMOKE)/env/$(BIN_NAME)/python -m pip install --quiet --disable-pip-version-check $(SMOKE)/*.whl
@@ -145,9 +148,11 @@ workflows: $(READY)
 	if command -v actionlint; then actionlint .github/workflows/*.yml ci-templates/mlperf.yml ci-templates/pages.yml; fi
 
 wheel: $(READY)
+	rm -rf $(LEFT_OVER)
 	$(BIN)/python -m build --wheel
 
 sdist: $(READY)
+	rm -rf $(LEFT_OVER)
 	$(BIN)/python -m build --sdist
 
 clean:

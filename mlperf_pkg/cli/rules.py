@@ -7,6 +7,7 @@ import click
 from mlperf_pkg.cli import completion, options
 from mlperf_pkg.cli.group import CommandGroup, reads
 from mlperf_pkg.cli.output import Output
+from mlperf_pkg.commands.legality import judge
 from mlperf_pkg.config import round_name
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.text import did_you_mean
@@ -14,8 +15,8 @@ from mlperf_pkg.render import rules as render
 from mlperf_pkg.results.rcp import PointChange, changed_points
 from mlperf_pkg.rulebook import explain
 from mlperf_pkg.rulebook.documents import rounds, usages
-from mlperf_pkg.rulebook.load import load_round
-from mlperf_pkg.rulebook.model import Round, is_round_name
+from mlperf_pkg.rulebook.load import codes, load_round
+from mlperf_pkg.rulebook.model import DIVISIONS, Benchmark, Round, is_round_name
 from mlperf_pkg.rulebook.rounds import where_instead
 
 _written = options.written(render.FORMATS)
@@ -139,52 +140,112 @@ def _instead(name: str, names: Sequence[str]) -> str:
 
 def _benchmark_rules(round_: Round, name: str, division: str) -> render.Document:
     benchmark = explain.loaded(round_, name)
+    return render.of_benchmark(round_, benchmark, _rules_of(round_, benchmark, division))
+
+
+def _rules_of(round_: Round, benchmark: Benchmark, division: str) -> list[explain.Layer]:
     common_layers = explain.common_layers(round_, division)
     own_layers = explain.benchmark_layers(benchmark, division)
-    rules = explain.effective([*common_layers, *own_layers])
-    return render.of_benchmark(round_, benchmark, rules)
+    return explain.effective([*common_layers, *own_layers])
 
 
 @command.command()
 @click.argument("name", shell_complete=completion.subjects)
-@options.round_option("Show the rules of a benchmark in this round.")
+@options.round_option("Show the rules in this round (a benchmark: default the newest that has it).")
+@options.division_option(
+    "Show the rules of this division for a benchmark.", default="closed", show_default=True
+)
+@options.flag(
+    "--hyperparameters",
+    text="Show which hyperparameters of a benchmark Closed fixes, constrains or leaves free, and"
+    " which of them Open frees.",
+)
+@options.repeatable(
+    "--set",
+    "settings",
+    metavar="KEY=VALUE",
+    text="Is this value of a hyperparameter of a benchmark legal? VALUE as logs have it: 48, 0.1,"
+    " true, [1, 2], adamw",
+)
 @_written
-def show(*, name: str, round_: str | None, target: Output) -> int:
+def show(
+    *,
+    name: str,
+    round_: str | None,
+    division: str,
+    hyperparameters: bool,
+    settings: tuple[str, ...],
+    target: Output,
+) -> int:
     """Explain a code, or show the rules of a key or of a benchmark.
 
     NAME is the code of a finding, a key of logs or a benchmark. For a code, show what
     the rule requires, where and since when, its basis, severity and source, and a
     log line that meets it. For a key, show its rules in all rounds and benchmarks;
-    for a benchmark, those in --round or in its newest one. For a prefix of codes, such as SET or
-    RCP, list the codes with their titles.
+    for a benchmark, those in its newest round; --round chooses another. For a prefix of
+    codes, such as SET or RCP, list the codes with their titles.
 
-    Exit status: 0 if the rulebook has such a name, 2 if not.
+    --set answers whether hyperparameters are legal, by the code that judges logs: yes,
+    or no and why. Give those that depend on one another together.
+
+    Exit status: 0 if the rulebook has such a name, 2 if not. With --set, 0 if both the
+    official checker and the written rules allow the values, 1 if one does not or if this
+    depends on values not given, 2 if a hyperparameter is unknown.
 
     \b
     Examples:
       mlperf-pkg rules show BERT111
-      mlperf-pkg rules show SET101
-      mlperf-pkg rules show opt_weight_decay
+      mlperf-pkg rules show SET101 --round 3.0
+      mlperf-pkg rules show opt_weight_decay --round 5.1
       mlperf-pkg rules show bert --round 4.0
+      mlperf-pkg rules show llama31_8b --hyperparameters
+      mlperf-pkg rules show llama31_8b --round 5.1 --set global_batch_size=48
+      mlperf-pkg rules show bert --set opt_name=lamb --set global_batch_size=512
     """
     target.refuse_early(())
     kind, subject = explain.subject_of(name)
-    if round_ and kind != "benchmark":
-        raise UserError(
-            f"--round is for a benchmark; the rules of {subject} are shown in all rounds"
-        )
-    match kind, subject:
-        case "code", code:
-            shown = render.of_code(code)
-        case "family", family:
-            shown = render.of_family(family)
-        case "key", key:
-            shown = render.of_key(key, explain.histories_of_key(key))
-        case _, benchmark:
-            newest = _rounds(None, round_, benchmark)[-1]
-            shown = _benchmark_rules(newest, benchmark, "closed")
-    target.show(shown)
+    if kind != "benchmark" and (settings or hyperparameters):
+        raise UserError(f"--set and --hyperparameters are for a benchmark, which {subject} is not")
+    if kind != "benchmark":
+        target.show(_explained(kind, subject, round_))
+        return 0
+    newest = _rounds(None, round_, subject)[-1]
+    if settings:
+        answer = judge(newest, explain.loaded(newest, subject), division, settings)
+        target.show(answer.document)
+        return 0 if answer.is_legal else 1
+    if hyperparameters:
+        benchmark = explain.loaded(newest, subject)
+        layers = [_rules_of(newest, benchmark, name) for name in DIVISIONS]
+        target.show(render.of_hyperparameters(newest, benchmark, *layers))
+    else:
+        target.show(_benchmark_rules(newest, subject, division))
     return 0
+
+
+def _explained(kind: str, subject: str, name: str | None) -> render.Document:
+    """Return the explanation of a code, of a family of codes or of a key, in one round or in all.
+
+    Raises:
+        UserError: there is no such round, or it has no such rule.
+    """
+    round_ = _rounds(None, name, None)[0] if name else None
+    if kind == "family":
+        return render.of_family(subject, round_)
+    if subject in codes():
+        return render.of_code(codes()[subject], round_)
+    histories = explain.histories_of_key(subject) or {subject: explain.histories(subject)}
+    if round_:
+        rounds_with = [
+            span.words for parts in histories.values() for h in parts for span in h.spans
+        ]
+        histories = explain.in_round(histories, round_.name)
+        if not histories:
+            others = ", ".join(dict.fromkeys(rounds_with))
+            raise UserError(f"round {name} has no rule {subject}; there is one {others}")
+    if kind == "code":
+        return render.of_rule(subject, histories[subject])
+    return render.of_key(subject, histories)
 
 
 @command.command()

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from mlperf_pkg.findings import Severity
+from mlperf_pkg.findings import Basis, Severity
 from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.table import Column, Table, by_key, records, table_of
 from mlperf_pkg.results.rcp import PointChange
@@ -28,7 +28,14 @@ from mlperf_pkg.rulebook.explain import (
     example,
 )
 from mlperf_pkg.rulebook.load import FindingCode, codes, load_round
-from mlperf_pkg.rulebook.model import Benchmark, Round, Rule, ruleset_source, version_of
+from mlperf_pkg.rulebook.model import (
+    Benchmark,
+    Round,
+    Rule,
+    is_setting,
+    ruleset_source,
+    version_of,
+)
 
 WIDTH = 80
 _LARGE = 1000  # from here on, fractions of samples or epochs say nothing
@@ -175,6 +182,70 @@ def rule_fields(rule: Rule) -> dict[str, Any]:
     }
 
 
+# ---- hyperparameters: fixed, constrained, free -------------------------------------------
+
+
+_HEADINGS = {
+    "fixed": "Closed fixes",
+    "constrained": "Closed constrains",
+    "free": "Closed leaves free",
+    "open": "Open fixes or constrains",
+    "freed": "Open frees",
+}
+
+
+def of_hyperparameters(
+    round_: Round, benchmark: Benchmark, closed: Sequence[Layer], open_: Sequence[Layer]
+) -> Document:
+    """Return what Closed fixes, constrains and leaves free of a benchmark, and what Open frees."""
+    groups: dict[str, dict[str, str]] = {name: {} for name in _HEADINGS}
+    for _, key, rules in _limits(open_):
+        if rules:
+            groups["open"][key] = "; ".join(map(_limit_in_words, rules))
+    for layer, key, rules in _limits(closed):
+        label = f"{key} ({layer.variant})" if layer.variant else key
+        kind = "free"
+        if rules:
+            kind = "fixed" if all(map(_is_fixed, rules)) else "constrained"
+            if key not in groups["open"]:
+                groups["freed"][key] = ""
+        groups[kind][label] = "; ".join(map(_limit_in_words, rules))
+    about = {"usage": round_.usage, "round": round_.name, "benchmark": benchmark.name}
+    lines = [_title(round_), f"{benchmark.name}: hyperparameters"]
+    for name, group in groups.items():
+        if any(group.values()):
+            width = max(map(len, group))
+            texts = [wrapped(f"  {key:<{width}}  ", words) for key, words in group.items()]
+        else:
+            texts = [wrapped("  ", ", ".join(group) or "none")]
+        lines += ["", _HEADINGS[name], *texts]
+    return Document("hyperparameters", lines, lambda: {**about, **groups})
+
+
+def _limits(layers: Iterable[Layer]) -> Iterator[tuple[Layer, str, list[Rule]]]:
+    """Yield hyperparameters, each with the rules that limit its value."""
+    for layer in layers:
+        for key, rules in layer.rules.items():
+            if is_setting(key, rules):
+                yield layer, key, [rule for rule in rules if _is_limit(rule)]
+
+
+def _is_limit(rule: Rule) -> bool:
+    return bool(rule.formula or rule.constraints.keys() - {"not_empty"})
+
+
+def _is_fixed(rule: Rule) -> bool:
+    return "equals" in {**rule.constraints, **rule.constraints.get("counts", {})}
+
+
+def _limit_in_words(rule: Rule) -> str:
+    """Return what a rule allows, with its basis, and its severity if that is not error."""
+    words = ", ".join(filter(None, explain.conditions(rule)))
+    if rule.severity is not Severity.ERROR:
+        return f"{words} [{rule.basis}, {rule.severity}]"
+    return words if rule.basis is Basis.BOTH else f"{words} [{rule.basis}]"
+
+
 # ---- diff ---------------------------------------------------------------------------------
 
 
@@ -289,14 +360,24 @@ _MORE = "Show one with its meaning, basis and source: mlperf-pkg rules show CODE
 _SEVERITIES = {Severity.ERROR: "an error", Severity.WARNING: "a warning", Severity.NOTE: "a note"}
 
 
-def of_code(code: str) -> Document:
-    """Return the explanation of a code."""
-    if code in codes():
-        return Document("show", code_lines(code), lambda: as_json(codes()[code]))
-    histories = explain.histories(code)
+def of_rule(code: str, histories: Sequence[RuleHistory]) -> Document:
+    """Return the explanation of the code of a rule."""
     return Document(
-        "show", code_lines(code), lambda: {"code": code, "rules": _history_fields(histories)}
+        "show",
+        _rule(code, histories),
+        lambda: {"code": code, "rules": _history_fields(histories)},
     )
+
+
+def of_code(code: FindingCode, round_: Round | None) -> Document:
+    """Return the explanation of another code, and whether it is in the rules of a round."""
+    lines = list(_other(code))
+    if round_:
+        words = "in the text of the rules"
+        if not code.applies_in(round_):
+            words = "not yet in the text of the rules: at most the official checker asks for it"
+        lines.append(wrapped(f"in {round_.name:<7}", words))
+    return Document("show", lines, lambda: as_json(code))
 
 
 def code_lines(code: str) -> Iterator[str]:
@@ -316,9 +397,12 @@ _CODES = (
 )
 
 
-def of_family(family: str) -> Document:
-    """Return the titles of the codes of a family such as SET."""
-    members = [code for name, code in codes().items() if name.rstrip(digits) == family]
+def of_family(family: str, round_: Round | None) -> Document:
+    """Return the titles of the codes of a family such as SET, or of those in the round's rules."""
+    members = []
+    for name, code in codes().items():
+        if name.rstrip(digits) == family and (round_ is None or code.applies_in(round_)):
+            members.append(code)
     lines = [*hanging(table_of(_CODES, members)), "", _MORE]
     return Document("show", lines, lambda: {"family": family, "codes": as_json(members)})
 

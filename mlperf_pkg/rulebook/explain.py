@@ -28,7 +28,16 @@ from mlperf_pkg.rulebook.documents import every_round, rounds, usages
 from mlperf_pkg.rulebook.expectation import in_general
 from mlperf_pkg.rulebook.formula import Formula, NoAnswerError, first_logged
 from mlperf_pkg.rulebook.load import benchmarks_of, codes, load_benchmark, load_round
-from mlperf_pkg.rulebook.model import DIVISIONS, Benchmark, Joined, Round, Rule, Rules, Runs
+from mlperf_pkg.rulebook.model import (
+    DIVISIONS,
+    Benchmark,
+    Joined,
+    Round,
+    Rule,
+    Rules,
+    Runs,
+    version_of,
+)
 from mlperf_pkg.rulebook.rounds import where_instead
 
 EVERY_RUN = "every run"
@@ -287,6 +296,22 @@ def histories_of_key(key: str) -> dict[str, list[RuleHistory]]:
         if key_uses:
             by_code[code] = _histories(key_uses)
     return by_code
+
+
+def in_round(
+    histories: Mapping[str, Iterable[RuleHistory]], name: str
+) -> dict[str, list[RuleHistory]]:
+    """Return the part of histories, by code, that is about one round; possibly none."""
+    version = version_of(name)
+    histories_of_round: dict[str, list[RuleHistory]] = {}
+    for code, histories_of_code in histories.items():
+        for history in histories_of_code:
+            for span in history.spans:
+                if version_of(span.first) <= version <= version_of(span.until):
+                    spans = (RuleSpan(name, name, name, span.rule),)
+                    part = replace(history, spans=spans)
+                    histories_of_round.setdefault(code, []).append(part)
+    return histories_of_round
 
 
 def newest_first(histories: Iterable[RuleHistory]) -> list[RuleHistory]:
@@ -695,8 +720,8 @@ def example(rule: Rule, round_: Round, joined: Joined | None = None) -> str | No
         if not _meets(rule, record):
             continue
         if joined and joined.key == rule.key:
-            return "\n".join(map(_line, _parts(record, joined)))
-        return _line(record)
+            return "\n".join(map(as_line, _parts(record, joined)))
+        return as_line(record)
     return None
 
 
@@ -709,7 +734,8 @@ def _parts(record: Record, joined: Joined) -> Iterator[Record]:
             yield Record(joined.of, record.time_ms, value, metadata)
 
 
-def _line(record: Record) -> str:
+def as_line(record: Record) -> str:
+    """Return a record as a line of a log."""
     event_type = "POINT_IN_TIME"
     if record.key.endswith("_start"):
         event_type = "INTERVAL_START"

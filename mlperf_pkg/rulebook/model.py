@@ -1,6 +1,6 @@
 """What a rulebook says, as frozen values: rounds, benchmarks, rules."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import date
 from enum import StrEnum
 from functools import lru_cache
@@ -122,6 +122,15 @@ class Rule(Struct, frozen=True, omit_defaults=True):
 
 
 Rules = Mapping[str, tuple[Rule, ...]]
+
+_EVENTS = frozenset({"cache_clear", "seed", "weights_initialization", "eval_accuracy"})
+"""What a run logs besides its hyperparameters, and what starts and stops."""
+
+
+def is_setting(key: str, rules: Iterable[Rule]) -> bool:
+    """Return whether the key of these rules is a hyperparameter."""
+    is_event = key in _EVENTS or key.startswith("submission_") or key.endswith(("_start", "_stop"))
+    return not (is_event or any(rule.reaches for rule in rules))
 
 
 class Runs(Struct, frozen=True):

@@ -29,7 +29,7 @@ from mlperf_pkg.rulebook.documents import ROUND, error_of, layers, rounds
 from mlperf_pkg.rulebook.explain import candidates, fitting
 from mlperf_pkg.rulebook.formula import NoAnswerError, Seen, evaluate, first_logged, names_in
 from mlperf_pkg.rulebook.load import load_benchmark, load_round, simulation_of
-from mlperf_pkg.rulebook.model import Benchmark, Rule
+from mlperf_pkg.rulebook.model import Benchmark, Rule, is_setting
 from mlperf_pkg.rulebook.rounds import where_instead
 from mlperf_pkg.rulebook.table import CompiledRule, KeyRules, rule_table
 
@@ -646,8 +646,6 @@ _SCALING = 0.9
 """N accelerators train N ** 0.9 times as fast as one."""
 
 _BEFORE_SUBMISSION = timedelta(weeks=2)
-_EVENTS = frozenset({"cache_clear", "seed", "weights_initialization", "eval_accuracy"})
-"""What a run logs besides its hyperparameters, and what starts and stops."""
 
 
 class Setup(Struct, frozen=True):
@@ -722,7 +720,11 @@ def _require_possible(plan: RunPlan, recipe: Recipe) -> None:
 
 def _settings(rules: KeyedRules, sources: ValueSources) -> list[str]:
     """Return the keys of the hyperparameters that a run logs."""
-    required = [key for key in _required(rules) if _is_setting(key, rules, sources.recipe)]
+    required = []
+    for key in _required(rules):
+        key_rules = [compiled.rule for compiled in rules[key].rules]
+        if key not in sources.recipe.in_each_epoch and is_setting(key, key_rules):
+            required.append(key)
     return list(dict.fromkeys([*sources.fixed, *required]))
 
 
@@ -762,17 +764,6 @@ def _rules(
     variants = _solved(table("closed", ()), benchmark.variants, sources).items()
     demanded = table(plan.division, variants)
     return demanded, {**table("closed", variants), **demanded}
-
-
-def _is_setting(key: str, rules: KeyedRules, recipe: Recipe) -> bool:
-    """Return whether a key is a hyperparameter."""
-    return not (
-        key in _EVENTS
-        or key in recipe.in_each_epoch
-        or key.startswith("submission_")
-        or key.endswith(("_start", "_stop"))
-        or any(compiled.reaches for compiled in rules[key].rules)
-    )
 
 
 def _metrics(demanded: KeyedRules, benchmark: Benchmark) -> Iterator[str]:

@@ -167,4 +167,5 @@ def test_the_action_builds_the_divisions_that_there_are(
     assert done.status == 0, done.log
     built = [p.name for p in Path(done.outputs["submissions"]).glob("*/results/*")]
     assert sorted(built) == [f"{SYSTEM}-{division}" for division in divisions]
+    assert "CODE100" in done.log  # of the submission: this repository has no code
     assert ACTION["outputs"].keys() >= {"report", "submissions"}

@@ -73,7 +73,13 @@ NEAREST = [
         "two benchmarks, bert and ssd: name only one",
     ),
     (("list", "5.1", "5.0"), "two rounds, 5.0 and 5.1: name only one"),
-    (("show", "BERT111", "--round", "5.0"), "--round is for a benchmark; the rules of BERT111 are"),
+    (
+        ("show", "BERT111", "--round", "5.1"),
+        "no rule BERT111; there is one in 0.7, from 1.0 to 5.0",
+    ),
+    (("show", "lr_rates", "--round", "5.1"), "round 5.1 has no rule lr_rates; there is one"),
+    (("show", "SET101", "--round", "5.2"), "the rulebook has no round '5.2'"),
+    (("show", "SET101", "--set", "max_steps=1"), "are for a benchmark, which SET101 is not"),
     (("list", "zzzz", "--round", "hpc"), "the rulebook has no round 'hpc': it has 0.7, "),
 ]
 
@@ -107,6 +113,75 @@ def test_show_lists_the_rules_of_a_key() -> None:
     assert text.startswith("opt_weight_decay: 11 rules\n\nMLPerf Training\n  SSD105 ")
     assert "\n  GPT137    Closed gpt3 from 3.0 to 4.1: where logged, 0.1 [rules]\n" in text
     assert "\nMLPerf HPC\n" in text
+
+
+IN_ONE_ROUND = [
+    (
+        "BERT111",
+        "4.0",
+        "\n  in 4.0: at least once, metadata with epoch_num, reaching at least 0.72",
+    ),
+    ("BERT111", "4.0", "\nExample of round 4.0:\n"),
+    (
+        "opt_weight_decay",
+        "5.1",
+        "\n  SSD105   Closed retinanet in 5.1: once, 0.0\n",
+    ),
+    ("SEED101", "5.1", "\nin 5.1    in the text of the rules\n"),
+    (
+        "SEED101",
+        "3.0",
+        "\nin 3.0    not yet in the text of the rules: at most the official checker",
+    ),
+    ("SEED", "1.0", "\nSEED104  note, advice    a repeated seed"),
+]
+
+
+@pytest.mark.parametrize(("name", "round_", "part"), IN_ONE_ROUND)
+def test_show_in_one_round(name: str, round_: str, part: str) -> None:
+    assert part in output("show", name, "--round", round_)
+
+
+def test_a_rule_in_one_round_as_json() -> None:
+    rules = document("show", "opt_weight_decay", "--round", "2.0")["rules"]
+    assert {(rule["from"], rule["to"]) for rule in rules} == {("2.0", "2.0")}
+    assert "SEED101" not in output("show", "SEED", "--round", "1.0")
+
+
+def test_show_the_rules_of_open() -> None:
+    assert document("show", "bert", "--division", "open") == document(
+        "list", "bert", "--division", "open"
+    )
+
+
+GROUPS = [
+    ("fixed", "max_steps", "1,200,000"),
+    ("fixed", "dropout", "0.0 [rules, warning]"),
+    ("constrained", "gradient_accumulation_steps", "above 0"),
+    ("constrained", "opt_end_learning_rate", "0.1 * opt_base_learning_rate [rules, warning]"),
+    ("free", "global_batch_size", ""),
+    ("freed", "max_steps", ""),
+]
+
+
+@pytest.mark.parametrize(("group", "key", "words"), GROUPS)
+def test_what_is_fixed_free_and_constrained(group: str, key: str, words: str) -> None:
+    answer = document("show", "llama31_8b", "--round", "5.1", "--hyperparameters")
+    assert answer[group][key] == words
+
+
+def test_what_is_fixed_free_and_constrained_as_text() -> None:
+    lines = output("show", "resnet", "--round", "4.0", "--hyperparameters").splitlines()
+    assert lines[1] == "resnet: hyperparameters"
+    assert [line for line in lines if line.startswith(("Closed", "Open"))] == [
+        "Closed fixes",
+        "Closed constrains",
+        "Closed leaves free",
+        "Open fixes or constrains",
+        "Open frees",
+    ]
+    assert "  lars_epsilon (opt_name lars)                             0.0" in lines
+    assert lines[lines.index("Open fixes or constrains") + 1] == "  none"
 
 
 # ---- diff ---------------------------------------------------------------------------------
