@@ -156,16 +156,18 @@ def _intervals(
     """Yield the intervals between two places that are too short for what is stated there."""
     statements = [place[1] for place in places]
     times = block.times([place[0] for place in places] + statements)
-    elapsed = map(sub, times[len(places) :], times)
-    for place, elapsed_ms, content in zip(places, elapsed, block.values(statements), strict=True):
-        stated, value = _stated(content)
+    rows = zip(
+        places,
+        map(sub, times[len(places) :], times),
+        map(_stated, block.values(statements)),
+        strict=True,
+    )
+    for place, elapsed_ms, (stated, value) in rows:
         amount = place[2] / sizes[stated]
         needed = amount / value if stated == "throughput" else amount * value
-        # Of a hundred intervals, few are as short as needed.
-        if -_MOST_MS < elapsed_ms < needed * 1000:
-            allowed_ms = (needed - max(_LEAST_SECONDS, _LEAST_PART * needed)) * 1000
-            if elapsed_ms < allowed_ms:
-                yield Interval(*place[:2], elapsed_ms / 1000, needed, stated, value, amount)
+        allowed_ms = (needed - max(_LEAST_SECONDS, _LEAST_PART * needed)) * 1000
+        if -_MOST_MS < elapsed_ms < allowed_ms:
+            yield Interval(*place[:2], elapsed_ms / 1000, needed, stated, value, amount)
 
 
 def _stated(value: Any) -> tuple[str, float]:
