@@ -126,18 +126,16 @@ def _places(
         reached: Any = metadata.get(counted_by) if type(metadata) is dict else None
         if type(reached) not in _NUMBERS or not 0 <= reached < _LARGEST:
             reached = nan
-        statement = end
-        is_stated = False
+        statement = end  # which states nothing
         for offset in layout.offsets:
             if end + offset in stating:
                 statement = end + offset
-                is_stated = True
         place = bisect_left(openings, statement)
         start = max(last, openings[place - 1] if place else -1)
-        if is_stated and start >= 0 and place - opened <= 1:
+        if statement != end and start >= 0 and place - opened <= 1:
             yield start, statement, reached - position
         position = reached
-        last = statement if is_stated else -1
+        last = statement if statement != end else -1
         opened = place
 
 
