@@ -18,7 +18,7 @@ FIELDS = ("host_processor_model_name", "accelerator_model_name")
 """The fields of a description of which ``published_spelling`` knows names."""
 
 _CASED = {"Lu", "Ll", "Lt"}  # categories of letters, of alphabets with capitals
-_MODEL_WORD = re.compile(r"\b(?=[a-z]*\d)(?!\d{1,3}\b)[a-z0-9]+")
+_MODEL_WORD = r"\b(?=[a-z]*\d)(?!\d{1,3}\b)[a-z0-9]+"
 _LEFT_OUT = r"(?:\((?:r|tm)\)|[^\w+]|_)+"  # trademarks, spaces and punctuation
 
 
@@ -44,7 +44,7 @@ def _published_words() -> set[str]:
 
 
 def _model_words(names: Iterable[str]) -> set[str]:
-    return set(_MODEL_WORD.findall("\n".join(names).lower()))
+    return set(re.findall(_MODEL_WORD, "\n".join(names).lower()))
 
 
 @cache

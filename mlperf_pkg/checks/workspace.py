@@ -28,7 +28,7 @@ from mlperf_pkg.submission.model import Place, ResultSet
 FOREIGN = "SET115"
 """The code of the finding that logs are of another organisation."""
 
-_NUMBER = re.compile(r"\d+")
+_NUMBER = r"\d+"
 
 
 def raw_sets(
@@ -219,7 +219,7 @@ def similar_system(systems: Iterable[SystemFile], log: membership.Stated) -> str
     by_name: dict[str, set[str]] = {}
     for system in systems:
         for name in filter(None, (system.system_name, system.id)):
-            if _NUMBER.findall(name) == _NUMBER.findall(platform):
+            if re.findall(_NUMBER, name) == re.findall(_NUMBER, platform):
                 by_name.setdefault(name, set()).add(system.id)
     similar = nearest(platform, by_name) if log.names_platform else None
     if similar is None or len(by_name[similar]) > 1:

@@ -31,8 +31,8 @@ PACKAGE = Path(__file__).parents[1]
 
 _LARGEST = 1 << 20  # bytes of a file of rules or code
 _NAME = "mlperf-pkg"
-_REQUIREMENT = re.compile(r"([^;]+?) *(?:;(.*))?")
-_EXTRA = re.compile(r"""extra == ["']([\w-]+)["']""")
+_REQUIREMENT = r"([^;]+?) *(?:;(.*))?"
+_EXTRA = r"""extra == ["']([\w-]+)["']"""
 
 
 class MissingPackageError(UserError):
@@ -78,14 +78,14 @@ def requirements() -> Mapping[str, Sequence[str]]:
         return {}
     required: dict[str, list[str]] = defaultdict(list)
     for line in lines:
-        match = _REQUIREMENT.fullmatch(line)
+        match = re.fullmatch(_REQUIREMENT, line)
         if match is None:
             continue
         requirement, condition = match.groups()
         if not condition:
             required[""].append(requirement)
             continue
-        extra = _EXTRA.search(condition)
+        extra = re.search(_EXTRA, condition)
         if extra:  # other conditions may not hold here
             required[extra[1]].append(requirement)
     return required

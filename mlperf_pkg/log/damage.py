@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from math import inf
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mlperf_pkg.log.block import end_of_line
 from mlperf_pkg.log.record import (
@@ -21,6 +22,7 @@ from mlperf_pkg.log.record import (
     Misfit,
     Record,
     decode_line,
+    may_hold_record,
     record_in,
 )
 
@@ -28,8 +30,6 @@ _MOST_GAPS = 1000  # of one log
 _MOST_TEXT = 10_000  # bytes of a gap
 _MOST_OF = 0.75  # the share of records that processes write alike, at least
 _SURE = 4  # characters of a key after other text on the same line
-_ENDS = rb"([\r\n]+)"
-_PLAIN = str.maketrans({"\\": "", "'": '"'})  # as in a string of JSON, or in Python's repr
 _KEY = r'key"\s*:\s*"'
 _WHOLE = r'\w+"'
 _BEFORE_VALUE = r'"(\w+)"\s*,\s*"value"'
@@ -106,7 +106,9 @@ class Gap:
     def __init__(self, line: int, texts: Iterable[bytes]) -> None:
         """Find the keys in the texts after the marker: whole ones, and what others begin with."""
         self.line = line
-        text = b"\n".join(texts).decode("latin-1").translate(_PLAIN)
+        text = b"\n".join(texts).decode("latin-1")
+        # As in a string of JSON, or in Python's repr; str.translate takes ten times as long.
+        text = text.replace("\\", "").replace("'", '"')
         self._names = set(re.findall(_BEFORE_VALUE, text))
         self._tails: list[str] = []
         for match in re.finditer(_KEY, text):
@@ -122,15 +124,18 @@ class Gap:
         """Whether it holds no key, not even a part of one."""
         return not self._names and not self._tails
 
-    def holds(self, key: str, keys: Iterable[str]) -> bool:
-        """Return whether it names a key, or begins like this one of all ``keys`` alone."""
-        if key in self._names:
+    def holds_any(self, wanted: Set[str], keys: Iterable[str]) -> bool:
+        """Return whether it names one of the ``wanted`` keys, or begins like it.
+
+        A part of a key begins like the one of all ``keys`` that is most like it.
+        """
+        if not self._names.isdisjoint(wanted):
             return True
         for tail in self._tails:
-            if _is_joined(key, tail):
-                return True
-            if not re.search(_VALUE_FOLLOWS, tail) and _is_likest(key, tail, keys):
-                return True
+            has_value = re.search(_VALUE_FOLLOWS, tail)
+            for key in wanted:
+                if _is_joined(key, tail) or (not has_value and _is_likest(key, tail, keys)):
+                    return True
         return False
 
 
@@ -166,12 +171,13 @@ class DamagedLog(Struct, frozen=True):
     """What a damaged log holds.
 
     ``text`` is the log with each record that is certain on a line of its own, once; CR separates
-    what was one line, so that lines keep their numbers. ``processes`` wrote each record;
+    what was one line, so that lines keep their numbers. It is None if that is the log as it is.
+    ``processes`` wrote each record;
     ``line`` is the first that repeats one. ``gaps`` are the texts that cannot be read, ``lines``
     those on which the official parser reads a record, by its key.
     """
 
-    text: bytes
+    text: bytes | None
     processes: int
     line: int
     gaps: tuple[Gap, ...]
@@ -181,10 +187,17 @@ class DamagedLog(Struct, frozen=True):
 def read_damaged(text: bytes, first_line: int) -> DamagedLog:
     """Read the text of a log, which begins on the line ``first_line`` of its file."""
     reader = _DamageReader(first_line)
-    parts = re.split(_ENDS, text)
-    for line, end in zip(parts[::2], [*parts[1::2], b""], strict=True):
-        reader.take(line, end)
-    return reader.log()
+    for part in text.splitlines(keepends=True):
+        line = part.rstrip(b"\r\n")
+        reader.take(line, part[len(line) :])
+    log = reader.log()
+    return replace(log, text=None) if log.text == text else log
+
+
+def count_processes(records: Iterable[Record | None]) -> int:
+    """Return how many processes write every record of a log."""
+    processes, _ = _repeats([_Piece(b"", 0, record) for record in records])
+    return processes
 
 
 class _Piece(Struct):
@@ -218,7 +231,8 @@ class _DamageReader:
             self._take_records(raws, contents)
         else:
             self._pieces.append(_Piece(line, self._number))
-            self._take_other(line)
+            if line:
+                self._take_other(line)
         self._pieces[-1].end = end
         self._number += end.count(b"\n")
 
@@ -284,8 +298,8 @@ class _DamageReader:
 
 
 def _content(raw: bytes) -> Record | Misfit | None:
-    """Return what follows a marker; None at once for a record that is torn."""
-    return decode_line(raw) if b"}" in raw else None
+    """Return what follows a marker; None at once if it is torn, or without a time."""
+    return decode_line(raw) if b"}" in raw and may_hold_record(raw) else None
 
 
 def _pieces(

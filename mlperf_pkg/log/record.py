@@ -150,10 +150,15 @@ def decode_lines(raws: Sequence[bytes]) -> Sequence[Record | Misfit]:
 
 def decode(raw: bytes) -> Record | None:
     """Return the record after a token, None where the official parser reads none."""
-    if b"time_ms" not in raw and b"\\" not in raw:  # not even one with escapes
+    if not may_hold_record(raw):
         return None
     record = decode_line(raw)
     return record if isinstance(record, Record) else None
+
+
+def may_hold_record(raw: bytes) -> bool:
+    """Return whether a text has the name that each record has, or perhaps with escapes."""
+    return b"time_ms" in raw or b"\\" in raw
 
 
 def decode_line(raw: bytes) -> Record | Misfit:

@@ -238,6 +238,13 @@ class Formula:
             self._answers[signature] = answer
         return answer
 
+    def may_fail(self, signatures: Iterable[tuple[Any, ...]]) -> bool:
+        """Return whether it was false for one of the signatures before, or not evaluated yet."""
+        try:
+            return False in map(self._answers.get, signatures, repeat(False))
+        except TypeError:  # a list or an object, which is not a number
+            return True
+
     def evaluate(self, operands: Operands) -> bool | None:
         """Return whether it holds; None if it needs a value that is missing or not a number.
 
@@ -569,7 +576,7 @@ def _decided_by(deciding: bool, parts: Sequence[Evaluate]) -> Evaluate:
 
 _LARGEST_INTEGER = 2**63
 _LONGEST_NUMBER = 1000  # digits
-_WHOLE = re.compile(r"[ \t-\r]*[+-]?[0-9]+[ \t-\r]*")
+_WHOLE = r"[ \t-\r]*[+-]?[0-9]+[ \t-\r]*"
 
 
 def _divided(number: float, divisor: float) -> float:
@@ -600,7 +607,7 @@ def _rounded(number: float) -> float:
 
 def _whole(value: float | str) -> int:
     if isinstance(value, str):
-        if len(value) > _LONGEST_NUMBER or not _WHOLE.fullmatch(value):
+        if len(value) > _LONGEST_NUMBER or not re.fullmatch(_WHOLE, value):
             raise ValueError
         return _in_range(int(value))
     if abs(value) >= _LARGEST_INTEGER:

@@ -301,7 +301,7 @@ def tensors(name: str) -> tuple[str, ...] | None:
     return None
 
 
-_RANGE = re.compile(r"(\d+)\.\.(\d+)")
+_RANGE = r"(\d+)\.\.(\d+)"
 
 
 def expand_braces(pattern: str) -> list[str]:
@@ -340,7 +340,7 @@ def _alternatives(pattern: str, start: int) -> tuple[list[str], int]:
         options += more
     if at == len(pattern):
         raise ValueError(f"unbalanced braces in {pattern!r}: '{{' at {start - 1} is never closed")
-    bounds = _RANGE.fullmatch(pattern, start, at)
+    bounds = re.fullmatch(_RANGE, pattern[start:at])
     if bounds:
         first, last = map(int, bounds.groups())
         if last < first:

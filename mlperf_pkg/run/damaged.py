@@ -8,6 +8,7 @@ damaged text names its key, or lies where it belongs, between a record and the n
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from io import BytesIO
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -15,8 +16,8 @@ from msgspec.structs import replace
 
 from mlperf_pkg.findings import Basis, Finding, in_order, verdicts_of
 from mlperf_pkg.infra.source import Source
-from mlperf_pkg.log.damage import DamagedLog, Gap, read_damaged
-from mlperf_pkg.log.reader import OF_LINES
+from mlperf_pkg.log.damage import DamagedLog, Gap, count_processes, read_damaged
+from mlperf_pkg.log.reader import OF_LINES, LogReader
 from mlperf_pkg.rulebook.load import finding_of
 from mlperf_pkg.rulebook.rounds import known_verdicts
 from mlperf_pkg.rulebook.table import CompiledRule, RuleTable, related_keys
@@ -32,15 +33,23 @@ _KEYS = {"SEED101": "seed", "RUN130": "run_stop", "RUN140": "run_stop"}
 """The keys that are missing where a code is reported that is not a rule's."""
 
 
-def read_again(source: Source) -> DamagedLog | None:
-    """Read a damaged log once more; return None if it is too large.
+def read_again(source: Source, *, is_damaged: bool) -> DamagedLog | None:
+    """Read a log once more, line by line; return None if it is too large.
+
+    One that is not damaged has to be read so only if several processes write every record.
 
     Raises:
         OSError: the log cannot be read.
     """
     with source.open() as stream:
         text = stream.read(_MOST_BYTES + 1)
-    return read_damaged(text, source.first_line) if len(text) <= _MOST_BYTES else None
+    if len(text) > _MOST_BYTES:
+        return None
+    if not is_damaged:
+        records = LogReader(BytesIO(text), source.label, lambda _: None)
+        if count_processes(records) == 1:
+            return None
+    return read_damaged(text, source.first_line)
 
 
 # ---- two verdicts -------------------------------------------------------------------------
@@ -196,7 +205,7 @@ def _wants_at(compiled: CompiledRule, lines: tuple[int, ...]) -> Iterator[_Want]
 def _lines_with(want: _Want, log: DamagedLog, keys: Iterable[str]) -> tuple[int, ...]:
     """Return the lines of the gaps that hold what is wanted; nothing if one line lacks it yet."""
     if not want.lines:
-        return tuple([gap.line for gap in log.gaps if _holds_any(gap, want.keys, keys)])
+        return tuple([gap.line for gap in log.gaps if gap.holds_any(want.keys, keys)])
     lines: dict[int, None] = {}
     for line in want.lines:
         before = [gap for gap in log.gaps if gap.line < line]
@@ -209,13 +218,9 @@ def _lines_with(want: _Want, log: DamagedLog, keys: Iterable[str]) -> tuple[int,
 
 def _fills(gap: Gap, want: _Want, line: int, log: DamagedLog, keys: Iterable[str]) -> bool:
     """Return whether a gap before a line holds what is wanted there."""
-    if _holds_any(gap, want.keys - {want.between}, keys):
+    if gap.holds_any(want.keys - {want.between}, keys):
         return True
     earlier = [other for other in log.lines.get(want.between, ()) if other < line]
     if earlier and gap.line < earlier[-1]:
         return False
-    return gap.holds(want.between, keys) or (bool(earlier) and gap.is_nameless)
-
-
-def _holds_any(gap: Gap, wanted: Iterable[str], keys: Iterable[str]) -> bool:
-    return any(gap.holds(key, keys) for key in wanted)
+    return gap.holds_any({want.between}, keys) or (bool(earlier) and gap.is_nameless)

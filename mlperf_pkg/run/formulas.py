@@ -18,6 +18,7 @@ from mlperf_pkg.rulebook.table import CompiledRule, RuleTable
 from mlperf_pkg.run.rule_findings import RuleFindings
 
 _SERIES = 6  # evaluations, at least, of which one may be early or late
+_EXACT = 1 << 53  # below it, each whole number is a double
 _MOST_REFUSALS = 1000  # of one log; more do not change the verdict
 
 
@@ -133,13 +134,16 @@ class PassingFormulas:
     ) -> None:
         """Evaluate a formula at records in the order of training; each sees the one before it."""
         records = [evaluand.record for evaluand in evaluands]
+        signatures = formula.signatures(records, seen)
+        if not formula.may_fail(signatures):  # as in most runs of a set, after the first
+            return
         places: list[int] = []
-        for place, signature in enumerate(formula.signatures(records, seen)):
+        for place, signature in enumerate(signatures):
             if formula.answer_of(signature) is False:
-                value = records[place].value
-                number = evaluands[place].number
+                evaluand = evaluands[place]
                 operands = formula.operands_of(signature)
-                if self._refuse(_Refusal(compiled, formula, operands, value, number)):
+                value = evaluand.record.value
+                if self._refuse(_Refusal(compiled, formula, operands, value, evaluand.number)):
                     places.append(place)
         if _is_one_stamp(places, evaluands, formula):
             self._noted.add(compiled.rule.code)
@@ -208,6 +212,8 @@ def _position(name: str, evaluand: _Evaluand) -> float:
     """Return how far a run had trained at a record; records that do not say so come first."""
     metadata = evaluand.record.metadata
     position = metadata.get(name) if isinstance(metadata, dict) else None
+    if type(position) is int and 0 <= position < _EXACT:  # nearly always, and fast
+        return position
     if isinstance(position, str):
         position = read_number(position)
     number = to_float(position)

@@ -68,15 +68,16 @@ def read_run(log: LogFile) -> Run:
 
         run = run_of_several(run, log, read_run)
         is_damaged = False
-    if not is_damaged and not _has_lost(run):
+    has_lost = _has_lost(run)
+    if not is_damaged and not has_lost:
         return run
     from mlperf_pkg.run import damaged  # noqa: PLC0415 - few logs need it
 
-    damaged_log = damaged.read_again(log.source)
+    damaged_log = damaged.read_again(log.source, is_damaged=has_lost)
     if damaged_log is None:
         return run
     findings = run.findings
-    if is_damaged:
+    if is_damaged and damaged_log.text is not None:
         source = replace(log.source, origin=damaged_log.text, compression=None, listed_size=None)
         whole = _read(replace(log, source=source)).run()
         run = damaged.combined(run, whole, damaged_log)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from math import nan
+from operator import sub
 from typing import Any
 
 from msgspec import Struct
@@ -25,8 +26,9 @@ _OTHER_UNIT = 0.6  # of the time that would be needed: below it, the throughput 
 class _Layout(Struct, frozen=True):
     """Where logs state the throughput, or the time of a step, of a part of the training.
 
-    It stands one of the ``offsets`` from a record of the key ``end``, and counts from the last
-    record of the key ``opening``, or from the statement before if that is later.
+    It stands one of the ``offsets`` from a record of the key ``end``, the last one that is stated,
+    and counts from the last record of the key ``opening``, or from the statement before if that is
+    later.
     """
 
     end: str
@@ -34,7 +36,7 @@ class _Layout(Struct, frozen=True):
     opening: str
 
 
-_BY_EVALUATION = _Layout("eval_start", (-1, -2), "block_start")
+_BY_EVALUATION = _Layout("eval_start", (-2, -1), "block_start")
 _BY_EPOCH = _Layout("epoch_stop", (1, 2), "epoch_start")
 _LAYOUTS = {
     "bert": _BY_EVALUATION,
@@ -91,11 +93,15 @@ def too_short(block: Block, rules: Benchmark | None, seen: Seen) -> list[Interva
     something else. Only the ``block`` with ``run_start`` is read: nearly all logs are one.
     """
     layout = _LAYOUTS.get(rules.name) if rules else None
+    if rules is None or layout is None:
+        return []
     indexes = block.indexes
     stating = {*indexes.get("tracked_stats", ()), *indexes.get("throughput", ())}
-    if rules is None or layout is None or not stating:
+    if not stating:
         return []
     places = [*_warmup(block, stating), *_places(block, layout, rules.counted_by, stating)]
+    if not places:
+        return []
     intervals: list[Interval] = []
     far = 0
     for interval in _intervals(block, places, _sizes(rules, seen)):
@@ -120,14 +126,16 @@ def _places(
         reached: Any = metadata.get(counted_by) if type(metadata) is dict else None
         if type(reached) not in _NUMBERS or not 0 <= reached < _LARGEST:
             reached = nan
-        near = stating.intersection(map(end.__add__, layout.offsets))
-        statement = max(near, default=end)
+        statement = end  # which states nothing
+        for offset in layout.offsets:
+            if end + offset in stating:
+                statement = end + offset
         place = bisect_left(openings, statement)
         start = max(last, openings[place - 1] if place else -1)
-        if near and start >= 0 and place - opened <= 1:
+        if statement != end and start >= 0 and place - opened <= 1:
             yield start, statement, reached - position
         position = reached
-        last = statement if near else -1
+        last = statement if statement != end else -1
         opened = place
 
 
@@ -144,13 +152,17 @@ def _intervals(
     block: Block, places: Sequence[tuple[int, int, float]], sizes: Mapping[str, float]
 ) -> Iterator[Interval]:
     """Yield the intervals between two places that are too short for what is stated there."""
-    openings = block.select([place[0] for place in places])
-    statements = block.select([place[1] for place in places])
-    for place, opening, statement in zip(places, openings, statements, strict=True):
-        stated, value = _stated(statement.value)
+    statements = [place[1] for place in places]
+    times = block.times([place[0] for place in places] + statements)
+    rows = zip(
+        places,
+        map(sub, times[len(places) :], times),
+        map(_stated, block.values(statements)),
+        strict=True,
+    )
+    for place, elapsed_ms, (stated, value) in rows:
         amount = place[2] / sizes[stated]
         needed = amount / value if stated == "throughput" else amount * value
-        elapsed_ms = statement.time_ms - opening.time_ms
         allowed_ms = (needed - max(_LEAST_SECONDS, _LEAST_PART * needed)) * 1000
         if -_MOST_MS < elapsed_ms < allowed_ms:
             yield Interval(*place[:2], elapsed_ms / 1000, needed, stated, value, amount)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from mlperf_pkg.infra.text import letters
 
 _SEPARATORS = ("-", "_", "/", "&", ",", r"\band\b")  # of names that are known to be two
-_WORD = re.compile(r"[^\W_]+")
+_WORD = r"[^\W_]+"
 
 
 class SubmitterNames(NamedTuple):
@@ -187,7 +187,7 @@ def _begins_within(name: str, words: Sequence[str]) -> bool:
 
 
 def _words(name: str) -> list[str]:
-    return _WORD.findall(name.lower())
+    return re.findall(_WORD, name.lower())
 
 
 def _initials(words: Iterable[str]) -> str:

@@ -37,7 +37,7 @@ TEXTS: list[tuple[str, bytes, set[str]]] = [
 )
 def test_keys(text: bytes, expected: set[str]) -> None:
     gap = Gap(1, [text])
-    assert {key for key in KEYS if gap.holds(key, KEYS)} == expected
+    assert {key for key in KEYS if gap.holds_any({key}, KEYS)} == expected
 
 
 @pytest.mark.parametrize(
