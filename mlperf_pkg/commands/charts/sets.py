@@ -392,7 +392,7 @@ def _timeline_layers(earliest: float, latest: float) -> list[Spec]:
 # ---- the RCP test: a result set among the reference convergence points --------------------
 
 _TITLE = "Reference convergence points"
-_GROWTH = 1.005  # of batch sizes between which lines are drawn straight: off by less than 1e-4
+_GROWTH = 1.004  # of batch sizes between which lines are drawn straight: off by less than 1e-4
 _FAR = 3  # times the median of its point: a reference run beyond it would flatten all others
 _MEAN = "reference mean"
 _LIMIT = "smallest acceptable mean"

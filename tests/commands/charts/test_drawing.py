@@ -14,7 +14,7 @@ from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.charts import drawing
 from mlperf_pkg.commands.charts.benchmarks import scoreboard
-from mlperf_pkg.commands.charts.chart import Chart
+from mlperf_pkg.commands.charts.chart import Chart, Rows
 from mlperf_pkg.commands.charts.drawing import set_charts
 from mlperf_pkg.commands.charts.sets import points_chart
 from mlperf_pkg.render.table import by_key
@@ -99,7 +99,7 @@ def test_a_point_without_a_limit_breaks_the_line_and_an_outlier_is_left_out() ->
     assert "1 reference run beyond 3 times the median not shown" in chart.description
 
 
-def drawn_limit(batch: float, line: list[dict[str, Any]]) -> float | None:
+def drawn_limit(batch: float, line: Rows) -> float | None:
     """The limit at a batch size as it is drawn: on straight lines over a logarithmic axis."""
     at = bisect_left(line, batch, key=itemgetter("batch"))
     high = line[at]
@@ -135,7 +135,7 @@ def test_the_limit_is_exact_at_every_batch_size(benchmark: str, round_: str) -> 
         point = comparison_at(hull, size, runs=runs).point
         assert point
         expected[size] = pytest.approx(point.minimum, rel=1e-4) if has_limit(point) else None
-    assert {size: drawn_limit(size, list(line)) for size in expected} == expected
+    assert {size: drawn_limit(size, line) for size in expected} == expected
 
 
 def test_the_limit_begins_at_a_smaller_set_and_has_the_allowance_of_the_official_checker() -> None:

@@ -275,18 +275,20 @@
     if (!plot.show(points.length > 1)) return;
     const lined = points.map((one) => ({ ...one, of: `${one.trend} ${one.span}` }));
     const many = names.length > 1;
-    const series = many ? plot.grouped(lined, "of", Boolean(state.get("x"))) : state.get("x") ? plot.grouped(lined, "accelerator") : overRounds(lined);
+    const series = many ? plot.grouped(lined, "of") : state.get("x") ? plot.grouped(lined, "accelerator") : overRounds(lined);
     for (const one of many ? series : []) {
       const [{ trend, span }] = one.points;
-      one.name = span === latest.get(trend) ? benchmarks[trend].title : "";
+      one.name = benchmarks[trend].title;
+      one.order = [places.get(trend), span];
       one.points = one.points.filter((of) => of.own || one.line.includes(of)); // all would hide the lines
     }
+    if (many) series.sort((a, b) => a.order[0] - b.order[0] || a.order[1] - b.order[1]); // as the cards
     const byUsage = points.toSorted((a, b) => a.usage.localeCompare(b.usage)); // of one day, the name of the Training round
     const ticks = [...new Map(byUsage.map((one) => [one.x, `${one.usage === "hpc" ? "HPC " : ""}${one.round}`]))].sort(([a], [b]) => a - b);
     const unit = state.get("y") ? "accelerator-minutes" : "minutes";
     plot.draw(byId("plot"), {
       title: `${many ? `${names.length} benchmarks` : benchmarks[names[0]].title}: ${unit} over ${state.get("x") || "rounds"}`,
-      x: state.get("x") ? { title: "accelerators" } : { title: "round, by day of submission", ticks }, y: { title: unit }, series,
+      x: state.get("x") ? { title: "accelerators" } : { title: "round, by day of submission", ticks }, y: { title: unit }, series, each: many,
     });
   }
 

@@ -25,13 +25,15 @@
   function draw() {
     const points = results.filter(({ row }) => row.dataset.minutes).map(point);
     const names = new Set(points.map(({ benchmark }) => benchmark));
-    const series = plot.grouped(points, names.size > 1 ? "benchmark" : "accelerator", names.size > 1);
+    const each = names.size > 1;
+    const series = plot.grouped(points, each ? "benchmark" : "accelerator");
     if (!plot.show(points.length > 1)) return;
+    if (each) series.sort((a, b) => (a.name < b.name ? -1 : 1)); // as the cards
     const unit = table.state.get("y") ? "accelerator-minutes" : "minutes";
     if (names.size === 1) series.push(...ideal(series));
     plot.draw(byId("plot"), {
       title: `${document.querySelector("h1").textContent}: ${names.size > 3 ? `${names.size} benchmarks` : [...names].join(", ")}, ${unit}`,
-      x: { title: "accelerators" }, y: { title: unit }, series,
+      x: { title: "accelerators" }, y: { title: unit }, series, each,
     });
   }
 
