@@ -63,8 +63,9 @@ _DESCRIPTION = {  # fields of a system description, and their titles
 class Point(Struct, frozen=True):
     """A score in a benchmark, in minutes, on a number of accelerators of one model.
 
-    ``element`` is the id of its element in a page, empty for a published score; ``fails`` are the
-    verdicts that fail.
+    Of a system without accelerators, ``accelerators`` is 0, and ``nodes`` count. ``models`` is the
+    number that weak scaling trains, 0 for strong scaling. ``element`` is the id of its element in a
+    page, empty for a published score; ``fails`` are the verdicts that fail.
     """
 
     round: str
@@ -75,6 +76,18 @@ class Point(Struct, frozen=True):
     availability: str = ""
     element: str = ""
     fails: str = ""
+    nodes: int = 0
+    models: int = 0
+
+    @property
+    def size(self) -> int:
+        """The number of accelerators, or of nodes without any."""
+        return self.accelerators or self.nodes
+
+    @property
+    def rate(self) -> float:
+        """The models that weak scaling trains in a minute."""
+        return self.models / self.minutes
 
     @property
     def cost(self) -> float:
@@ -83,7 +96,9 @@ class Point(Struct, frozen=True):
 
     def hardware(self, accelerator: str) -> str:
         """Return the number of an accelerator, and the availability if it is unusual."""
-        name = f"{self.accelerators:,} \u00d7 {accelerator}"
+        name = f"{self.size:,} \u00d7 {accelerator}"
+        if not self.accelerators:
+            name = f"{self.size:,} nodes \u00d7 {accelerator}"
         if self.availability in _UNUSUAL:
             return f"{name}, {self.availability}"
         return name
@@ -123,7 +138,9 @@ class ResultSection(Struct, frozen=True):
 
     @property
     def accelerator(self) -> str:
-        """The model of the accelerator, empty if unknown."""
+        """The model of the accelerator, of the processor if there is none, empty if unknown."""
+        if self.accelerators == 0:
+            return self._text("host_processor_model_name")
         return self._text("accelerator_model_name")
 
     @property
@@ -143,21 +160,31 @@ class ResultSection(Struct, frozen=True):
 
     @property
     def point(self) -> Point | None:
-        """The score for charts; None if it or the number of accelerators is missing."""
+        """The score for charts; None if it or the size of the system is missing."""
         row = self.row
         minutes = to_finite(row.score_minutes)
-        if not minutes or not self.accelerators or row.scaling == "weak":
+        if (
+            self.system is None
+            or not minutes
+            or (row.scaling == "weak" and not row.number_of_models)
+        ):
+            return None
+        accelerators = self.accelerators or 0
+        nodes = self.system.nodes or 0
+        if not accelerators and not nodes:
             return None
         failing = [basis for basis in BASES if getattr(row.verdict, basis) == "fail"]
         return Point(
             round=row.round,
             submitter=row.submitter or "",
             accelerator=self.accelerator,
-            accelerators=self.accelerators,
+            accelerators=accelerators,
             minutes=minutes,
             availability=self.availability,
             element=self.id,
             fails=" and ".join(failing),
+            nodes=nodes,
+            models=row.number_of_models or 0,
         )
 
     @property
@@ -271,6 +298,7 @@ class Card(Struct, frozen=True):
 
 _MINUTES = attrgetter("minutes")
 _COST = attrgetter("cost")
+_RATE = attrgetter("rate")
 
 
 def cards(
@@ -297,7 +325,8 @@ def cards(
         if division != "closed":
             about += f", {division or 'no'} division"
         before = _published_before(group, division, record)
-        yield Card(title, state, about, tuple(_best(points, before, companies)))
+        best = [*_best(points, before, companies), *_best_weak(points)]
+        yield Card(title, state, about, tuple(best))
 
 
 class _CardGroup(NamedTuple):
@@ -328,17 +357,17 @@ def _of_one_division(scored: Iterable[tuple[str, Point]]) -> tuple[str, list[Poi
 
 
 def _submitters(points: Iterable[Point], companies: Mapping[str, Collection[str]]) -> int:
-    """Return how many companies submit these points."""
-    names = set[str]()
-    for point in points:
-        names.update(companies[point.element])
-    return len(names)
+    """Return how many submit these points; companies of a joint entry are one submitter."""
+    return len({frozenset(companies[point.element]) for point in points})
 
 
 def _best(
     points: Sequence[Point], before: Sequence[Point], companies: Mapping[str, Collection[str]]
 ) -> Iterator[Best]:
     """Yield the winner, the fastest of another submitter, and the fewest accelerator-minutes."""
+    points = [point for point in points if not point.models]
+    if not points:
+        return
     winner = min(points, key=_MINUTES)
     since = _since(before, winner)
     yield Best("Winner", wording.minutes(winner.minutes), "min", winner, since)
@@ -350,9 +379,20 @@ def _best(
         if gap == wording.UNCHANGED:
             gap = "equally fast"
         yield Best("Runner-up", wording.minutes(second.minutes), "min", second, gap)
-    cheapest = min(points, key=_COST)
-    since = _since(before, cheapest, _COST)
-    yield Best("Per accelerator", f"{cheapest.cost:,.1f}", "accelerator-minutes", cheapest, since)
+    with_accelerators = [point for point in points if point.accelerators]
+    if with_accelerators:
+        cheapest = min(with_accelerators, key=_COST)
+        since = _since(before, cheapest, _COST)
+        figure = f"{cheapest.cost:,.1f}"
+        yield Best("Per accelerator", figure, "accelerator-minutes", cheapest, since)
+
+
+def _best_weak(points: Iterable[Point]) -> Iterator[Best]:
+    """Yield the most models a minute of weak scaling, if any."""
+    weak = [point for point in points if point.models]
+    if weak:
+        most = max(weak, key=_RATE)
+        yield Best("Weak scaling", f"{most.rate:.3g}", "models a minute", most, "")
 
 
 def _since(before: Sequence[Point], best: Point, value: Callable[[Point], float] = _MINUTES) -> str:

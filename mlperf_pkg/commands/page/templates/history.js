@@ -235,10 +235,11 @@
   // ---- the chart ------------------------------------------------------------------------------
 
   function point(row) {
-    const title = `${titled(row)}, round ${row.round}: ${rounded(row.minutes)} minutes, ${shown(row, "accelerators")} \u00d7 ${row.accelerator}`;
+    const title = `${titled(row)}, round ${row.round}: ${rounded(row.minutes)} minutes, ${row.accelerators ? shown(row, "accelerators") : `${shown(row, "nodes")} nodes`} \u00d7 ${row.accelerator}`;
+    const size = row.accelerators || row.nodes;
     const scaled = state.get("y") ? row.minutes * row.accelerators : row.minutes;
     return {
-      ...row, x: state.get("x") ? row.accelerators : years[`${row.usage} ${row.round}`], y: scaled, own: row.own === "yours",
+      ...row, x: state.get("x") ? size : years[`${row.usage} ${row.round}`], y: scaled, own: row.own === "yours",
       href: `#${new URLSearchParams({ r: row.key })}`, text: `${title}\n${row.submitter}, ${row.system}`,
     };
   }
@@ -267,7 +268,7 @@
   }
 
   function draw() {
-    const ranked = matches.filter((row) => row.trend && row.accelerators).map(point);
+    const ranked = matches.filter((row) => row.trend && (row.accelerators || (row.nodes && !state.get("y")))).map(point);
     const latest = new Map();
     for (const { trend, span } of ranked) latest.set(trend, Math.max(span, latest.get(trend) || 0));
     const points = state.get("x") ? ranked.filter(({ trend, span }) => span === latest.get(trend)) : ranked;
@@ -288,7 +289,7 @@
     const unit = state.get("y") ? "accelerator-minutes" : "minutes";
     plot.draw(byId("plot"), {
       title: `${many ? `${names.length} benchmarks` : benchmarks[names[0]].title}: ${unit} over ${state.get("x") || "rounds"}`,
-      x: state.get("x") ? { title: "accelerators" } : { title: "round, by day of submission", ticks }, y: { title: unit }, series, each: many,
+      x: state.get("x") ? { title: points.every((one) => one.accelerators) ? "accelerators" : "accelerators, or nodes without them" } : { title: "round, by day of submission", ticks }, y: { title: unit }, series, each: many,
     });
   }
 

@@ -57,7 +57,7 @@ const plot = (() => {
 
   function titles(svg, { title, x, y }, [left, right, bottom], width) {
     const text = { fill: "currentColor", "font-size": 12 };
-    add(svg, "text", { ...text, x: 10, y: 22, "font-size": 14, "font-weight": 600 }, cut(title, Math.floor(width / 8.5)));
+    svg.prepend(add(svg, "text", { ...text, x: 10, y: 22, "font-size": 14, "font-weight": 600 }, cut(title, Math.floor(width / 8.5))));
     add(svg, "text", { ...text, x: (left + right) / 2, y: bottom - 10, "text-anchor": "middle" }, x.title);
     add(svg, "text", { ...text, x: 10, y: 40, "text-anchor": "start" }, y.title);
   }
@@ -185,7 +185,8 @@ const plot = (() => {
     const closed = points.filter((point) => !point.open);
     const best = new Map();
     for (const point of closed.length ? closed : points) {
-      if (!best.has(point.x) || point.minutes < best.get(point.x).minutes) best.set(point.x, point);
+      const better = (one, other) => (one.rank ?? one.minutes) < (other.rank ?? other.minutes);
+      if (!best.has(point.x) || better(point, best.get(point.x))) best.set(point.x, point);
     }
     return [...best.values()].sort((a, b) => a.x - b.x);
   }
