@@ -39,6 +39,7 @@ from mlperf_pkg.results.rcp import (
     ReferencePoint,
     allowance,
     comparison_at,
+    divide,
     has_limit,
     margin_in_words,
     prune,
@@ -392,7 +393,7 @@ def _timeline_layers(earliest: float, latest: float) -> list[Spec]:
 # ---- the RCP test: a result set among the reference convergence points --------------------
 
 _TITLE = "Reference convergence points"
-_GROWTH = 1.004  # of batch sizes between which lines are drawn straight: off by less than 1e-4
+_CHORD = 2e-5  # of a limit: by how much a straight line of the chart may be off
 _FAR = 3  # times the median of its point: a reference run beyond it would flatten all others
 _MEAN = "reference mean"
 _LIMIT = "smallest acceptable mean"
@@ -579,16 +580,19 @@ def _sizes_between(low: ReferencePoint, high: ReferencePoint, sizes: range, runs
     Straight lines of the test bend on a logarithmic axis.
     """
 
-    def is_limited(size: int) -> bool:
-        return has_limit(ReferencePoint.between(low, high, size, runs=runs))
+    def at(size: int) -> ReferencePoint:
+        return ReferencePoint.between(low, high, size, runs=runs)
 
-    last = is_limited(sizes[-1])
-    change = bisect_left(sizes, True, key=lambda size: is_limited(size) == last)
+    is_last_limited = has_limit(at(sizes[-1]))
+    change = bisect_left(sizes, True, key=lambda size: has_limit(at(size)) == is_last_limited)
     chosen = {sizes[0], sizes[-1], sizes[change], sizes[max(0, change - 1)]}
-    size = float(sizes[0])
+    size = sizes[0]
     while size < sizes[-1]:
-        chosen.add(round(size))
-        size *= _GROWTH
+        chosen.add(size)
+        point = at(size)
+        bend = size * abs(at(size + 1).minimum - point.minimum)
+        exponent = math.sqrt(divide(8 * _CHORD * max(point.minimum, point.mean / 2), bend))
+        size = max(size + 1, math.floor(size * math.exp(min(1, exponent))))
     return sorted(chosen)
 
 

@@ -6,6 +6,7 @@ A card has the best scores of a benchmark, and how they changed.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -30,6 +31,7 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict
 from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.infra.source import raw_lines
+from mlperf_pkg.infra.text import unused
 from mlperf_pkg.published.model import PublishedSet, known_division
 from mlperf_pkg.published.results import PublishedResultsError
 from mlperf_pkg.render.findings import BASES, verdict_in_words
@@ -42,6 +44,7 @@ MOST_SETTINGS = 60  # hyperparameters of a result set that are shown
 _MOST_VALUES = 3  # of one hyperparameter
 _UNUSUAL = ("preview", "research")
 _MOST_FAILING = 6  # submitters that a verdict names
+_UNSAFE = re.compile(r"[^A-Za-z0-9._]+")  # in the id of an element, which is in links
 EXCERPT = 300  # characters of a line that are shown
 _DESCRIPTION = {  # fields of a system description, and their titles
     "system_name": "System name",
@@ -469,9 +472,12 @@ class PageContent:
         self.findings = tuple(_numbered(report, lines))
         by_set = by_key((shown.finding.set, shown) for shown in self.findings)
         self.sections: list[ResultSection] = []
-        for index, section in enumerate(sorted(sections, key=_sort_key)):
+        elements: set[str] = set()
+        for section in sorted(sections, key=_sort_key):
             set_findings = tuple(by_set.get(section.row.id, ()))
-            self.sections.append(replace(section, id=f"s{index}", findings=set_findings))
+            element = unused(f"s-{_UNSAFE.sub('-', section.row.id)}", elements)
+            elements.add(element)
+            self.sections.append(replace(section, id=element, findings=set_findings))
         self.benchmarks = list(self._benchmarks())
         self.cards: list[Card] = []
         if self.is_round:
@@ -486,11 +492,12 @@ class PageContent:
         groups = by_key(
             ((section.row.round, section.row.benchmark), section) for section in self.sections
         )
-        for index, ((round_, benchmark), members) in enumerate(groups.items()):
+        for (round_, benchmark), members in groups.items():
             title = benchmark
             if self.report.round is None:
                 title += f", round {round_}"
-            yield BenchmarkSections(f"g{index}", title, tuple(members))
+            element = _UNSAFE.sub("-", f"g-{benchmark}-{round_}")
+            yield BenchmarkSections(element, title, tuple(members))
 
     @property
     def verdicts(self) -> list[tuple[str, Verdict, str, list[tuple[str, str]]]]:

@@ -181,6 +181,9 @@
     }
   }
 
+  // What is filtered, for the names of files.
+  const filtered = () => ["q", "benchmark", ...Object.keys(FILTERS)].map((name) => state.get(name)).filter(Boolean);
+
   function csv() {
     const names = [...new Set([...Object.values(FACTS), "usage"])];
     // A spreadsheet would take a cell that begins so as a formula.
@@ -189,7 +192,7 @@
       : `"${safe(String(value)).replace(/"/g, '""')}"`);
     const lines = matches.map((row) => [...names.map((name) => cell(row[name])), cell(row.public ? source(row) : "")].join(","));
     const text = [[...names, "source"].join(","), ...lines, ""].join("\r\n");
-    charts.save("mlperf-results.csv", "text/csv", `\ufeff${text}`);
+    charts.save(`${["mlperf-results", ...filtered()].join(" ")}.csv`, "text/csv", `\ufeff${text}`);
   }
 
   // ---- the details of a result ---------------------------------------------------------------
@@ -327,7 +330,7 @@
   });
   byId("csv").addEventListener("click", csv);
   byId("more").addEventListener("click", more);
-  plot.offer(byId("plot"));
+  plot.offer(byId("plot"), filtered);
   // A link to a result or a benchmark keeps the filters.
   document.addEventListener("click", (event) => {
     const link = event.target.closest("a[href^='#']");

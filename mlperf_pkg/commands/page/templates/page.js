@@ -181,7 +181,7 @@
     for (const group of document.querySelectorAll(".group")) group.hidden = !group.querySelector(".set:not([hidden])");
     place();
   });
-  plot.offer(byId("plot"));
+  plot.offer(byId("plot"), table.filtered);
   let width = innerWidth;
   addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; draw(); } });
   addEventListener("hashchange", follow);

@@ -220,9 +220,9 @@ const plot = (() => {
     return visible;
   }
 
-  // Makes the buttons SVG and PNG save what a chart shows.
-  function offer(target) {
-    const name = () => target.firstChild.getAttribute("aria-label");
+  // Makes the buttons SVG and PNG save what a chart shows; the names of files say what is filtered.
+  function offer(target, filtered) {
+    const name = () => [target.firstChild.getAttribute("aria-label"), ...filtered()].join(" ");
     charts.byId("svg").addEventListener("click", () => charts.save(`${name()}.svg`, "image/svg+xml", picture(target.firstChild)));
     charts.byId("png").addEventListener("click", () => png(target.firstChild, `${name()}.png`));
   }
