@@ -586,13 +586,16 @@ def _sizes_between(low: ReferencePoint, high: ReferencePoint, sizes: range, runs
     is_last_limited = has_limit(at(sizes[-1]))
     change = bisect_left(sizes, True, key=lambda size: has_limit(at(size)) == is_last_limited)
     chosen = {sizes[0], sizes[-1], sizes[change], sizes[max(0, change - 1)]}
-    size = sizes[0]
-    while size < sizes[-1]:
-        chosen.add(size)
-        point = at(size)
-        bend = size * abs(at(size + 1).minimum - point.minimum)
-        exponent = math.sqrt(divide(8 * _CHORD * max(point.minimum, point.mean / 2), bend))
-        size = max(size + 1, math.floor(size * math.exp(min(1, exponent))))
+    for part in filter(None, (sizes[:change], sizes[change:])):
+        size = part[0]
+        while size in part:
+            chosen.add(size)
+            point = at(size)
+            bend = size * abs(at(size + 1).minimum - point.minimum)
+            if not has_limit(point):
+                bend = size * abs(at(size + 1).mean - point.mean)
+            exponent = math.sqrt(divide(4 * _CHORD * point.mean, bend))
+            size = max(size + 1, math.floor(size * math.exp(min(1, exponent))))
     return sorted(chosen)
 
 

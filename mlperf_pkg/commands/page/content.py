@@ -44,7 +44,7 @@ MOST_SETTINGS = 60  # hyperparameters of a result set that are shown
 _MOST_VALUES = 3  # of one hyperparameter
 _UNUSUAL = ("preview", "research")
 _MOST_FAILING = 6  # submitters that a verdict names
-_UNSAFE = re.compile(r"[^A-Za-z0-9._]+")  # in the id of an element, which is in links
+_UNSAFE = re.compile(r"[^A-Za-z0-9_]+")  # in the id of an element, which is in links
 EXCERPT = 300  # characters of a line that are shown
 _DESCRIPTION = {  # fields of a system description, and their titles
     "system_name": "System name",

@@ -25,7 +25,7 @@
     const text = `${get("Benchmark")}: ${get("Minutes")} minutes, ${rate ? `${Number(rate).toPrecision(3)} models a minute, ` : ""}${hardware}\n${get("Submitter")}, ${get("System")}`;
     const y = Number(of === "rate" ? rate : minutes) * (of === "cost" ? x : 1);
     return {
-      x, y, rank: of === "rate" ? -y : Number(minutes), minutes: Number(minutes), benchmark: get("Benchmark"), accelerator,
+      x, y, rank: of === "rate" ? -y : Number(minutes), minutes: Number(minutes), benchmark: get("Benchmark"), round: get("Round"), accelerator,
       open: get("Division") !== "closed", fails, href: `#${row.dataset.set}`, text: fails ? `${text}\n${fails} FAIL` : text,
     };
   }
@@ -51,6 +51,17 @@
       title: `${document.querySelector("h1").textContent}: ${names.size > 3 ? `${names.size} benchmarks` : [...names].join(", ")}, ${unit}`,
       x: { title: nodes ? "accelerators, or nodes without them" : "accelerators" }, y: { title: unit }, series, each,
     });
+  }
+
+  // Each card has a drawing of its benchmark.
+  function sketch() {
+    const all = points("minutes");
+    for (const card of document.querySelectorAll(".card")) {
+      const wanted = new URLSearchParams(card.querySelector("h3 a").hash.slice(2));
+      const own = all.filter(({ benchmark, round }) => benchmark === wanted.get("Benchmark") && round === (wanted.get("Round") || round));
+      if (own.length) plot.sketch(card.querySelector("svg"), own, all);
+      else card.querySelector("svg").remove();
+    }
   }
 
   // The line of ideal scaling from the fewest accelerator-minutes, beside a line with several numbers of accelerators.
@@ -174,6 +185,7 @@
 
   table.start((shown) => {
     results = shown;
+    if (!benchmarks.size) sketch();
     if (!benchmarks.size) for (const { row, get } of shown) benchmarks.set(row.dataset.set, get("Benchmark"));
     draw();
     const visible = new Set(shown.map(({ row }) => row.dataset.set));

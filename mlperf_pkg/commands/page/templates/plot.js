@@ -159,6 +159,15 @@ const plot = (() => {
     target.replaceChildren(svg);
   }
 
+  // Draws the fastest of each x of some points without axes, in an SVG of 160 by 44; the scales are those of all points.
+  function sketch(svg, points, all) {
+    const domain = domains([{ points: all, line: [] }], {});
+    const [place, height] = [scale(domain.x, [0, 160], Math.log), scale(domain.y, [44, 0], Math.log)];
+    const line = fastest(points).map(({ x, y }) => [place(x), height(y)]);
+    add(svg, "path", { d: `M${line.map((pair) => pair.join(" ")).join("L")}`, fill: "none", stroke: COLORS[0], "stroke-width": 1.5 });
+    for (const [cx, cy] of line) add(svg, "circle", { cx, cy, r: 2, fill: COLORS[0] });
+  }
+
   function move(svg) {
     const links = [...svg.querySelectorAll("a")];
     if (links.length) links[0].setAttribute("tabindex", 0);
@@ -227,5 +236,5 @@ const plot = (() => {
     charts.byId("png").addEventListener("click", () => png(target.firstChild, `${name()}.png`));
   }
 
-  return { draw, grouped, show, offer };
+  return { draw, sketch, grouped, show, offer };
 })();
