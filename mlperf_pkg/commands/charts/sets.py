@@ -500,6 +500,25 @@ def _reference_data(
     it is lower by the units ``allowed``.
     """
     hull = prune(reference)
+    lines = _reference_lines(hull, required, least, allowed)
+    near: list[Mapping[str, Any]] = []
+    far: list[Mapping[str, Any]] = []
+    for point in reference:
+        farthest = _FAR * median(point.to_converge)
+        for value in point.to_converge:
+            run = {"batch": point.batch_size, "mean": rounded(value, 6)}
+            if value > farthest:
+                far.append(run)
+            else:
+                near.append(run)
+    points = list(_reference_rows(reference, hull))
+    return {"points": points, "runs": near, "far": far, **lines}
+
+
+def _reference_lines(
+    hull: Sequence[ReferencePoint], required: int, least: float, allowed: int
+) -> Mapping[str, Rows]:
+    """Return the lines of the means and the limits, and the limits at the points."""
     means: list[Mapping[str, Any]] = []
     limits: list[Mapping[str, Any]] = []
     for size in _batch_sizes(hull, least, required):
@@ -514,19 +533,7 @@ def _reference_data(
         limits.append(_line_point(size, limit, _LIMIT))
     sizes = {point.batch_size for point in hull}
     ticks = [limit for limit in limits if limit["batch"] in sizes and limit["mean"] is not None]
-    near: list[Mapping[str, Any]] = []
-    far: list[Mapping[str, Any]] = []
-    for point in reference:
-        farthest = _FAR * median(point.to_converge)
-        for value in point.to_converge:
-            run = {"batch": point.batch_size, "mean": rounded(value, 6)}
-            if value > farthest:
-                far.append(run)
-            else:
-                near.append(run)
-    points = list(_reference_rows(reference, hull))
-    data = {"points": points, "runs": near, "far": far}
-    return {**data, "hull": means, "limit": limits, "ticks": ticks}
+    return {"hull": means, "limit": limits, "ticks": ticks}
 
 
 def _reference_rows(
