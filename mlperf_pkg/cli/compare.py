@@ -13,7 +13,7 @@ from mlperf_pkg.commands.compare.formats import COMPARE_FORMATS
 from mlperf_pkg.commands.compare.ratios import Result, all_prices, baseline_test, compare
 from mlperf_pkg.commands.compare.reading import Filter, read_results
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.files import write_whole
+from mlperf_pkg.infra.files import write_all
 
 
 @click.command(name="compare", cls=Command)
@@ -49,7 +49,9 @@ from mlperf_pkg.infra.files import write_whole
     help="Read list prices from FILE, in YAML: 'dgx-a100: {price_usd: 300000, source: a quote}'."
     " They override those of --config and systems/prices.yaml.",
 )
-@options.chart_option("the ratios into FILE, .svg or .png")
+@options.chart_option(
+    "the ratios into FILE, .svg or .png; of several benchmarks, each into a file of its own"
+)
 @options.judged
 @options.written(COMPARE_FORMATS)
 @options.gathered(Filter, "result_filter")
@@ -80,6 +82,10 @@ def command(
     baseline of each benchmark is the first result of the first PATH, or of the
     system, submitter or both (ACME/dgx) that --baseline names.
 
+    --chart draws the systems with as many accelerators as the baseline, with --verbose
+    all. The ratios of several benchmarks are in files of their own: for speed.svg, in
+    speed-bert-closed.svg and so on.
+
     Exit status: 0 if a result was compared with a baseline, 1 if there was nothing to
     compare, 2 if the comparison or its chart could not be done.
 
@@ -97,15 +103,15 @@ def command(
     target.refuse_early(paths)
     if chart:
         Output(chart, target.force).refuse_early(paths)
-        from mlperf_pkg.commands.charts.drawing import ratio_picture  # noqa: PLC0415 - slow to import
+        from mlperf_pkg.commands.charts.drawing import ratio_pictures  # noqa: PLC0415 - slow to import
 
-        draw = ratio_picture(chart)
+        draw = ratio_pictures(chart, all_sizes=target.verbose)
     price_list = all_prices(prices, check_options.config.prices, Path())
     results = _results(paths, published, result_filter, check_options)
     rows = compare(results, price_list, baseline_test(baseline, results))
     try:
         if chart:
-            write_whole(chart, draw(rows), replace=target.force)
+            write_all(draw(rows), replace=target.force)
     finally:  # without its chart, a comparison is still a comparison
         target.show(rows)
     is_compared = any(row.speed is not None and not row.baseline for row in rows)

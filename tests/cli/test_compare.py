@@ -1,6 +1,7 @@
 """``mlperf-pkg compare``."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -98,12 +99,27 @@ def test_chart(tree: Path) -> None:
     assert (again.exit_code, "exists already" in again.stderr) == (2, True)
 
 
+def test_each_benchmark_has_a_chart_of_its_own_with_its_baseline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    line = "--published 5.0 --baseline NVIDIA/* --accelerators 8 --chart speed.svg"
+    call("compare", *line.split(), "--benchmark", "rgat", "--benchmark", "llama2_70b_lora")
+    files = sorted(Path().glob("speed*"))
+    names = ["speed-llama2_70b_lora-closed.svg", "speed-rgat-closed.svg"]
+    assert [file.name for file in files] == names
+    picture = files[0].read_text("utf-8")
+    assert "relative to 5.0 NVIDIA/" in picture
+    assert ">systems with 8 accelerators, as the baseline" in picture
+    assert int(re.findall(r'height="(\d+)"', picture)[0]) < 1500
+
+
 def test_a_comparison_without_its_chart_is_still_a_comparison(
     tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scores = published(DGX)
     expected = call("compare", tree, scores).stdout
-    monkeypatch.setattr(drawing, "comparison", fail)
+    monkeypatch.setattr(drawing, "comparisons", fail)
     result = call("compare", tree, scores, "--chart", "speed.svg")
     assert (result.exit_code, result.stdout) == (2, expected)
     assert result.stderr == f"mlperf-pkg: error: speed.svg: the chart cannot be drawn: {DEFECT}\n"

@@ -3,7 +3,6 @@
 Tests of a page share it opened, and leave its table as it was; axe changes it, and opens its own.
 """
 
-import csv
 import re
 import shutil
 from collections.abc import Iterator
@@ -35,6 +34,7 @@ from tests.helpers.pages import section as section_of
 from tests.helpers.program import call
 from tests.helpers.reports import rcp, report
 from tests.helpers.reviews import a_round, a_set, a_system
+from tests.helpers.tables import loaded
 from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission, write_system
 
 pytestmark = needs_chromium
@@ -46,6 +46,8 @@ HOSTILE = (
 FORMULA = "=1+1</script><img src=x onerror='window.taken = 1'>{{ 7 * 7 }}"
 DESKTOP = ViewportSize(width=1280, height=1500)
 LONG = "W" * 120  # a name without a place to break the line
+BERT = "s-ACME-bow-pod16-bert-closed"
+RESNET_SET = "s-(ACME|Other)-bow-pod16-resnet-closed"
 RESNET = "training_results_v4.0/NVIDIA/results/eos_n316_ngc24.04_mxnet/resnet"
 
 
@@ -97,13 +99,13 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="module")
 def good(browser: Browser, files: dict[str, Path]) -> Iterator[Opened]:
-    with opened(browser, files["good"], "#s0", viewport=DESKTOP) as shown:
+    with opened(browser, files["good"], f"#{BERT}", viewport=DESKTOP) as shown:
         yield shown
 
 
 @pytest.fixture(scope="module")
 def whole_round(browser: Browser, files: dict[str, Path]) -> Iterator[Opened]:
-    with opened(browser, files["round"], "#g1", viewport=DESKTOP) as shown:
+    with opened(browser, files["round"], "#g-resnet-2-0", viewport=DESKTOP) as shown:
         yield shown
 
 
@@ -126,10 +128,12 @@ def press(page: Page | Locator, name: str, times: int = 1) -> None:
         page.get_by_role("button", name=name).click()
 
 
-def saved(page: Page, button: str) -> Path:
+def saved(page: Page, button: str, name: str = "") -> Path:
+    """A file that is saved, whose name says what is filtered."""
     with page.expect_download() as download:
         page.get_by_role("button", name=button, exact=True).click()
     assert re.match("MLPerf-Training-2.0|mlperf-results", download.value.suggested_filename)
+    assert name in download.value.suggested_filename
     return Path(download.value.path())
 
 
@@ -148,8 +152,8 @@ def write_review(file: Path) -> None:
 
 
 ACCESSIBLE = [
-    ("good#s0", "#s0[open] svg", 4),
-    ("round#g1", "#g1 svg, #plot svg", 2),
+    (f"good#{BERT}", f"#{BERT}[open] svg", 4),
+    ("round#g-resnet-2-0", "#g-resnet-2-0 svg, #plot svg", 2),
     ("review", "svg", 0),
     ("good_summary", "svg", 0),
     ("site", "svg", 0),
@@ -189,12 +193,13 @@ def test_it_is_accessible_and_no_wider_than_its_window(
 def test_the_keyboard_opens_a_set_and_its_visible_charts(good: Opened) -> None:
     page = good.page
     assert "ACME" in page.locator("#table").inner_text()
-    page.locator("#s2 summary").focus()
+    opened_set = page.locator(f"#{BERT.replace('bert', 'ssd')}")
+    opened_set.locator("summary").focus()
     page.keyboard.press("Enter")
-    expect(page.locator("#s2 svg")).to_have_count(4)
-    titles = page.locator("#s2 figcaption b").all_inner_texts()
+    expect(opened_set.locator("svg")).to_have_count(4)
+    titles = opened_set.locator("figcaption b").all_inner_texts()
     assert (titles[0], titles[-1]) == ("Convergence", "Timeline of the runs")
-    assert page.locator("#s2 [aria-label^='Convergence. evaluation against']").first.is_visible()
+    assert opened_set.locator("[aria-label^='Convergence. evaluation against']").first.is_visible()
     assert good.quiet
 
 
@@ -305,7 +310,7 @@ def test_a_point_opens_its_set_and_another_one_beside_it(whole_round: Opened) ->
     assert page.evaluate("document.activeElement.id") == "picked-title"
     page.locator("#beside").select_option(index=1)
     expect(picked).to_have_count(2)
-    assert re.fullmatch("#[?]set=s[12]%2Cs[12]", page.evaluate("location.hash"))
+    assert re.fullmatch(f"#[?]set={RESNET_SET}%2C{RESNET_SET}", page.evaluate("location.hash"))
     assert "Other/" in picked.last.locator(".facts .differs", has_text="/results/").inner_text()
     press(page, "Close")
     assert page.locator("#picked").is_hidden()
@@ -325,14 +330,15 @@ def test_no_log_is_ever_markup(browser: Browser, tmp_path: Path) -> None:
     write_set(tmp_path / "logs" / "<img src=x onerror=alert(1)>", tuple(logs))
     file = tmp_path / "report.html"
     assert call("report", tmp_path / "logs", "--round", "2.0", "-o", file).exit_code == 1
-    with opened(browser, file, "#s0") as shown:
+    with opened(browser, file) as shown:
         page = shown.page
-        expect(page.locator("#s0 svg")).to_have_count(4)
+        page.locator("#table th a").click()
+        expect(page.locator(".set svg")).to_have_count(4)
         assert page.evaluate("window.taken") is None
         assert page.locator("img, b:has-text('&lt;')").count() == 0
         assert page.locator("body script").count() == 3
-        assert "<img src=x onerror=" in page.locator("#s0 h4").inner_text()
-        assert "\\u2028\\u202e{{ 7 * 7 }}" in page.locator("#s0 h4").inner_text()
+        assert "<img src=x onerror=" in page.locator(".set h4").inner_text()
+        assert "\\u2028\\u202e{{ 7 * 7 }}" in page.locator(".set h4").inner_text()
         page.locator(".kind summary").first.click()
         expect(page.locator(".kind pre").first).to_contain_text("</script>")
         assert shown.quiet
@@ -341,9 +347,16 @@ def test_no_log_is_ever_markup(browser: Browser, tmp_path: Path) -> None:
 def test_what_is_shown_is_saved(whole_round: Opened) -> None:
     page = whole_round.page
     page.locator("[name=Benchmark]").select_option("resnet")
-    rows = list(csv.DictReader(saved(page, "CSV").read_text("utf-8").splitlines()))
-    assert [row["Submitter"] for row in rows] == column(page, "Submitter")
-    assert {row["Benchmark"] for row in rows} == {"resnet"}
+    frame = loaded(
+        saved(page, "CSV", "2.0-resnet.csv"),
+        "Accelerators",
+        "Minutes",
+        "Runs",
+        "Runs, of",
+        "RCP margin (%)",
+    )
+    assert list(frame["Submitter"]) == column(page, "Submitter")
+    assert set(frame["Benchmark"]) == {"resnet"}
     picture = saved(page, "SVG").read_text("utf-8")
     assert "MLPerf\u00ae Training 2.0: resnet, minutes" in picture
     assert "Result not verified by MLCommons Association." in picture
@@ -390,12 +403,16 @@ def test_the_state_of_the_page_is_in_the_url(
     assert fragment == "#?Submitter=ACME&down=Benchmark"
     press(page, "Clear")
     small = ViewportSize(width=1280, height=400)
-    with opened(browser, files["round"], f"{fragment}&set=s1", small) as shown:
+    with opened(
+        browser, files["round"], f"{fragment}&set=s-ACME-bow-pod16-resnet-closed", small
+    ) as shown:
         page = shown.page
         assert column(page, "Benchmark") == ["resnet", "bert"]
         assert page.locator("#count").inner_text() == "2 of 3 result sets"
         assert page.locator("#plot a").count() == 2
-        expect(page.locator("#picked .set")).to_have_attribute("id", "s1")
+        expect(page.locator("#picked .set")).to_have_attribute(
+            "id", "s-ACME-bow-pod16-resnet-closed"
+        )
         press(page, "Clear")
         expect(page.locator("#count")).to_have_text("3 of 3 result sets")
         assert shown.quiet
@@ -410,7 +427,7 @@ def test_rows_are_made_when_they_are_seen_and_all_are_sorted(
         page = shown.page
         rows = page.locator("#table tbody tr")
         assert rows.count() == 100
-        assert page.locator("#s0 td").count() == 0
+        assert page.locator(".set td").count() == 0
         page.locator("#more").scroll_into_view_if_needed()
         expect(rows).not_to_have_count(100)
         page.locator("[name=q]").fill("system-10")
@@ -428,8 +445,8 @@ def test_rows_are_made_when_they_are_seen_and_all_are_sorted(
         page = shown.page
         assert "all numbers are in the tables" in page.locator("main").inner_text()
         assert page.locator("#table tbody tr:visible").count() == 110
-        page.locator("#s109 summary").click()
-        assert "0.0012345" in page.locator("#s109 dl.pairs").inner_text()
+        page.locator(".set summary").last.click()
+        assert "0.0012345" in page.locator(".set dl.pairs").last.inner_text()
 
 
 def test_the_summary_is_sorted_and_filtered(browser: Browser, files: dict[str, Path]) -> None:
@@ -441,6 +458,9 @@ def test_the_summary_is_sorted_and_filtered(browser: Browser, files: dict[str, P
     with opened(browser, twice) as shown:
         assert shown.page.locator("table.sorted tbody tr").count() == 4
         assert shown.page.locator("#count").inner_text() == "2 of 2 systems"
+        frame = loaded(saved(shown.page, "CSV"), "Accelerators", "resnet", "bert")
+        assert len(frame) == 4
+        assert list(frame)[:2] == ["Table", "System, id"]
     with opened(browser, files["round_summary"]) as shown:
         page = shown.page
         rows = page.locator("table.sorted tbody tr")
@@ -563,7 +583,9 @@ def test_the_history_is_saved_as_csv(browser: Browser, tmp_path: Path) -> None:
         assert scores(page) == ["9.807", "20.000"]
         assert page.evaluate("window.taken") is None
         assert FORMULA in page.locator("#table").inner_text()
-        lines = saved(page, "CSV").read_text("utf-8-sig").splitlines()
+        file = saved(page, "CSV")
+        loaded(file, "minutes", "accelerators", "runs")
+        lines = file.read_text("utf-8-sig").splitlines()
         assert lines[0].startswith("minutes,unscaled,official,round,benchmark,")
         assert lines[1].startswith("9.8065,")
         assert "\"'=1+1" in lines[1]

@@ -36,7 +36,7 @@ from mlperf_pkg.commands.charts.chart import (
     view,
 )
 from mlperf_pkg.commands.charts.sets import COUNTS, DrawnRun, DrawnSet
-from mlperf_pkg.commands.compare.ratios import ComparisonRow
+from mlperf_pkg.commands.compare.ratios import ComparisonRow, Result
 from mlperf_pkg.commands.notice import SPEED_UP, ShownResult, notice, score
 from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import wording
@@ -290,6 +290,7 @@ def _convergence_layers(quality: str, unit: str, looks: Mapping[str, Spec]) -> l
 
 
 _MEASURE_HEIGHT = 16  # pixels, of each measure of a system
+_MOST_COMPARED = 30  # systems of a chart
 _SMALL = 0.1  # ratios below it are shown with two digits
 _ROOM = 4.0  # times: free space left of bars on a logarithmic axis, for their labels
 _AXIS: Spec = {"field": "ratio", "type": "quantitative", "title": "times the baseline"}
@@ -303,22 +304,40 @@ _MEASURES = {  # by name in the legend: the field of a row, and the colour
 }
 
 
-def comparison(rows: Sequence[ComparisonRow]) -> Chart | None:
-    """Return a chart of the ratios of all results to their baselines; None if there are none."""
-    compared = [row for row in rows if not row.baseline]
-    rounds = {row.result.round for row in compared}
+def comparisons(rows: Iterable[ComparisonRow], *, all_sizes: bool) -> Iterator[Chart]:
+    """Yield a chart of the ratios to the baseline for each group of results that has any.
+
+    It shows systems with as many accelerators as the baseline, if any; all with ``all_sizes``.
+    """
+    groups = by_key((row.result.group, row) for row in rows)
+    for group, members in groups.items():
+        baselines = [row for row in members if row.baseline]
+        compared = [row for row in members if not row.baseline and row.speed is not None]
+        if baselines and compared:
+            title = f"{group.title}: speed relative to {baselines[0].result.name} (1 = equal)"
+            yield _comparison(title, baselines[0].result, compared, all_sizes=all_sizes)
+
+
+def _comparison(
+    title: str, baseline: Result, compared: list[ComparisonRow], *, all_sizes: bool
+) -> Chart:
+    size = baseline.accelerators
+    same = [row for row in compared if row.result.accelerators == size]
+    measures = dict(_MEASURES)
+    subject = "systems with any number of accelerators"
+    if size and same and not all_sizes:
+        subject = f"systems with {wording.counted(size, 'accelerator')}, as the baseline"
+        compared = same
+        del measures["per accelerator"]  # which is the speed
+    more = len(compared) - _MOST_COMPARED
+    if more > 0:
+        subject += f"; {more} slower ones are not shown"
+    rounds = {baseline.round, *(row.result.round for row in compared)}
     ratios: list[Mapping[str, Any]] = []
-    for row in compared:
-        ratios += _ratios(row, named=len(rounds) > 1)
-    if not ratios:
-        return None
-    title = "Relative to the baseline of each benchmark (1 = equal)"
-    text = f"{wording.counted(len(ratios), 'ratio')} to the baseline of each benchmark."
-    names = sorted(filter(None, rounds))
-    subject = ""
-    if names:
-        subject = f"round {', '.join(names)}"
-    results = [row.result.shown for row in rows]
+    for row in compared[:_MOST_COMPARED]:
+        ratios += _ratios(row, measures, named=len(rounds) > 1)
+    text = f"{wording.counted(len(ratios), 'ratio')} to the baseline, of {subject}."
+    results = [baseline.shown, *(row.result.shown for row in compared[:_MOST_COMPARED])]
     return Chart(
         "comparison",
         title,
@@ -330,16 +349,18 @@ def comparison(rows: Sequence[ComparisonRow]) -> Chart | None:
     )
 
 
-def _ratios(row: ComparisonRow, *, named: bool) -> Iterator[Mapping[str, Any]]:
-    """Yield the ratios of a row, which is in two lines; its round is named if ``named``."""
+def _ratios(
+    row: ComparisonRow, measures: Iterable[str], *, named: bool
+) -> Iterator[Mapping[str, Any]]:
+    """Yield the ratios of a row for these measures; its round is named if ``named``."""
     result = row.result
     system = result.system
     if result.submitter:
         system = f"{result.submitter}: {result.system}"
-    group = list(filter(None, result.group))
     if named and result.round:
-        group.append(f"round {result.round}")
-    for name, (field, _) in _MEASURES.items():
+        system = f"{result.round} {system}"
+    for name in measures:
+        field, _ = _MEASURES[name]
         ratio = getattr(row, field)
         if ratio is None or not isfinite(ratio):
             continue
@@ -347,7 +368,7 @@ def _ratios(row: ComparisonRow, *, named: bool) -> Iterator[Mapping[str, Any]]:
         if ratio < _SMALL:
             label = f"{ratio:.2g}"
         yield {
-            "set": f"{system}\n{', '.join(group)}",
+            "set": system,
             "measure": name,
             "ratio": rounded(ratio, 7),
             "label": label,
@@ -360,9 +381,8 @@ def _comparison_spec(ratios: list[Mapping[str, Any]]) -> Spec:
     measures = [name for name in _MEASURES if name in drawn]
     values = [1.0, *(ratio["ratio"] for ratio in ratios)]
     logarithmic = max(values) > _LOG_RATIOS_FROM * min(values)
-    split = {**_LANES, "labelExpr": r"split(datum.label, '\n')"}
     position: Spec = {
-        "y": nominal("set", title=None, sort=None, axis=split),
+        "y": nominal("set", title=None, sort=None, axis=_LANES),
         "yOffset": nominal("measure", sort=measures),
         "x": _AXIS,
     }

@@ -95,7 +95,7 @@ class Chart(Struct, frozen=True):
         datasets = {name: list(rows) for name, rows in self.data.items()}
         document = {
             "$schema": SCHEMA,
-            "padding": 10,
+            "padding": 12,
             **self.spec,
             "title": title,
             "description": self.description,
@@ -129,7 +129,7 @@ def view(layers: Sequence[Spec], height: int, **more: Any) -> Spec:
 
 def labelled(data: str, layers: Sequence[Spec], height: int) -> Spec:
     """Return a view of these layers of ``data``, with room for labels to the right of it."""
-    padding = {"left": 5, "top": 5, "right": 45, "bottom": 5}
+    padding = {"left": 12, "top": 12, "right": 45, "bottom": 10}
     return view(layers, height, data={"name": data}, padding=padding)
 
 

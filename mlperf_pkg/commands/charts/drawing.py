@@ -17,7 +17,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.values import Checked, scores
-from mlperf_pkg.commands.charts.benchmarks import comparison, scoreboard
+from mlperf_pkg.commands.charts.benchmarks import comparisons, scoreboard
 from mlperf_pkg.commands.charts.chart import Chart, prepared
 from mlperf_pkg.commands.charts.sets import DrawnRun, DrawnSet, curves, rcp, timeline, times
 from mlperf_pkg.commands.compare.ratios import ComparisonRow
@@ -199,14 +199,30 @@ def picture_of(chart: Chart, format_: str, file: Path) -> bytes:
     Raises:
         UserError: it cannot be drawn.
     """
-    [picture] = drawn([chart], format_)
-    if isinstance(picture, WorkerLostError):
-        raise UserError(f"{file}: the chart cannot be drawn: {picture.reason}")
-    return picture
+    return pictures_of({file: chart}, format_)[file]
 
 
-def ratio_picture(file: Path) -> Callable[[Sequence[ComparisonRow]], bytes]:
-    """Return a function that draws rows in the format of ``file``.
+def pictures_of(charts: Mapping[Path, Chart], format_: str) -> dict[Path, bytes]:
+    """Return charts for files.
+
+    Raises:
+        UserError: one cannot be drawn.
+    """
+    pictures = {}
+    for file, picture in zip(charts, drawn(list(charts.values()), format_), strict=True):
+        if isinstance(picture, WorkerLostError):
+            raise UserError(f"{file}: the chart cannot be drawn: {picture.reason}")
+        pictures[file] = picture
+    return pictures
+
+
+def ratio_pictures(
+    file: Path, *, all_sizes: bool
+) -> Callable[[Sequence[ComparisonRow]], dict[Path, bytes]]:
+    """Return a function that draws rows in the format of ``file``, and returns files.
+
+    A single group of results is in ``file``; several are in files beside it, each of which has the
+    name of its group.
 
     Raises:
         UserError: ``file`` is neither .svg nor .png, or vl-convert-python is not installed. The
@@ -214,13 +230,19 @@ def ratio_picture(file: Path) -> Callable[[Sequence[ComparisonRow]], bytes]:
     """
     format_ = file_format(file, ".svg", ".png")
 
-    def picture(rows: Sequence[ComparisonRow]) -> bytes:
-        charts = prepared("comparison", str(file), lambda: [comparison(rows)])
+    def pictures(rows: Sequence[ComparisonRow]) -> dict[Path, bytes]:
+        charts = prepared("comparison", str(file), lambda: comparisons(rows, all_sizes=all_sizes))
         if not charts:
             raise UserError(f"{file}: no ratio to draw")
-        return picture_of(charts[0], format_, file)
+        if len(charts) == 1:
+            return pictures_of({file: charts[0]}, format_)
+        files = {}
+        for chart in charts:
+            group = _UNSAFE.sub("-", chart.title.partition(":")[0]).strip("-")
+            files[file.with_name(f"{file.stem}-{group}{file.suffix}")] = chart
+        return pictures_of(files, format_)
 
-    return picture
+    return pictures
 
 
 def _draw(format_: str, chart: Chart) -> bytes | WorkerLostError:

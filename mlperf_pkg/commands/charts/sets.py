@@ -1,6 +1,7 @@
 """A result set to be drawn, and its charts: convergence, times, phases, the RCP test."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
@@ -36,6 +37,9 @@ from mlperf_pkg.results import wording
 from mlperf_pkg.results.rcp import (
     NO_LIMIT,
     ReferencePoint,
+    allowance,
+    comparison_at,
+    divide,
     has_limit,
     margin_in_words,
     prune,
@@ -389,7 +393,7 @@ def _timeline_layers(earliest: float, latest: float) -> list[Spec]:
 # ---- the RCP test: a result set among the reference convergence points --------------------
 
 _TITLE = "Reference convergence points"
-_STEPS = 8  # from one point to the next
+_CHORD = 2e-5  # of a limit: by how much a straight line of the chart may be off
 _FAR = 3  # times the median of its point: a reference run beyond it would flatten all others
 _MEAN = "reference mean"
 _LIMIT = "smallest acceptable mean"
@@ -404,7 +408,8 @@ _KINDS = {
     _FAILED: Look(RED, "diamond"),
 }
 _HULL_LINE: Spec = {"type": "line", "size": 2}
-_LIMIT_LINE: Spec = {"type": "line", "strokeDash": [6, 4], "size": 2}
+_LIMIT_LINE: Spec = {"type": "line", "size": 1.5}
+_LIMIT_TICK: Spec = {"type": "tick", "orient": "horizontal", "size": 16, "thickness": 3}
 _REFERENCE_TICK: Spec = {"type": "tick", "orient": "horizontal", "color": GREY, "opacity": 0.45}
 _MARGIN_LABEL: Spec = {"type": "text", "dy": 20, "fontWeight": "bold"}
 
@@ -422,8 +427,10 @@ def rcp(drawn: DrawnSet) -> Chart | None:
     )
     if not reference:
         return None
-    data = _reference_data(reference, required)
     own = _own_point(test, drawn.row.system)
+    least = min(point["batch"] for point in own) if own else math.inf
+    allowed = allowance(drawn.usage, rules.name)
+    data = _reference_data(reference, required, min(least, reference[0].batch_size), allowed)
     kinds = [_MEAN, _PRUNED, _LIMIT]
     kinds += [point["kind"] for point in own]
     means = f"their means, the smallest acceptable mean, and this set: {wording.rcp(drawn.row)}"
@@ -434,7 +441,7 @@ def points_chart(
     reference: Sequence[ReferencePoint], required: int, unit: str, subject: str
 ) -> Chart:
     """Return the chart of reference points alone, for submissions of ``required`` runs."""
-    data = _reference_data(tuple(reference), required)
+    data = _reference_data(tuple(reference), required, reference[0].batch_size)
     kinds = [_LIMIT]
     kinds += [point["kind"] for point in data["points"]]
     means = "their means, and the smallest acceptable mean"
@@ -447,6 +454,7 @@ def _rcp_chart(
 ) -> Chart:
     """Return the chart of reference data and ``own`` results; ``means`` says what else it shows."""
     text = f"Batch size against {unit} to converge: every reference run as a tick, {means}."
+    text += " The limit jumps at each point: between points, another number of runs is assumed."
     far = len(data["far"])
     if far:
         runs = wording.counted(far, "reference run")
@@ -483,20 +491,16 @@ def _own_point(test: RcpRow, system: str | None) -> Rows:
 
 
 @lru_cache(maxsize=64)
-def _reference_data(reference: tuple[ReferencePoint, ...], required: int) -> Mapping[str, Rows]:
+def _reference_data(
+    reference: tuple[ReferencePoint, ...], required: int, least: float, allowed: int = 0
+) -> Mapping[str, Rows]:
     """Return the reference data, the same rows for all result sets of one benchmark.
 
-    A page stores rows that are the same only once.
+    A page stores rows that are the same only once. The limit begins at the batch size ``least``;
+    it is lower by the units ``allowed``.
     """
     hull = prune(reference)
-    means: list[Mapping[str, Any]] = []
-    limits: list[Mapping[str, Any]] = []
-    for point in _along(hull, required):
-        limit = None  # breaks the line where there is no lower limit
-        if has_limit(point):
-            limit = point.minimum
-        means.append(_line_point(point.batch_size, point.mean, _MEAN))
-        limits.append(_line_point(point.batch_size, limit, _LIMIT))
+    lines = _reference_lines(hull, required, least, allowed)
     near: list[Mapping[str, Any]] = []
     far: list[Mapping[str, Any]] = []
     for point in reference:
@@ -508,7 +512,28 @@ def _reference_data(reference: tuple[ReferencePoint, ...], required: int) -> Map
             else:
                 near.append(run)
     points = list(_reference_rows(reference, hull))
-    return {"points": points, "runs": near, "far": far, "hull": means, "limit": limits}
+    return {"points": points, "runs": near, "far": far, **lines}
+
+
+def _reference_lines(
+    hull: Sequence[ReferencePoint], required: int, least: float, allowed: int
+) -> Mapping[str, Rows]:
+    """Return the lines of the means and the limits, and the limits at the points."""
+    means: list[Mapping[str, Any]] = []
+    limits: list[Mapping[str, Any]] = []
+    for size in _batch_sizes(hull, least, required):
+        comparison = comparison_at(hull, size, runs=required)
+        point = comparison.point
+        assert point  # noqa: S101 - no batch size is beyond the last point
+        limit = None  # breaks the line where there is no lower limit
+        if has_limit(point):
+            limit = point.minimum - allowed
+        if size >= hull[0].batch_size:
+            means.append(_line_point(size, point.mean, _MEAN))
+        limits.append(_line_point(size, limit, _LIMIT))
+    sizes = {point.batch_size for point in hull}
+    ticks = [limit for limit in limits if limit["batch"] in sizes and limit["mean"] is not None]
+    return {"hull": means, "limit": limits, "ticks": ticks}
 
 
 def _reference_rows(
@@ -536,18 +561,49 @@ def _line_point(batch: float, mean: float | None, kind: str) -> Mapping[str, Any
     shown = None
     if mean is not None:
         shown = rounded(mean, 6)
-    return {"batch": rounded(batch), "mean": shown, "kind": kind}
+    return {"batch": batch, "mean": shown, "kind": kind}
 
 
-def _along(hull: Sequence[ReferencePoint], runs: int) -> Iterator[ReferencePoint]:
-    """Yield the points and some between them: straight lines of the test bend on a log axis."""
+def _batch_sizes(hull: Sequence[ReferencePoint], least: float, runs: int) -> Iterator[float]:
+    """Yield the batch sizes between which lines of the test are straight, from ``least`` on.
+
+    The limit at a point is that of its reference runs; at the batch sizes next to it, that of as
+    many runs as every line between two points is taken for. So there it jumps.
+    """
+    if least < hull[0].batch_size:
+        yield least
     for low, high in pairwise(hull):
-        yield low
-        growth = high.batch_size / low.batch_size
-        for step in range(1, _STEPS):
-            size = low.batch_size * growth ** (step / _STEPS)
-            yield ReferencePoint.between(low, high, size, runs=runs)
-    yield from hull[-1:]
+        yield low.batch_size
+        first = round(low.batch_size) + 1
+        last = round(high.batch_size) - 1
+        if first <= last:
+            yield from _sizes_between(low, high, range(first, last + 1), runs)
+    yield hull[-1].batch_size
+
+
+def _sizes_between(low: ReferencePoint, high: ReferencePoint, sizes: range, runs: int) -> list[int]:
+    """Return some of the ``sizes``: the ends, steps between them, and where a limit begins or ends.
+
+    Straight lines of the test bend on a logarithmic axis.
+    """
+
+    def at(size: int) -> ReferencePoint:
+        return ReferencePoint.between(low, high, size, runs=runs)
+
+    is_last_limited = has_limit(at(sizes[-1]))
+    change = bisect_left(sizes, True, key=lambda size: has_limit(at(size)) == is_last_limited)
+    chosen = {sizes[0], sizes[-1], sizes[change], sizes[max(0, change - 1)]}
+    for part in filter(None, (sizes[:change], sizes[change:])):
+        size = part[0]
+        while size in part:
+            chosen.add(size)
+            point = at(size)
+            bend = size * abs(at(size + 1).minimum - point.minimum)
+            if not has_limit(point):
+                bend = size * abs(at(size + 1).mean - point.mean)
+            exponent = math.sqrt(divide(4 * _CHORD * point.mean, bend))
+            size = max(size + 1, math.floor(size * math.exp(min(1, exponent))))
+    return sorted(chosen)
 
 
 def _rcp_spec(unit: str, kinds: Sequence[str]) -> Spec:
@@ -564,6 +620,7 @@ def _rcp_spec(unit: str, kinds: Sequence[str]) -> Spec:
         layer("runs", _REFERENCE_TICK, **place),
         layer("hull", _HULL_LINE, **place, color=color),
         layer("limit", _LIMIT_LINE, **place, color=color),
+        layer("ticks", _LIMIT_TICK, **place, color=color),
         layer("points", dots(60), **place, **looks, tooltip=point_facts),
         layer("own", dots(220), **place, **looks, tooltip=own_facts),
         layer("own", _MARGIN_LABEL, **place, text=nominal("margin")),

@@ -6,6 +6,7 @@ A card has the best scores of a benchmark, and how they changed.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -40,6 +41,7 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict
 from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.infra.source import raw_lines
+from mlperf_pkg.infra.text import unused
 from mlperf_pkg.published.model import PublishedSet, known_division
 from mlperf_pkg.published.results import PublishedResultsError
 from mlperf_pkg.render.findings import BASES, verdict_in_words
@@ -59,6 +61,7 @@ _MOST_VALUES = 3  # of one hyperparameter
 _UNUSUAL = ("preview", "research")
 _MOST_TO_DO = 4  # kinds of findings at the top of the page of a submission
 _MOST_FAILING = 6  # submitters that a verdict names
+_UNSAFE = re.compile(r"[^A-Za-z0-9_]+")  # in the id of an element, which is in links
 EXCERPT = 300  # characters of a line that are shown
 _DESCRIPTION = {  # fields of a system description, and their titles
     "system_name": "System name",
@@ -80,8 +83,9 @@ _DESCRIPTION = {  # fields of a system description, and their titles
 class Point(Struct, frozen=True):
     """A score in a benchmark, in minutes, on a number of accelerators of one model.
 
-    ``element`` is the id of its element in a page, empty for a published score; ``fails`` are the
-    verdicts that fail.
+    Of a system without accelerators, ``accelerators`` is 0, and ``nodes`` count. ``models`` is the
+    number that weak scaling trains, 0 for strong scaling. ``element`` is the id of its element in a
+    page, empty for a published score; ``fails`` are the verdicts that fail.
     """
 
     round: str
@@ -93,6 +97,18 @@ class Point(Struct, frozen=True):
     element: str = ""
     fails: str = ""
     is_verified: bool = True
+    nodes: int = 0
+    models: int = 0
+
+    @property
+    def size(self) -> int:
+        """The number of accelerators, or of nodes without any."""
+        return self.accelerators or self.nodes
+
+    @property
+    def rate(self) -> float:
+        """The models that weak scaling trains in a minute."""
+        return self.models / self.minutes
 
     @property
     def cost(self) -> float:
@@ -101,7 +117,9 @@ class Point(Struct, frozen=True):
 
     def hardware(self, accelerator: str) -> str:
         """Return the number of an accelerator, and the availability if it is unusual."""
-        name = f"{self.accelerators:,} \u00d7 {accelerator}"
+        name = f"{self.size:,} \u00d7 {accelerator}"
+        if not self.accelerators:
+            name = f"{self.size:,} nodes \u00d7 {accelerator}"
         if self.availability in _UNUSUAL:
             return f"{name}, {self.availability}"
         return name
@@ -153,7 +171,9 @@ class ResultSection(Struct, frozen=True):
 
     @property
     def accelerator(self) -> str:
-        """The model of the accelerator, empty if unknown."""
+        """The model of the accelerator, of the processor if there is none, empty if unknown."""
+        if self.accelerators == 0:
+            return self._text("host_processor_model_name")
         return self._text("accelerator_model_name")
 
     @property
@@ -173,22 +193,32 @@ class ResultSection(Struct, frozen=True):
 
     @property
     def point(self) -> Point | None:
-        """The score for charts; None if it or the number of accelerators is missing."""
+        """The score for charts; None if it or the size of the system is missing."""
         row = self.row
         minutes = to_finite(row.score_minutes)
-        if not minutes or not self.accelerators or row.scaling == "weak":
+        if (
+            self.system is None
+            or not minutes
+            or (row.scaling == "weak" and not row.number_of_models)
+        ):
+            return None
+        accelerators = self.accelerators or 0
+        nodes = self.system.nodes or 0
+        if not accelerators and not nodes:
             return None
         failing = [basis for basis in BASES if getattr(row.verdict, basis) == "fail"]
         return Point(
             round=row.round,
             submitter=row.submitter or "",
             accelerator=self.accelerator,
-            accelerators=self.accelerators,
+            accelerators=accelerators,
             minutes=minutes,
             availability=self.availability,
             element=self.id,
             fails=" and ".join(failing),
             is_verified=self.is_verified,
+            nodes=nodes,
+            models=row.number_of_models or 0,
         )
 
     @property
@@ -324,6 +354,7 @@ class Card(Struct, frozen=True):
 
 _MINUTES = attrgetter("minutes")
 _COST = attrgetter("cost")
+_RATE = attrgetter("rate")
 
 
 def cards(
@@ -346,7 +377,7 @@ def cards(
             title += f", round {group.round}"
             state += f"&Round={group.round}"
         before = _published_before(group, division, record)
-        best = _best_by_category(points, before, companies)
+        best = [*_best_by_category(points, before, companies), *_best_weak(points)]
         yield Card(title, state, _about(division, points, companies), tuple(best))
 
 
@@ -390,11 +421,8 @@ def _of_one_division(scored: Iterable[tuple[str, Point]]) -> tuple[str, list[Poi
 
 
 def _submitters(points: Iterable[Point], companies: Mapping[str, Collection[str]]) -> int:
-    """Return how many companies submit these points."""
-    names = set[str]()
-    for point in points:
-        names.update(companies[point.element])
-    return len(names)
+    """Return how many submit these points; companies of a joint entry are one submitter."""
+    return len({frozenset(companies[point.element]) for point in points})
 
 
 def _best_by_category(
@@ -426,6 +454,9 @@ def _best(
     points: Sequence[Point], before: Sequence[Point], companies: Mapping[str, Collection[str]]
 ) -> Iterator[Best]:
     """Yield the winner, the fastest of another submitter, and the fewest accelerator-minutes."""
+    points = [point for point in points if not point.models]
+    if not points:
+        return
     winner = min(points, key=_MINUTES)
     since = _since(before, winner)
     yield Best("Winner", wording.minutes(winner.minutes), "min", winner, since)
@@ -437,9 +468,20 @@ def _best(
         if gap == wording.UNCHANGED:
             gap = "equally fast"
         yield Best("Runner-up", wording.minutes(second.minutes), "min", second, gap)
-    cheapest = min(points, key=_COST)
-    since = _since(before, cheapest, _COST)
-    yield Best("Per accelerator", f"{cheapest.cost:,.1f}", "accelerator-minutes", cheapest, since)
+    with_accelerators = [point for point in points if point.accelerators]
+    if with_accelerators:
+        cheapest = min(with_accelerators, key=_COST)
+        since = _since(before, cheapest, _COST)
+        figure = f"{cheapest.cost:,.1f}"
+        yield Best("Per accelerator", figure, "accelerator-minutes", cheapest, since)
+
+
+def _best_weak(points: Iterable[Point]) -> Iterator[Best]:
+    """Yield the most models a minute of weak scaling, if any."""
+    weak = [point for point in points if point.models]
+    if weak:
+        most = max(weak, key=_RATE)
+        yield Best("Weak scaling", f"{most.rate:.3g}", "models a minute", most, "")
 
 
 def _since(before: Sequence[Point], best: Point, value: Callable[[Point], float] = _MINUTES) -> str:
@@ -531,9 +573,12 @@ class PageContent:
         self.findings = [shown for group in self.finding_groups for shown in group.shown]
         by_set = by_key((shown.finding.set, shown) for shown in self.findings)
         self.sections: list[ResultSection] = []
-        for index, section in enumerate(sorted(sections, key=_sort_key)):
+        elements: set[str] = set()
+        for section in sorted(sections, key=_sort_key):
             set_findings = tuple(by_set.get(section.row.id, ()))
-            self.sections.append(replace(section, id=f"s{index}", findings=set_findings))
+            element = unused(f"s-{_UNSAFE.sub('-', section.row.id)}", elements)
+            elements.add(element)
+            self.sections.append(replace(section, id=element, findings=set_findings))
         self.benchmarks = list(self._benchmarks())
         self.cards: list[Card] = []
         if self.is_round:
@@ -552,11 +597,12 @@ class PageContent:
         groups = by_key(
             ((section.row.round, section.row.benchmark), section) for section in self.sections
         )
-        for index, ((round_, benchmark), members) in enumerate(groups.items()):
+        for (round_, benchmark), members in groups.items():
             title = benchmark
             if self.report.round is None:
                 title += f", round {round_}"
-            yield BenchmarkSections(f"g{index}", title, tuple(members))
+            element = _UNSAFE.sub("-", f"g-{benchmark}-{round_}")
+            yield BenchmarkSections(element, title, tuple(members))
 
     @property
     def verdicts(self) -> list[tuple[str, Verdict, str, list[tuple[str, str]]]]:

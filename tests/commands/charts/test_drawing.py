@@ -1,8 +1,11 @@
 """Charts of result sets: what they show, not how it looks."""
 
 import json
+import math
+from bisect import bisect_left
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
@@ -11,12 +14,14 @@ from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.charts import drawing
 from mlperf_pkg.commands.charts.benchmarks import scoreboard
-from mlperf_pkg.commands.charts.chart import Chart
+from mlperf_pkg.commands.charts.chart import Chart, Rows
 from mlperf_pkg.commands.charts.drawing import set_charts
+from mlperf_pkg.commands.charts.sets import points_chart
 from mlperf_pkg.commands.notice import shown_result
 from mlperf_pkg.render.table import by_key
-from mlperf_pkg.results.rcp import prune, reference_points
+from mlperf_pkg.results.rcp import comparison_at, has_limit, prune, reference_points
 from mlperf_pkg.results.report import RcpRow
+from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from tests.helpers.charts import charts, drawn
 from tests.helpers.reports import rcp
 from tests.helpers.trees import write_submission
@@ -93,6 +98,54 @@ def test_a_point_without_a_limit_breaks_the_line_and_an_outlier_is_left_out() ->
     assert of_points[3072] == "no lower limit"
     assert max(run["mean"] for run in chart.data["runs"]) < 2e9
     assert "1 reference run beyond 3 times the median not shown" in chart.description
+
+
+def drawn_limit(batch: float, line: Rows) -> float | None:
+    """The limit at a batch size as it is drawn: on straight lines over a logarithmic axis."""
+    at = bisect_left(line, batch, key=itemgetter("batch"))
+    high = line[at]
+    if high["batch"] == batch or high["mean"] is None:
+        return cast("float | None", high["mean"])
+    low = line[at - 1]
+    if low["mean"] is None:
+        return None
+    share = math.log(batch / low["batch"]) / math.log(high["batch"] / low["batch"])
+    return cast("float", low["mean"] + share * (high["mean"] - low["mean"]))
+
+
+EVERY_SIZE = [
+    ("maskrcnn", "2.0"),
+    ("bert", "2.0"),
+    ("unet3d", "2.0"),
+    ("gpt3", "4.1"),
+    ("llama31_405b", "5.0"),
+]
+
+
+@pytest.mark.parametrize(("benchmark", "round_"), EVERY_SIZE)
+def test_the_limit_is_exact_at_every_batch_size(benchmark: str, round_: str) -> None:
+    rules = load_benchmark("training", round_, benchmark)
+    assert rules
+    runs = rules.runs.required
+    ruleset = load_round("training", round_).ruleset
+    points = reference_points("training", ruleset, benchmark, runs=runs, drop=rules.runs.drop)
+    hull = prune(points)
+    line = points_chart(points, runs, rules.unit, "").data["limit"]
+    expected = {}
+    for size in range(round(points[0].batch_size), round(hull[-1].batch_size) + 1):
+        point = comparison_at(hull, size, runs=runs).point
+        assert point
+        expected[size] = pytest.approx(point.minimum, rel=1e-4) if has_limit(point) else None
+    assert {size: drawn_limit(size, line) for size in expected} == expected
+
+
+def test_the_limit_begins_at_a_smaller_set_and_has_the_allowance_of_the_official_checker() -> None:
+    one = drawn("llama31_405b", "5.0")
+    small = replace(one, row=replace(one.row, rcp=rcp(batch_size=576)))
+    (first, second, *_) = charts(small)["rcp"].data["limit"]
+    points = reference_points("training", "5.0.0", "llama31_405b", runs=3, drop=0)
+    limit = pytest.approx(prune(points)[0].minimum - 46080, rel=1e-5)
+    assert (first["batch"], first["mean"], second["mean"]) == (576, limit, limit)
 
 
 NO_LIMIT = {"kind": "this set: pass", "margin": "no lower limit", "limit": "no lower limit"}

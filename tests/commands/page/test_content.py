@@ -22,6 +22,14 @@ from tests.helpers.published import published_set
 from tests.helpers.trees import simulated, write_set
 
 
+def test_a_system_without_accelerators_has_the_size_of_its_nodes() -> None:
+    assert OF_NODES.point
+    assert (OF_NODES.point.size, OF_NODES.point.hardware("A64FX")) == (
+        512,
+        "512 nodes \u00d7 A64FX",
+    )
+
+
 def of(*sections: ResultSection, record: tuple[Any, ...] = ()) -> list[Card]:
     placed = [replace(s, id=f"s{index}") for index, s in enumerate(sections)]
     names = {item.id: SubmitterNames(item.row.submitter or "") for item in placed}
@@ -60,8 +68,28 @@ CARDS = [
 ]
 
 
+WEAK = section(20.0, 5120, scaling="weak", number_of_models=10)
+OF_NODES = section(2.0, 0)
+assert OF_NODES.system
+OF_NODES = replace(OF_NODES, system=replace(OF_NODES.system, nodes=512))
+CARDS += [
+    (
+        (WEAK, section(5.0, 8, "Other")),
+        "2 results, 2 submitters",
+        {
+            "Winner": ("5.000", "s1", ""),
+            "Per accelerator": ("40.0", "s1", ""),
+            "Weak scaling": ("0.5", "s0", ""),
+        },
+    ),
+    ((OF_NODES,), "1 result, 1 submitter", {"Winner": ("2.000", "s0", "")}),
+]
+
+
 @pytest.mark.parametrize(
-    ("sections", "about", "best"), CARDS, ids=["several submitters", "open", "closed and open"]
+    ("sections", "about", "best"),
+    CARDS,
+    ids=["several submitters", "open", "closed and open", "weak scaling", "without accelerators"],
 )
 def test_a_card(
     sections: tuple[ResultSection, ...], about: str, best: dict[str, tuple[str, str, str]]

@@ -69,10 +69,13 @@ const charts = (() => {
   }
   addEventListener("scroll", () => { if (byId("tip")) byId("tip").hidden = true; }, { passive: true });
 
+  const MAX_NAME = 120; // characters of a file name, without its ending
+
   function save(name, type, text) {
+    const [, stem, ending] = /^(.*)([.][a-z]+)$/.exec(name.replace(/[^\w.-]+/g, "-"));
     const link = make("a", "");
     link.href = URL.createObjectURL(new Blob([text], { type }));
-    link.download = name.replace(/[^\w.-]+/g, "-");
+    link.download = stem.slice(0, MAX_NAME) + ending;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   }

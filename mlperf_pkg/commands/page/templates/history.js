@@ -181,6 +181,9 @@
     }
   }
 
+  // What is filtered, for the names of files.
+  const filtered = () => ["q", "benchmark", ...Object.keys(FILTERS)].map((name) => state.get(name)).filter(Boolean);
+
   function csv() {
     const names = [...new Set([...Object.values(FACTS), "usage"])];
     // A spreadsheet would take a cell that begins so as a formula.
@@ -189,7 +192,7 @@
       : `"${safe(String(value)).replace(/"/g, '""')}"`);
     const lines = matches.map((row) => [...names.map((name) => cell(row[name])), cell(row.public ? source(row) : "")].join(","));
     const text = [[...names, "source"].join(","), ...lines, ""].join("\r\n");
-    charts.save("mlperf-results.csv", "text/csv", `\ufeff${text}`);
+    charts.save(`${["mlperf-results", ...filtered()].join(" ")}.csv`, "text/csv", `\ufeff${text}`);
   }
 
   // ---- the details of a result ---------------------------------------------------------------
@@ -235,10 +238,11 @@
   // ---- the chart ------------------------------------------------------------------------------
 
   function point(row) {
-    const title = `${titled(row)}, round ${row.round}: ${shown(row, "minutes")} minutes, ${shown(row, "accelerators")} \u00d7 ${row.accelerator}`;
+    const title = `${titled(row)}, round ${row.round}: ${shown(row, "minutes")} minutes, ${row.accelerators ? shown(row, "accelerators") : `${shown(row, "nodes")} nodes`} \u00d7 ${row.accelerator}`;
+    const size = row.accelerators || row.nodes;
     const scaled = state.get("y") ? row.minutes * row.accelerators : row.minutes;
     return {
-      ...row, x: state.get("x") ? row.accelerators : years[`${row.usage} ${row.round}`], y: scaled, own: row.own === "yours",
+      ...row, x: state.get("x") ? size : years[`${row.usage} ${row.round}`], y: scaled, own: row.own === "yours",
       href: `#${new URLSearchParams({ r: row.key })}`, text: `${title}\n${row.submitter}, ${row.system}`,
     };
   }
@@ -267,7 +271,7 @@
   }
 
   function draw() {
-    const ranked = matches.filter((row) => row.trend && row.accelerators).map(point);
+    const ranked = matches.filter((row) => row.trend && (row.accelerators || (row.nodes && !state.get("y")))).map(point);
     const latest = new Map();
     for (const { trend, span } of ranked) latest.set(trend, Math.max(span, latest.get(trend) || 0));
     const points = state.get("x") ? ranked.filter(({ trend, span }) => span === latest.get(trend)) : ranked;
@@ -275,18 +279,20 @@
     if (!plot.show(points.length > 1)) return;
     const lined = points.map((one) => ({ ...one, of: `${one.trend} ${one.span}` }));
     const many = names.length > 1;
-    const series = many ? plot.grouped(lined, "of", Boolean(state.get("x"))) : state.get("x") ? plot.grouped(lined, "accelerator") : overRounds(lined);
+    const series = many ? plot.grouped(lined, "of") : state.get("x") ? plot.grouped(lined, "accelerator") : overRounds(lined);
     for (const one of many ? series : []) {
       const [{ trend, span }] = one.points;
-      one.name = span === latest.get(trend) ? benchmarks[trend].title : "";
+      one.name = benchmarks[trend].title;
+      one.order = [places.get(trend), span];
       one.points = one.points.filter((of) => of.own || one.line.includes(of)); // all would hide the lines
     }
+    if (many) series.sort((a, b) => a.order[0] - b.order[0] || a.order[1] - b.order[1]); // as the cards
     const byUsage = points.toSorted((a, b) => a.usage.localeCompare(b.usage)); // of one day, the name of the Training round
     const ticks = [...new Map(byUsage.map((one) => [one.x, `${one.usage === "hpc" ? "HPC " : ""}${one.round}`]))].sort(([a], [b]) => a - b);
     const unit = state.get("y") ? "accelerator-minutes" : "minutes";
     plot.draw(byId("plot"), {
       title: `${many ? `${names.length} benchmarks` : benchmarks[names[0]].title}: ${unit} over ${state.get("x") || "rounds"}`,
-      x: state.get("x") ? { title: "accelerators" } : { title: "round, by day of submission", ticks }, y: { title: unit }, series,
+      x: state.get("x") ? { title: points.every((one) => one.accelerators) ? "accelerators" : "accelerators, or nodes without them" } : { title: "round, by day of submission", ticks }, y: { title: unit }, series, each: many,
     });
   }
 
@@ -324,7 +330,7 @@
   });
   byId("csv").addEventListener("click", csv);
   byId("more").addEventListener("click", more);
-  plot.offer(byId("plot"));
+  plot.offer(byId("plot"), filtered);
   // A link to a result or a benchmark keeps the filters.
   document.addEventListener("click", (event) => {
     const link = event.target.closest("a[href^='#']");

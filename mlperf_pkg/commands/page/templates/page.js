@@ -10,29 +10,58 @@
 
   // ---- the chart -----------------------------------------------------------------------------
 
-  function point({ row, get }) {
-    const minutes = Number(row.dataset.minutes);
-    const number = get("Accelerators");
-    const x = Number(number.replaceAll(",", ""));
+  const UNITS = { cost: "accelerator-minutes", rate: "models a minute" };
+
+  // What the chart shows: minutes, accelerator-minutes, or models a minute of weak scaling if there is nothing else.
+  function measure() {
+    const strong = results.some(({ row }) => row.dataset.minutes);
+    return strong ? table.state.get("y") || "minutes" : "rate";
+  }
+
+  function point({ row, get }, of) {
+    const { minutes, rate, size, accelerator, hardware } = row.dataset;
+    const x = Number(size);
     const fails = ["Official", "Rules"].filter((name) => get(name) === "FAIL").join(" and ").toLowerCase();
-    const text = `${get("Benchmark")}: ${get("Minutes")}${"unverified" in row.dataset ? " (unverified)" : ""} minutes, ${number} \u00d7 ${row.dataset.accelerator}\n${get("Submitter")}, ${get("System")}`;
+    const text = `${get("Benchmark")}: ${get("Minutes")}${"unverified" in row.dataset ? " (unverified)" : ""} minutes, ${rate ? `${Number(rate).toPrecision(3)} models a minute, ` : ""}${hardware}\n${get("Submitter")}, ${get("System")}`;
+    const y = Number(of === "rate" ? rate : minutes) * (of === "cost" ? x : 1);
     return {
-      x, y: table.state.get("y") ? minutes * x : minutes, minutes, benchmark: get("Benchmark"), accelerator: row.dataset.accelerator,
+      x, y, rank: of === "rate" ? -y : Number(minutes), minutes: Number(minutes), benchmark: get("Benchmark"), round: get("Round"), accelerator,
       open: get("Division") !== "closed", fails, href: `#${row.dataset.set}`, text: fails ? `${text}\n${fails} FAIL` : text,
     };
   }
 
+  // The points of a measure; a system without accelerators has no accelerator-minutes.
+  function points(of) {
+    const has = (row) => (of === "rate" ? row.dataset.rate : row.dataset.minutes && !(of === "cost" && "nodes" in row.dataset));
+    return results.filter(({ row }) => has(row)).map((result) => point(result, of));
+  }
+
   function draw() {
-    const points = results.filter(({ row }) => row.dataset.minutes).map(point);
-    const names = new Set(points.map(({ benchmark }) => benchmark));
-    const series = plot.grouped(points, names.size > 1 ? "benchmark" : "accelerator", names.size > 1);
-    if (!plot.show(points.length > 1)) return;
-    const unit = table.state.get("y") ? "accelerator-minutes" : "minutes";
-    if (names.size === 1) series.push(...ideal(series));
+    const of = measure();
+    const shown = points(of);
+    const names = new Set(shown.map(({ benchmark }) => benchmark));
+    const each = names.size > 1;
+    const series = plot.grouped(shown, each ? "benchmark" : "accelerator");
+    if (!plot.show(shown.length > 1)) return;
+    if (each) series.sort((a, b) => (a.name < b.name ? -1 : 1)); // as the cards
+    const unit = UNITS[of] || of;
+    if (names.size === 1 && of !== "rate") series.push(...ideal(series));
+    const nodes = results.some(({ row }) => "nodes" in row.dataset);
     plot.draw(byId("plot"), {
       title: `${document.querySelector("h1").textContent}: ${names.size > 3 ? `${names.size} benchmarks` : [...names].join(", ")}, ${unit}`,
-      x: { title: "accelerators" }, y: { title: unit }, series,
+      x: { title: nodes ? "accelerators, or nodes without them" : "accelerators" }, y: { title: unit }, series, each,
     });
+  }
+
+  // Each card has a drawing of its benchmark.
+  function sketch() {
+    const all = points("minutes");
+    for (const card of document.querySelectorAll(".card")) {
+      const wanted = new URLSearchParams(card.querySelector("h3 a").hash.slice(2));
+      const own = all.filter(({ benchmark, round }) => benchmark === wanted.get("Benchmark") && round === (wanted.get("Round") || round));
+      if (own.length) plot.sketch(card.querySelector("svg"), own, all);
+      else card.querySelector("svg").remove();
+    }
   }
 
   // The line of ideal scaling from the fewest accelerator-minutes, beside a line with several numbers of accelerators.
@@ -101,9 +130,9 @@
 
   // Names the sets whose points are covered by that of the first one, or cover it.
   function coinciding([set]) {
-    const points = results.filter(({ row }) => row.dataset.minutes).map(point);
-    const mine = points.find(({ href }) => set && href === `#${set.id}`);
-    const others = points.filter((one) => mine && one !== mine && one.x === mine.x && Math.abs(Math.log(one.minutes / mine.minutes)) < SAME);
+    const shown = points(measure());
+    const mine = shown.find(({ href }) => set && href === `#${set.id}`);
+    const others = shown.filter((one) => mine && one !== mine && one.x === mine.x && Math.abs(Math.log(one.y / mine.y)) < SAME);
     const links = others.flatMap(({ href }) => [" ", Object.assign(make("a", byId(href.slice(1)).querySelector("h4").textContent), { href }), ";"]);
     byId("same").hidden = !others.length;
     byId("same").replaceChildren("At the same point:", ...links.slice(0, -1));
@@ -185,6 +214,7 @@
 
   table.start((shown) => {
     results = shown;
+    if (!benchmarks.size) sketch();
     if (!benchmarks.size) for (const { row, get } of shown) benchmarks.set(row.dataset.set, get("Benchmark"));
     draw();
     const visible = new Set(shown.map(({ row }) => row.dataset.set));
@@ -192,7 +222,7 @@
     for (const group of document.querySelectorAll(".group")) group.hidden = !group.querySelector(".set:not([hidden])");
     place();
   });
-  plot.offer(byId("plot"));
+  plot.offer(byId("plot"), table.filtered);
   let width = innerWidth;
   addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; draw(); } });
   addEventListener("hashchange", follow);

@@ -1,8 +1,9 @@
-// One large chart in SVG: its points are links, and the names of its lines stand at their ends.
+// Charts in SVG whose points are links: one large chart, the names of its lines at their ends, or small ones with one scale.
 const plot = (() => {
   const COLORS = ["#3d7fc4", "#c2701c", "#2e8b57", "#8f63c4", "#2a8fa3", "#c95fa0", "#8a7a1f"];
   const [GREY, RED] = ["#85898f", "#d9534a"];
-  const [TOP, BOTTOM, LEFT, LINE] = [34, 42, 56, 15]; // pixels
+  const [TOP, BOTTOM, LEFT, LINE] = [50, 48, 56, 15]; // pixels
+  const SMALL = { width: 130, height: 110, gap: 14, title: 20, ticks: 20 }; // pixels of a small chart
   const ROOM = 1.25; // times: free space around the points
 
   function add(parent, name, attributes, text = "") {
@@ -38,21 +39,27 @@ const plot = (() => {
 
   const cut = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}\u2026` : text);
 
-  function axes(svg, { x, y }, ticks, [right, bottom], [place, height]) {
+  // Lines and labels of the ticks in a box; labels of y are left out in a box that is not at the left.
+  function axes(svg, ticks, { left, top, right, bottom }, [place, height], labelled = true) {
     const text = { fill: "currentColor", "font-size": 12 };
     for (const [value, label] of ticks.y) {
-      add(svg, "path", { d: `M${LEFT} ${height(value)}H${right}`, stroke: "currentColor", "stroke-opacity": 0.13 });
-      add(svg, "text", { ...text, x: LEFT - 6, y: height(value) + 4, "text-anchor": "end" }, label);
+      add(svg, "path", { d: `M${left} ${height(value)}H${right}`, stroke: "currentColor", "stroke-opacity": 0.13 });
+      if (labelled) add(svg, "text", { ...text, x: left - 6, y: height(value) + 4, "text-anchor": "end" }, label);
     }
     let free = 0;
     for (const [value, label] of ticks.x) {
-      add(svg, "path", { d: `M${place(value)} ${TOP}V${bottom}`, stroke: "currentColor", "stroke-opacity": 0.08 });
+      add(svg, "path", { d: `M${place(value)} ${top}V${bottom}`, stroke: "currentColor", "stroke-opacity": 0.08 });
       if (place(value) - 4 * label.length < free) continue; // it would overlap the one before
       free = place(value) + 4 * label.length;
       add(svg, "text", { ...text, x: place(value), y: bottom + 16, "text-anchor": "middle" }, label);
     }
-    add(svg, "text", { ...text, x: (LEFT + right) / 2, y: bottom + 34, "text-anchor": "middle" }, x.title);
-    add(svg, "text", { ...text, x: LEFT, y: TOP - 8, "text-anchor": "start" }, y.title);
+  }
+
+  function titles(svg, { title, x, y }, [left, right, bottom], width) {
+    const text = { fill: "currentColor", "font-size": 12 };
+    svg.prepend(add(svg, "text", { ...text, x: 10, y: 22, "font-size": 14, "font-weight": 600 }, cut(title, Math.floor(width / 8.5))));
+    add(svg, "text", { ...text, x: (left + right) / 2, y: bottom - 10, "text-anchor": "middle" }, x.title);
+    add(svg, "text", { ...text, x: 10, y: 40, "text-anchor": "start" }, y.title);
   }
 
   // A link for each point. One of them is in the order of the Tab key; arrows lead to the others.
@@ -82,25 +89,17 @@ const plot = (() => {
     }
   }
 
-  // Draws series, the largest first: { name, points, line, dashed, color: number }, in which points are
-  // { x, y, text, href, fails, open, own }. y is logarithmic; x is too, unless it has ticks: [value, label].
-  function draw(target, { title, x, y, series }) {
-    const width = Math.max(300, target.clientWidth);
-    const size = width < 600 ? 360 : 460;
-    const room = Math.min(width * 0.28, 16 + 6.8 * Math.max(...series.map(({ name }) => name.length)));
-    const [right, bottom] = [width - room - 10, size - BOTTOM];
+  // The scales of all points and lines: x is logarithmic, as y is, unless it has ticks: [value, label].
+  function domains(series, x) {
     const all = series.flatMap(({ points, line }) => [...points, ...line]);
     const range = (values) => [Math.min(...values), Math.max(...values)];
     const [xs, ys] = [range(all.map((point) => point.x)), range(all.map((point) => point.y))];
     const around = ([least, most]) => [least / ROOM, most * ROOM];
-    const domains = { x: x.ticks ? [xs[0] - 0.15, xs[1] + 0.15] : around(xs), y: around(ys) };
-    const place = scale(domains.x, [LEFT, right], x.ticks ? Number : Math.log);
-    const height = scale(domains.y, [bottom, TOP], Math.log);
-    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-    for (const [name, value] of Object.entries({ viewBox: `0 0 ${width} ${size}`, role: "group", "aria-label": title, "font-family": "system-ui, sans-serif" })) svg.setAttribute(name, value);
-    add(svg, "text", { x: 4, y: 13, fill: "currentColor", "font-size": 14, "font-weight": 600 }, cut(title, Math.floor(width / 8.5)));
-    const ticks = { x: x.ticks || powers(...domains.x, right - LEFT), y: decades(...domains.y) };
-    axes(svg, { x, y }, ticks, [right, bottom], [place, height]);
+    return { x: x.ticks ? [xs[0] - 0.15, xs[1] + 0.15] : around(xs), y: around(ys) };
+  }
+
+  // Draws series in a box, and returns the ends of their lines.
+  function lines(svg, series, [place, height]) {
     const ends = [];
     series.forEach(({ name, points, line, dashed, color: number }, index) => {
       const color = (!dashed && COLORS[(number ?? index) % COLORS.length]) || GREY;
@@ -111,10 +110,62 @@ const plot = (() => {
       const last = line[line.length - 1] || points[0];
       if (name && last) ends.push({ name, color, left: place(last.x), top: height(last.y) });
     });
-    label(svg, ends, [right, bottom], room);
+    return ends;
+  }
+
+  function large(svg, width, { x, series }) {
+    const size = width < 600 ? 360 : 460;
+    const room = Math.min(width * 0.28, 16 + 6.8 * Math.max(...series.map(({ name }) => name.length)));
+    const box = { left: LEFT, top: TOP, right: width - room - 10, bottom: size - BOTTOM };
+    const domain = domains(series, x);
+    const places = [scale(domain.x, [box.left, box.right], x.ticks ? Number : Math.log), scale(domain.y, [box.bottom, box.top], Math.log)];
+    axes(svg, { x: x.ticks || powers(...domain.x, box.right - box.left), y: decades(...domain.y) }, box, places);
+    label(svg, lines(svg, series, places), [box.right, box.bottom], room);
+    return [[box.left, box.right, size], size];
+  }
+
+  // A small chart for each name, which stands above it; all have the same scales.
+  function small(svg, width, { x, series }) {
+    const names = [...new Set(series.map(({ name }) => name))];
+    const fitting = Math.floor((width - LEFT) / (SMALL.width + SMALL.gap));
+    const columns = Math.max(1, Math.min(fitting, Math.ceil(Math.sqrt(2 * names.length)))); // about twice as wide as high
+    const step = { x: (width - LEFT) / columns, y: SMALL.title + SMALL.height + SMALL.ticks + SMALL.gap };
+    const domain = domains(series, x);
+    const ticks = { x: x.ticks || powers(...domain.x, step.x - SMALL.gap), y: decades(domain.y[0], domain.y[1]) };
+    ticks.y = ticks.y.filter((_, index) => index % Math.ceil((ticks.y.length * 16) / SMALL.height) === 0);
+    names.forEach((name, index) => {
+      const left = Math.round(LEFT + (index % columns) * step.x);
+      const top = TOP + SMALL.title + Math.floor(index / columns) * step.y;
+      const box = { left, top, right: Math.round(left + step.x - SMALL.gap), bottom: top + SMALL.height };
+      const places = [scale(domain.x, [box.left, box.right], x.ticks ? Number : Math.log), scale(domain.y, [box.bottom, box.top], Math.log)];
+      axes(svg, ticks, box, places, index % columns === 0);
+      add(svg, "text", { x: box.left, y: box.top - 7, fill: "currentColor", "font-size": 12, "font-weight": 600 }, cut(name, Math.floor((box.right - box.left) / 7)));
+      lines(svg, series.filter((one) => one.name === name).map((one) => ({ ...one, color: 0 })), places);
+    });
+    const size = TOP + Math.ceil(names.length / columns) * step.y + BOTTOM - SMALL.ticks;
+    return [[LEFT, width, size], size];
+  }
+
+  // Draws series, the largest first: { name, points, line, dashed, color: number }, in which points are
+  // { x, y, text, href, fails, open, own }; with ``each``, a small chart for each name.
+  function draw(target, { title, x, y, series, each }) {
+    const width = Math.max(300, target.clientWidth);
+    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    const [place, size] = (each ? small : large)(svg, width, { x, series });
+    for (const [name, value] of Object.entries({ viewBox: `0 0 ${width} ${size}`, role: "group", "aria-label": title, "font-family": "system-ui, sans-serif" })) svg.setAttribute(name, value);
+    titles(svg, { title, x, y }, place, width);
     move(svg);
     charts.tell("");
     target.replaceChildren(svg);
+  }
+
+  // Draws the fastest of each x of some points without axes, in an SVG of 160 by 44; the scales are those of all points.
+  function sketch(svg, points, all) {
+    const domain = domains([{ points: all, line: [] }], {});
+    const [place, height] = [scale(domain.x, [0, 160], Math.log), scale(domain.y, [44, 0], Math.log)];
+    const line = fastest(points).map(({ x, y }) => [place(x), height(y)]);
+    add(svg, "path", { d: `M${line.map((pair) => pair.join(" ")).join("L")}`, fill: "none", stroke: COLORS[0], "stroke-width": 1.5 });
+    for (const [cx, cy] of line) add(svg, "circle", { cx, cy, r: 2, fill: COLORS[0] });
   }
 
   function move(svg) {
@@ -131,23 +182,22 @@ const plot = (() => {
     });
   }
 
-  // Groups points into series, the largest first; the line of one has the fastest of each x, and only records with ``front``.
-  function grouped(points, by, front = false) {
+  // Groups points into series, the largest first; the line of one has the fastest of each x.
+  function grouped(points, by) {
     const groups = new Map();
     for (const point of points) groups.set(point[by], [...(groups.get(point[by]) || []), point]);
-    return [...groups].map(([name, members]) => ({ name, points: members, line: fastest(members, front) }))
+    return [...groups].map(([name, members]) => ({ name, points: members, line: fastest(members) }))
       .sort((a, b) => b.points.length - a.points.length || (a.name < b.name ? -1 : 1));
   }
 
-  function fastest(points, front) {
+  function fastest(points) {
     const closed = points.filter((point) => !point.open);
     const best = new Map();
     for (const point of closed.length ? closed : points) {
-      if (!best.has(point.x) || point.minutes < best.get(point.x).minutes) best.set(point.x, point);
+      const better = (one, other) => (one.rank ?? one.minutes) < (other.rank ?? other.minutes);
+      if (!best.has(point.x) || better(point, best.get(point.x))) best.set(point.x, point);
     }
-    const line = [...best.values()].sort((a, b) => a.x - b.x);
-    let record = Infinity;
-    return front ? line.filter(({ minutes }) => minutes < record && (record = minutes)) : line;
+    return [...best.values()].sort((a, b) => a.x - b.x);
   }
 
   // ---- files --------------------------------------------------------------------------------
@@ -198,12 +248,12 @@ const plot = (() => {
     return visible;
   }
 
-  // Makes the buttons SVG and PNG save what a chart shows.
-  function offer(target) {
-    const name = () => target.firstChild.getAttribute("aria-label");
+  // Makes the buttons SVG and PNG save what a chart shows; the names of files say what is filtered.
+  function offer(target, filtered) {
+    const name = () => [target.firstChild.getAttribute("aria-label"), ...filtered()].join(" ");
     charts.byId("svg").addEventListener("click", () => charts.save(`${name()}.svg`, "image/svg+xml", picture(target.firstChild)));
     charts.byId("png").addEventListener("click", () => png(target.firstChild, `${name()}.png`));
   }
 
-  return { draw, grouped, show, offer };
+  return { draw, sketch, grouped, show, offer };
 })();

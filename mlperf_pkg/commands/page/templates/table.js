@@ -107,17 +107,42 @@ const table = (() => {
 
   // ---- CSV -----------------------------------------------------------------------------------
 
-  function field(text) {
-    const plain = text === "-" ? "" : text.replace(/^(?=[\s"']*[=+\-@])/, "'"); // not a formula
-    return /[",\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain;
+  const NUMBER = /^[+-]?[\d,]*\.?\d+(e[+-]?\d+)?$/i;
+  const plain = (text) => String(Number(text.replaceAll(",", "")));
+
+  // The fields of a cell by column: a percentage and "3 of 12" have their numbers in columns of their own.
+  function fields(title, isNumber, cell) {
+    if (cell === "-") return {};
+    const [, words, percent] = (title === "RCP margin" && /^(.*?) ?([+-]?[\d,.]+) %$/.exec(cell)) || [];
+    if (percent) return { [title]: words, [`${title} (%)`]: plain(percent) };
+    const [, part, whole] = ((isNumber || title === "Published rank") && /^([\d,]+)(?:\/| of )([\d,]+)$/.exec(cell)) || [];
+    if (whole) return { [title]: plain(part), [`${title}, of`]: plain(whole) };
+    return { [title]: isNumber && NUMBER.test(cell) ? plain(cell) : cell };
   }
 
+  function quoted(text = "") {
+    const safe = NUMBER.test(text) ? text : text.replace(/^(?=[\s"']*[=+\-@])/, "'"); // not a formula
+    return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  }
+
+  // One table with one header: of several tables, each row names its own.
   function download() {
-    const lines = tables.flatMap(({ titles, shown, element }) => {
-      const named = tables.length > 1 ? [["Table"], [element.dataset.title]] : [[], []];
-      return [[...named[0], ...titles], ...shown.map((result) => [...named[1], ...result.cells])].map((cells) => cells.map(field).join(","));
-    });
-    save(`${document.querySelector("h1").textContent.replaceAll("\u00ae", "")}.csv`, "text/csv", `${lines.join("\r\n")}\r\n`);
+    const several = tables.length > 1;
+    const rows = tables.flatMap(({ titles, heads, shown, element }) => shown.map(({ cells }) => Object.assign(
+      several ? { Table: element.dataset.title } : {},
+      ...cells.map((cell, at) => fields(titles[at], heads[at].classList.contains("n"), cell.trim().replace(/\s+/g, " "))),
+    )));
+    const used = new Set(rows.flatMap(Object.keys));
+    const titles = new Set([...(several ? ["Table"] : []), ...tables.flatMap((one) => one.titles)]);
+    const names = [...titles].flatMap((title) => [title, ...[`${title} (%)`, `${title}, of`].filter((name) => used.has(name))]);
+    const lines = [names, ...rows.map((row) => names.map((name) => row[name]))].map((line) => line.map(quoted).join(","));
+    save(`${[document.querySelector("h1").textContent.replaceAll("\u00ae", ""), ...filtered()].join(" ")}.csv`, "text/csv", `${lines.join("\r\n")}\r\n`);
+  }
+
+  // What is filtered, for the names of files: the values of all filters.
+  function filtered() {
+    return [...controls.filter(({ name }) => name !== "y"), { name: "FAIL" }].map(({ name }) => state.get(name))
+      .filter((value, at, all) => value && all.indexOf(value) === at);
   }
 
   for (const { heads, titles } of tables) {
@@ -149,5 +174,5 @@ const table = (() => {
     read();
   }
 
-  return { state, set, start };
+  return { state, set, start, filtered };
 })();
