@@ -400,11 +400,11 @@ class _Reading:
             reason = ", as the target was reached before"
             hint = "a fast run that is dropped changes the RCP margin"
         is_stopped = self._clock.stop_ms is not None
-        ending = "no run_stop after run_start"
+        ending = "run_stop is missing after run_start"
         if is_stopped:
             ending = "run_stop says {found}"
         elif self._clock.start_ms is not None:
-            ending = f"the log ends inside an open run: {ending}"
+            ending = "the log ends inside a run, before run_stop"
         self._add(
             code,
             f'{ending}; expected "success"{reason}',
