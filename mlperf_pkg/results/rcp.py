@@ -481,7 +481,7 @@ def explain(result: RcpResult, points: Sequence[ReferencePoint], unit: str) -> s
 
 def _decimals(mean: float, minimum: float) -> int:
     """Return how many decimals show that a mean differs from the smallest acceptable one."""
-    for decimals in (0 if minimum >= _IN_WHOLE_UNITS else 1, 2):
+    for decimals in (0 if max(mean, minimum) >= _IN_WHOLE_UNITS else 1, 2):
         if round(mean, decimals) != round(minimum, decimals):
             return decimals
     return 4
