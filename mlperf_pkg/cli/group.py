@@ -261,7 +261,7 @@ class _HelpText(click.HelpFormatter):
 
 
 def _unbroken(text: str) -> str:
-    """Return a text with spaces and hyphens at which no line is broken, where none may be."""
+    """Return the text; its options, hyphens and quoted commands stay on one line."""
     text = _QUOTED.sub(lambda match: _SPACE.join(match[0].split()), text)
     text = _WITH_VALUE.sub(lambda match: match[0].replace(" ", _SPACE), text)
     return text.replace("-", _HYPHEN)
