@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
@@ -251,7 +251,7 @@ class _HelpText(click.HelpFormatter):
         """Write paragraphs."""
         super().write_text(_unbroken(text))
 
-    def write_dl(self, rows: Sequence[tuple[str, str]], *args: Any, **others: Any) -> None:
+    def write_dl(self, rows: Iterable[tuple[str, str]], *args: Any, **others: Any) -> None:
         """Write options or commands with their descriptions."""
         super().write_dl([(name, _unbroken(text)) for name, text in rows], *args, **others)
 

@@ -361,7 +361,7 @@ class _Reading:
         clock = self._clock
         if clock.stop_ms is None or clock.minutes is not None:
             return
-        problem = "no finite time after"
+        problem = "not a finite time after"
         if clock.stop_ms == clock.start_ms:
             problem = "at the time of"
         elif clock.stop_ms < (clock.start_ms or 0.0):
