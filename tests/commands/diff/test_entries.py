@@ -238,7 +238,7 @@ EDITED: list[tuple[str, Callable[[bytes], bytes]]] = [
             described(status="Research"),
             [
                 "availability changed (None): Available on-premise to Research",
-                f"{AGAINST}: submission_status is onprem; expected Research as in {DESCRIPTION}",
+                f"{AGAINST}: submission_status is onprem; expected Research, as in {DESCRIPTION}",
             ],
         ),
         (
