@@ -16,7 +16,7 @@ from mlperf_pkg.findings import NOTE, Basis, Finding, Severity
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.published.model import equal_values, known_division
 from mlperf_pkg.results.report import common_folder
-from mlperf_pkg.results.wording import counted, enumerated, shortened
+from mlperf_pkg.results.wording import counted, shortened
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.readers import as_count
 from mlperf_pkg.run.relations import SERIES, RunRelation, related_pairs
@@ -46,8 +46,8 @@ def check_twins(context: SetContext) -> Iterator[Finding]:
 
 
 _SAME = {
-    RunRelation.COPY: "is a copy of",
-    RunRelation.PROCESSES: "is the log of another process of the run of",
+    RunRelation.COPY: "this log is a copy of",
+    RunRelation.PROCESSES: "this log is of another process of the run of",
 }
 
 
@@ -60,7 +60,7 @@ def evidence(run: Run, other: Run) -> str:
         number = equal_values(getattr(run, name), getattr(other, name))
         if number:
             equal.append(f"{number} of {number} {plural}")
-    return f"{' and '.join(equal)} are equal to 1e-5, and their times agree"
+    return f"{' and '.join(equal)} agree to within 1e-5, at the same times"
 
 
 def repetition(context: SetContext, run: Run, other: Run) -> Finding:
@@ -70,7 +70,7 @@ def repetition(context: SetContext, run: Run, other: Run) -> Finding:
     """
     seeds = {seed.value for seed in run.seeds}
     other_seeds = {seed.value for seed in other.seeds}
-    message = "has the values of {found:s} at other times"
+    message = "this run repeats the values of {found:s} at other times"
     fields = {"path": run.path, "found": other.path}
     if seeds and other_seeds and seeds.isdisjoint(other_seeds):
         message = f"{message}, with another seed: the seed has no effect"
@@ -108,6 +108,9 @@ def may_be_weak(context: SetContext) -> bool:
     return is_raw and context.round.usage == "hpc" and not context.weak
 
 
+_ONE_VALUE = "all runs of a result must use the same"
+
+
 def check_batch_size(context: SetContext) -> Iterator[Finding]:
     """Check that all runs have one batch size, and that the RCP checker reads that one."""
     by_size: dict[str, list[str]] = {}
@@ -115,7 +118,7 @@ def check_batch_size(context: SetContext) -> Iterator[Finding]:
         for size in run.batch_sizes:
             by_size.setdefault(size, []).append(run.path)
     if len(by_size) > 1:
-        message = "the runs have different batch sizes: {found:s}; expected {expected}"
+        message = f"the runs use different batch sizes: {{found:s}}; {_ONE_VALUE}"
         sizes = _with_their_runs(by_size)
         yield context.finding("SET108", message, found=sizes, expected="one global_batch_size")
     message = (
@@ -140,13 +143,13 @@ def check_configuration(context: SetContext) -> Iterator[Finding]:
             spelling = spellings.setdefault(letters(platform), platform)
             by_platform.setdefault(spelling, []).append(run.path)
     if len(by_platform) > 1:
-        message = "the runs have different platforms: {found:s}; expected {expected}"
+        message = "the runs name different platforms: {found:s}; expected one"
         fields = {"found": _with_their_runs(by_platform), "expected": "one submission_platform"}
         hint = _where_they_belong(context, by_platform)
         yield context.finding("SET121", message, **fields, hint=hint)
     differences = different_hyperparameters(runs)
     if differences:
-        message = "the runs have different hyperparameters: {found:s}; expected {expected}"
+        message = f"the runs use different values of {{found:s}}; {_ONE_VALUE}"
         weight = NOTE if all(map(_is_warmup, differences)) else {}
         fields = {"found": differences, "expected": "one value of each"}
         yield context.finding("SET122", message, **fields, **weight)
@@ -192,7 +195,7 @@ def check_code(context: SetContext) -> Iterator[Finding]:
         for places, number in numbers.most_common():
             names = ", ".join(sorted(f"{file}:{line}" for file, line in places))
             lines.append(f"{names} ({counted(number, 'run')})")
-        message = "seeds are logged by different lines of code: {found:s}"
+        message = "different lines of code log the seeds: {found:s}"
         yield context.finding("SET127", message, found=lines)
 
 
@@ -223,7 +226,7 @@ def different_hyperparameters(runs: Sequence[Run]) -> list[str]:
     different: list[str] = []
     for key, texts in values.items():
         if len(texts) > 1 and key not in broken:
-            different.append(f"{key} {enumerated(_readable(texts))}")
+            different.append(f"{key} ({', '.join(_readable(texts))})")
     return different
 
 
@@ -253,8 +256,8 @@ def check_names(context: SetContext) -> Iterator[Finding]:
     if any(map(is_placeholder, platforms)):
         placeholders.append("submission_platform")
     if placeholders:
-        keys = " and ".join(placeholders)
-        yield context.finding("SET114", f"{keys}: found a placeholder; expected a name")
+        keys = " and in ".join(placeholders)
+        yield context.finding("SET114", f"a placeholder in {keys}; expected a name")
     for name in list(organisations):
         if not name or is_placeholder(name):
             del organisations[name]
@@ -308,7 +311,7 @@ def check_status(context: SetContext) -> Iterator[Finding]:
     expected = logged_statuses(system.status or "")
     if not expected:
         return
-    message = f"submission_status is {{found:s}}; expected {{expected}} as in {system.path}"
+    message = f"submission_status is {{found:s}}; expected {{expected}}, as in {system.path}"
     for run in context.runs:
         status = run.text("status")
         if status in _CLAIMS and status not in expected:
@@ -348,7 +351,8 @@ def check_platform(context: SetContext) -> Iterator[Finding]:
         if other:
             name = "the name" if other.is_name else "part of the name"
             message = (
-                f"submission_platform is {{found}}, {name} of {other.path}; expected {{expected}}"
+                f"submission_platform is {{found}}, {name} of another system, {other.path};"
+                " expected {expected}"
             )
             weight = {} if other.is_name and not other.is_own_part else NOTE
             yield context.finding(

@@ -272,7 +272,7 @@ def _are_of_one_system(original: Owner, copy: Owner) -> bool:
 
 
 def _copied(name: str) -> str:
-    return f"copies of the runs of {name}; expected separate runs"
+    return f"the runs are copies of those of {name}; expected separate runs"
 
 
 def _name(pair: Pair) -> str:
@@ -293,9 +293,9 @@ def _likeness(pair: Pair) -> str:
     files = "the files differ"
     if pair.identical:
         files = wording.counted(pair.identical, "identical file")
-    equal = f"{count - pair.identical} of {count} series are equal"
+    equal = f"{count - pair.identical} of {count} series of values agree"
     if pair.noisy:
-        equal = f"{equal} to 1e-5"
+        equal = f"{equal} to within 1e-5"
     return f"{files}, {equal}"
 
 
@@ -309,7 +309,7 @@ def check_swapped(contexts: Sequence[SetContext]) -> Iterator[tuple[int, Finding
         org = context.runs[0].text("org") if context.runs else ""
         if context.submitter and letters(org) and not context.is_submitted_by(org):
             orgs[index] = org
-    message = "submission_org is {found:s}, and in the logs of that submitter {expected}"
+    message = "submission_org is {found:s}, but {expected} in the logs of that submitter"
     for index, org in orgs.items():
         context = contexts[index]
         partners = [other for other in orgs if contexts[other].is_submitted_by(org)]
@@ -335,7 +335,7 @@ def check_seeds(contexts: Sequence[SetContext]) -> Iterator[tuple[int, Finding]]
         others = earlier.setdefault((round_.usage, round_.name, context.files.benchmark), [])
         number, other = _most_in_common(context, seeds, others)
         if other and 2 * number >= len(seeds):
-            message = f"{{found}} of {len(seeds)} seeds are also in {other.label}"
+            message = f"{{found}} of {len(seeds)} seeds are also logged in {other.label}"
             yield index, context.finding("SEED106", message, found=number)
         others.append((context, seeds))
 
@@ -498,9 +498,9 @@ def _preview_finding(
 
     best, performance = min(candidates, key=rank)
     message = (
-        f"a Preview with {score.in_words}; Available in round {best.round.name} with"
-        f" {performance.in_words} ({best.label}): the performance is"
+        f"submitted as Preview with {score.in_words}; the Available result of round"
+        f" {best.round.name}, {performance.in_words} ({best.label}),"
     )
     if performance.costs(score).is_matched:
-        return preview.finding("SET152", f"{message} matched", **NOTE)
-    return preview.finding("SET152", f"{message} not matched")
+        return preview.finding("SET152", f"{message} matches it", **NOTE)
+    return preview.finding("SET152", f"{message} does not match it")

@@ -374,7 +374,8 @@ class _Description(Struct, frozen=True):
 
     def one_of(self, code: str, field: str, options: Sequence[str], **fields: Any) -> Finding:
         """Return a finding about the value of a field, which is not one of its options."""
-        message = f"{field} is {{found}}; expected {' or '.join(map(shown, options))}"
+        *first, last = map(shown, options)
+        message = f"{field} is {{found}}; expected {', '.join(first)} or {last}"
         return self.finding(code, field, message, expected=options, **fields)
 
 
@@ -487,7 +488,7 @@ def _answers(description: _Description) -> Iterator[Finding]:
     if unanswered:
         line = min(description.line(fields[0]) for fields in unanswered)
         expected = [" or ".join(fields) for fields in unanswered]
-        message = "empty or a placeholder: {expected:s}"
+        message = "fields that are empty or a placeholder: {expected:s}"
         yield system_finding("SYS202", description.path, line, message, expected=expected)
 
 
@@ -585,7 +586,7 @@ def _accelerators_in_name(description: _Description) -> Iterator[Finding]:
     models = accelerators_in(description.stem)
     own_models = accelerators_in(description.text(field))
     if models and own_models and models.isdisjoint(own_models):
-        message = f"{field} is {{found}}; expected {{expected:s}}, as the name of the file has it"
+        message = f"{field} is {{found}}; expected {{expected:s}}, as in the name of the file"
         expected = sorted(model.upper() for model in models)
         yield description.finding("SYS207", field, message, expected=expected)
     per_node = description.accelerators_per_node
@@ -621,7 +622,7 @@ def _names(description: _Description) -> Iterator[Finding]:
         name = description.text(field)
         spelling = published_spelling(field, name)
         if spelling and spelling != name:
-            message = f"{field} is {{found}}; expected {{expected}} as in published descriptions"
+            message = f"{field} is {{found}}; expected {{expected}}, as in published descriptions"
             yield description.finding("SYS304", field, message, found=name, expected=spelling)
 
 

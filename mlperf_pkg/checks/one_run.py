@@ -81,12 +81,12 @@ def _is_near(time_ms: float | None, other_ms: float | None) -> bool:
 
 
 _ONE = {
-    RunRelation.COPY: "{found:s} is a copy of a log that counts: the run counts once",
-    RunRelation.PROCESSES: "{found:s} is of another process of a run that counts: it counts once",
+    RunRelation.COPY: "{found:s} is a copy of another log: the run counts once",
+    RunRelation.PROCESSES: "{found:s} is of another process of a run: the run counts once",
 }
 _SEVERAL = {
-    RunRelation.COPY: "logs are copies of logs that count: each run counts once",
-    RunRelation.PROCESSES: "logs are of other processes of runs that count: each run counts once",
+    RunRelation.COPY: "logs are copies of other logs: each run counts once",
+    RunRelation.PROCESSES: "logs are of other processes of the runs: each run counts once",
 }
 _NAMED = 3  # logs in a message
 

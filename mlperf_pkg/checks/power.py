@@ -167,7 +167,9 @@ def check_power(context: SetContext) -> Iterator[Finding]:
         yield from _coverage(run, nodes)
         without = next((log for log in logs if log.switch and not log.estimated), None)
         if without:
-            message = "no interconnect_power_est: the official energy of this switch is 0"
+            message = (
+                "interconnect_power_est is missing, so the official energy of this switch is 0"
+            )
             yield finding_of("POW204", message, without.path)
         yield from _values(logs)
 
@@ -205,7 +207,7 @@ def _sampling(nodes: Sequence[PowerLog]) -> Iterator[Finding]:
     """Check for a sample per second, and for 60 of them; one finding for all nodes of a run."""
     slowest = max(nodes, key=lambda log: (log.missing, log.longest_gap_ms), default=None)
     if slowest and slowest.longest_gap_ms > power.MAX_GAP_MS:
-        message = "{found:.1f} s without a sample"
+        message = "no sample for {found:.1f} s"
         amount = slowest.longest_gap_ms / 1000
         severity = Severity.WARNING
         if slowest.missing > _TOLERATED:
@@ -223,7 +225,7 @@ def _sampling(nodes: Sequence[PowerLog]) -> Iterator[Finding]:
         )
     shortest = min(nodes, key=lambda log: log.readings, default=None)
     if shortest and shortest.readings < _MIN_READINGS:
-        message = "{found} samples; expected at least {expected}"
+        message = "the power log has {found} samples; expected at least {expected}"
         weight = NOTE if shortest.readings else {}
         yield finding_of(
             "POW202",
@@ -239,7 +241,7 @@ def _start(nodes: Sequence[PowerLog]) -> Iterator[Finding]:
     """Check that the measurement has a start; one finding for all nodes of a run."""
     for log in nodes:
         if log.readings and log.start_ms is None:
-            message = "no power_measurement_start; expected one before the first sample"
+            message = "power_measurement_start is not logged; expected once before the first sample"
             yield finding_of("POW208", message, log.path)
             return
 
@@ -311,7 +313,7 @@ def _values(logs: Sequence[PowerLog]) -> Iterator[Finding]:
             yield _impossible(log, key, value)
             return
         if log.watts == 0 and log.readings and not log.switch:
-            message = "the samples have a mean of {found} watts; expected more"
+            message = "the mean of the samples is {found} watts; expected more than 0"
             yield finding_of("POW206", message, log.path, found=0, expected="more than 0")
             return
 

@@ -153,7 +153,7 @@ def check_published(context: SetContext, published: PublishedRuns) -> Iterator[F
         if name and (name.usage, name.round, name.name) not in context.together:
             by_name.setdefault(name, {})[path] = evidence[name]
     for name, runs in by_name.items():
-        usage = "" if name.usage == TRAINING else f"{name.usage} "
+        usage = "" if name.usage == TRAINING else f"{name.usage.upper()} "
         counts = Counter(runs.values())
         judgement = judge(
             published_set(published_results().set_at(name.index)),
@@ -162,7 +162,7 @@ def check_published(context: SetContext, published: PublishedRuns) -> Iterator[F
             rewritten=counts[PublishedEvidence.CLOCK],
             unsure=counts[PublishedEvidence.VALUES],
         )
-        message = f"published in {{found:s}}; {judgement.text}"
+        message = f"already published in {{found:s}}; {judgement.text}"
         code = "SET161" if judgement.is_open else "SET160"
         weight = NOTE if judgement.outcome is Outcome.LATER else {}
         fields = {"found": f"{usage}{name.round} as {name.name}", **weight}
@@ -232,7 +232,7 @@ def check_availability(context: SetContext, *, is_published: bool) -> Iterator[F
     before = _earlier_availability(context, model)
     available = [entry for entry in before if entry.category in AVAILABLE]
     if status == PREVIEW and available:
-        message = "a Preview with accelerators that are Available in {found:s}"
+        message = "submitted as Preview, but its accelerators were already Available in {found:s}"
         yield context.finding("SET164", message, found=available[-1].place)
     elif status in AVAILABLE and not available:
         yield from _soon_after_research(context, before)
@@ -246,9 +246,10 @@ def _soon_after_research(context: SetContext, before: Sequence[_Availability]) -
     for entry in before:
         if entry.version == rounds[-1] and entry.category == _RESEARCH:
             message = (
-                "Available with accelerators that are Research in {found:s}; expected {expected}"
+                "submitted as Available, but its accelerators were Research in {found:s};"
+                " expected {expected}"
             )
-            expected = "the submission after next, or 221 days"
+            expected = "Available in the submission after next, or after 221 days"
             yield context.finding("SET164", message, found=entry.place, expected=expected)
             return
 

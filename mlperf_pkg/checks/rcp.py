@@ -38,11 +38,11 @@ def crash_of(context: SetContext, points: Points | None = None) -> str | None:
         return f"the logs are of {' and '.join(sorted(names)) or 'no benchmark'}"
     name = names.pop()
     if not rcp.is_covered(context.round.usage, name):
-        return f"it does not cover {name}"
+        return f"it has no reference points for {name}"
     reason = _odd_numbers(context, batch_size)
     if reason:
         return reason
-    return None if points or _points_of(context) else f"it has no reference points of {name}"
+    return None if points or _points_of(context) else f"it has no reference points for {name}"
 
 
 def _odd_numbers(context: SetContext, batch_size: Any) -> str | None:
@@ -119,6 +119,7 @@ def rcp_row(
     if result is None:
         return None
     points = points or _points_of(context)
+    unit = context.rules.unit if context.rules else "epochs or samples"
     return RcpRow(
         official_pass=result.official_pass,
         message=result.message,
@@ -127,7 +128,7 @@ def rcp_row(
         batch_size=result.batch_size,
         mean=result.mean,
         minimum=result.minimum,
-        explanation=rcp.explain(result, points),
+        explanation=rcp.explain(result, points, unit),
         margin_percent=rcp.margin_percent(result),
         no_limit_reason=rcp.no_limit_reason(result, points),
     )
@@ -151,13 +152,15 @@ def check_rcp(context: SetContext, result: rcp.RcpResult | None) -> Iterator[Fin
     if result is None and not context.rcp_required:
         return
     if result is None:
-        message = f"convergence was not checked, as the RCP checker crashes: {crash_of(context)}"
+        message = (
+            f"the official RCP checker crashes: {crash_of(context)}; convergence was not checked"
+        )
         yield context.finding("RCP103", message)
         return
     if result.official_pass:
         yield from _check_allowance(context, result)
         return
-    explanation = rcp.explain(result, _points_of(context)).removesuffix(".")
+    explanation = rcp.explain(result, _points_of(context), context.rules.unit).removesuffix(".")
     if not explanation.startswith("RCP"):
         explanation = explanation[:1].lower() + explanation[1:]
     means = {"found": result.mean, "expected": result.minimum}
@@ -183,7 +186,7 @@ def _check_approval(context: SetContext, result: rcp.RcpResult) -> Iterator[Find
     The rules of HPC have no reference convergence points. (Auditing, Training, 2021-05-20)
     """
     below = -(rcp.margin_percent(result) or 0.0)
-    message = "the mean to converge is {found:.1f} % below the smallest acceptable mean"
+    message = "the runs converge {found:.1f} % earlier than the RCP test accepts"
     if below > _MOST_APPROVED:
         message = f"{message}; expected at most {{expected}} %: no review has approved more"
         yield context.finding("RCP107", message, found=below, expected=_MOST_APPROVED)

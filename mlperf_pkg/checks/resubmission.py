@@ -46,7 +46,7 @@ class Outcome(StrEnum):
 
     ALLOWED = "allowed"
     UNKNOWN = "not known"
-    LATER = "not allowed since 5.1"
+    LATER = "not allowed since round 5.1"
     NOT_ALLOWED = "not allowed"
 
 
@@ -147,7 +147,9 @@ class Resubmission(Struct, frozen=True):
         reasons = [*self.problems] if self.is_open else [*self.unknown]
         if self.problems and not self.is_open:
             reasons.append(f"if so, {', '.join(self.problems)}")
-        return f"{self.outcome}: {'; '.join(reasons) or 'the system description is the same'}"
+        words = "; ".join(reasons) or "the system description is the same"
+        colon = "" if self.outcome is Outcome.UNKNOWN else ":"
+        return f"{self.outcome}{colon} {words}"
 
 
 def judge(
@@ -167,7 +169,7 @@ def judge(
         problems.append(f"the description differs in {in_words(fields, 's')}")
     if rewritten:
         verb = "was" if rewritten == 1 else "were"
-        problems.append(f"{wording.counted(rewritten, 'log')} {verb} written anew")
+        problems.append(f"{wording.counted(rewritten, 'log')} {verb} rewritten")
     if new.official is Verdict.FAIL:
         problems.append(f"the logs fail the checker of {new.round}")
     round_ = load_round(new.usage, new.round)

@@ -332,7 +332,7 @@ def _check_scale(context: SetContext) -> Iterator[Finding]:
     if len(scales) > 1:
         message = (
             f"the models use {' and '.join(map(str, scales))} accelerators; expected one"
-            " number, as the result summarizer crashes on more"
+            " number, because the result summarizer crashes on several"
         )
         yield context.finding("SET130", message, found=scales)
 
@@ -342,8 +342,8 @@ def _check_alone(context: SetContext) -> Iterator[Finding]:
     benchmark = context.files.benchmark
     timed = context.timed
     if context.weak and timed is not None and benchmark not in timed:
-        message = "the submission has the throughput alone; expected {expected}"
-        expected = f"a set of strong scaling of {benchmark}, too"
+        message = "the submission has only the throughput (weak scaling); expected {expected}"
+        expected = f"a set of strong scaling of {benchmark} as well"
         yield context.finding("SET131", message, expected=expected)
 
 

@@ -102,7 +102,7 @@ def check_folder(context: SetContext) -> Iterator[Finding]:
         read.update(packed_logs(context.files))
     unread = [name for name in context.files.others if name not in read]
     if unread:
-        message = "not read: {found:s}; expected names of the form result_<number>.txt"
+        message = "not read, as the name is not result_<number>.txt: {found:s}"
         yield context.finding("SET105", message, found=unread)
     if not context.in_round:
         where = where_instead(round_.usage, round_.name, benchmark)
@@ -372,7 +372,7 @@ def check_seeds_of_instances(context: SetContext) -> Iterator[Finding]:
         for seed in run.seeds:
             path = first.setdefault(seed.value, run.path)
             if path != run.path:
-                message = f"seed {{found:d}} is also that of {path}; expected another seed"
+                message = f"seed {{found:d}} is also the seed of {path}; expected another seed"
                 yield context.finding(
                     "SEED109", message, found=seed.value, path=run.path, line=seed.line
                 )
@@ -414,7 +414,8 @@ def check_checkpoints(context: SetContext) -> Iterator[Finding]:
             )
     if runs and complete < least:
         message = (
-            "runs with an evaluation of every checkpoint: {found}; expected at least {expected}"
+            "the number of runs that evaluated every checkpoint is {found}"
+            "; expected at least {expected}"
         )
         yield context.finding("SET124", message, found=complete, expected=least)
 

@@ -48,7 +48,9 @@ def score_set(context: SetContext, unscaled: float | None, result: RcpResult | N
     index = published_index(context, unscaled)
     published = None if index is None else published_results().score_minutes(index)
     if published and unscaled:
-        return SetScore(published, unscaled, published / unscaled, "published with", index)
+        return SetScore(
+            published, unscaled, published / unscaled, "the score was published with", index
+        )
     factor = 1.0
     reason = f"{context.division_by_rules} scores of round {context.round.name} are not normalised:"
     if context.round.normalised and context.rcp_required_by_rules:

@@ -47,10 +47,12 @@ def _named_like_files(
         path = "/".join([*above, name])
         in_set = above[:1] == ["results"] and above[1:] and above[-1] in benchmarks
         if above == ["systems"] and name.endswith(".json") and not name.startswith("."):
-            message = "a folder with the name of a system description: the package checker crashes"
+            message = (
+                "this folder has the name of a system description: the package checker crashes"
+            )
             yield _finding(submission, "TREE103", message, path)
         elif in_set and is_result_log(name):
-            message = "a folder with the name of a log: the package checker crashes"
+            message = "this folder has the name of a log: the package checker crashes"
             yield _finding(submission, "TREE107", message, path)
 
 
@@ -87,7 +89,9 @@ def _hidden_folders(submission: Submission, systems: set[str]) -> Iterator[Findi
     existing = {entry.path for entry in submission.entries} if hidden else set()
     for system in hidden:
         if f"systems/{system}.json" not in existing:
-            message = f"the package checker crashes on this folder: no systems/{system}.json"
+            message = (
+                f"the package checker crashes on this folder: systems/{system}.json is missing"
+            )
             yield _finding(submission, "TREE106", message, f"results/{system}")
 
 
@@ -101,7 +105,9 @@ def _unreadable_files(submission: Submission) -> Iterator[Finding]:
     logs = {_relative_path(submission, log.label) for files in sets for log in files.logs}
     for entry in unread:
         if entry.path.startswith(("results/", "systems/")) and entry.path not in logs:
-            message = "no permission to read: not checked, and the package checker crashes"
+            message = (
+                "not checked: no permission to read this file; the package checker crashes on it"
+            )
             yield _finding(submission, "TREE108", message, entry.path)
 
 
@@ -142,8 +148,10 @@ def check_contents(submission: Submission) -> Iterator[Finding]:
     if message:
         yield finding_of("TREE121", message, path, found=submission.name)
     if not any(files.logs for files in submission.result_sets):
-        yield finding_of("TREE101", "no result set has a log; nothing was checked", path)
-    message = "not read: {found:s}; expected {expected} in a submission: decompress or unpack them"
+        yield finding_of("TREE101", "no result set has a log, so nothing was checked", path)
+    message = (
+        "packed files are not read in a submission: {found:s}; expected {expected}: unpack them"
+    )
     for files in submission.result_sets:
         names = packed_logs(files)
         if names:  # which only raw logs may be
@@ -154,10 +162,10 @@ def check_contents(submission: Submission) -> Iterator[Finding]:
     for system in submission.systems:
         name = system.path.stem
         if name not in systems_with_results:
-            message = "results/ has no folder of {found:s}"
+            message = "results/ has no folder for {found:s}"
             yield finding_of("TREE120", message, system.label, found=name)
     if submission.code is None:
-        message = "no benchmarks/ folder: the code was not checked"
+        message = "no benchmarks/ folder, so the code was not checked"
         yield finding_of("CODE100", message, path, severity=_severity_without_code(submission))
 
 
@@ -266,7 +274,7 @@ def _check_readme(context: SetContext, code: BenchmarkCode) -> Iterator[Finding]
             message = f"no README in {folder}; expected one with the command to run"
         yield _code_finding(context, "CODE103", message)
     if paths and not any(path.lower().endswith(_README) for path in paths):
-        message = "the README is {found:s}; expected README.md"
+        message = "the README is named {found:s}; expected README.md"
         yield context.finding("CODE106", message, found=paths[0])
 
 

@@ -239,8 +239,43 @@ def _steps_of(function: object) -> list[Step]:
     return steps
 
 
+_QUOTED = re.compile(r"(?<!\w)'[^'\s]+(?:\s+[^'\s]+){1,4}'")
+_WITH_VALUE = re.compile(r"(?<![\w-])--?[a-z][\w-]* (?=[A-Z]{2,}\b)")
+_HYPHEN = "\u2011"  # at which no line is broken
+_SPACE = "\u00a0"
+
+
+class _HelpText(click.HelpFormatter):
+    """Help in which no option, no name with hyphens and no quoted command is broken over lines."""
+
+    def write_text(self, text: str) -> None:
+        """Write paragraphs."""
+        super().write_text(_unbroken(text))
+
+    def write_dl(self, rows: Iterable[tuple[str, str]], *args: Any, **others: Any) -> None:
+        """Write options or commands with their descriptions."""
+        super().write_dl([(name, _unbroken(text)) for name, text in rows], *args, **others)
+
+    def getvalue(self) -> str:
+        """Return all that was written."""
+        return super().getvalue().replace(_HYPHEN, "-").replace(_SPACE, " ")
+
+
+def _unbroken(text: str) -> str:
+    """Return the text; its options, hyphens and quoted commands stay on one line."""
+    text = _QUOTED.sub(lambda match: _SPACE.join(match[0].split()), text)
+    text = _WITH_VALUE.sub(lambda match: match[0].replace(" ", _SPACE), text)
+    return text.replace("-", _HYPHEN)
+
+
+class _Context(click.Context):
+    formatter_class = _HelpText
+
+
 class Command(click.Command):
     """A command that has the general options too, and the steps of its own options."""
+
+    context_class = _Context
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the arguments and options, the general ones last."""
@@ -285,6 +320,7 @@ class CommandGroup(click.Group):
     """A group that suggests the nearest command for a mistyped name."""
 
     command_class = Command
+    context_class = _Context
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the options, the general ones last."""

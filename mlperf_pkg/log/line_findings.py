@@ -67,7 +67,10 @@ _AT_RECORDS: Mapping[str, Mapping[str, Any]] = {
         "message": "the name {found} is repeated in one object: the last value counts",
         **_WARNING,
     },
-    "LOG106": {"message": "{found:s} is not valid JSON; Python's json accepts it", **_NOTE},
+    "LOG106": {
+        "message": "{found:s} is not valid JSON, although Python's json module accepts it",
+        **_NOTE,
+    },
     "LOG107": {"message": "bytes that are not UTF-8 are read as Latin-1", **_NOTE},
 }
 

@@ -398,6 +398,7 @@ NO_LIMIT = "no lower limit"
 # 0.84, except one whose t-test has no power (gpt3 of 4.1 at batch size 3072: 3e-14), and what is
 # interpolated from it.
 _SMALLEST_SHARE = 0.5
+_IN_WHOLE_UNITS = 1000  # means are shown without decimals from here on
 _ANOTHER_UNIT = 100  # times the mean: BERT logs epochs or samples, its reference points samples
 _OUTLIER = 2.0  # times the median
 _WHOLE = 100  # percent: margins from here on are shown without decimals
@@ -446,8 +447,11 @@ def is_missing(message: str) -> bool:
     return message.startswith((MISSING, NO_POINTS))
 
 
-def explain(result: RcpResult, points: Sequence[ReferencePoint]) -> str:
-    """Return one or two sentences for people: what was compared, the margin, the effect."""
+def explain(result: RcpResult, points: Sequence[ReferencePoint], unit: str) -> str:
+    """Return one or two sentences for people: what was compared, the margin, the effect.
+
+    ``unit`` is what the reference points count: epochs, samples or tokens.
+    """
     minimum = result.minimum
     mean = result.mean
     reference = result.reference_mean
@@ -457,31 +461,44 @@ def explain(result: RcpResult, points: Sequence[ReferencePoint]) -> str:
             reason = f"There is no reference point for batch size {_number(result.batch_size)}"
         return f"{reason}: convergence was not compared with the reference."
     accepted = reaches(mean, reference, minimum)
-    compared = _compared_in_words(result, minimum, points, accepted=accepted)
     source = "interpolated between" if result.interpolated else "from"
-    basis = f"reference mean {_number(reference)}, {source} {' and '.join(result.points)}"
-    sentence = f"The mean to converge is {_number(mean)}{compared} ({basis})."
+    decimals = _decimals(mean, minimum)
+    basis = f"reference mean {reference:,.{decimals}f}, {source} {' and '.join(result.points)}"
+    margin = margin_percent(result)
+    if margin is not None:
+        basis = f"RCP margin {margin_in_words(margin)}; {basis}"
+    compared = _compared_in_words(result, points, decimals, accepted=accepted)
+    if is_in_another_unit(result):
+        unit = "epochs or samples"
+    amount = f"{mean:,.{decimals}f}"
+    if decimals == 1:
+        amount = amount.removesuffix(".0")
+    sentence = f"The runs converge after {amount} {unit} on average, {compared} ({basis})."
     if not accepted or mean >= reference:
         return sentence
     return f"{sentence} The test gives the factor {result.normalization:.4f}."
 
 
+def _decimals(mean: float, minimum: float) -> int:
+    """Return how many decimals show that a mean differs from the smallest acceptable one."""
+    for decimals in (0 if max(mean, minimum) >= _IN_WHOLE_UNITS else 1, 2):
+        if round(mean, decimals) != round(minimum, decimals):
+            return decimals
+    return 4
+
+
 def _compared_in_words(
-    result: RcpResult, minimum: float, points: Sequence[ReferencePoint], *, accepted: bool
+    result: RcpResult, points: Sequence[ReferencePoint], decimals: int, *, accepted: bool
 ) -> str:
-    """Return how a mean compares with the smallest acceptable one, after a number."""
+    """Return how a mean compares with the smallest acceptable one, after its number."""
     place = f"at batch size {_number(result.batch_size)}"
     reason = no_limit_reason(result, points)
     if reason:
-        return f", with {NO_LIMIT} {place}: {reason}"
-    margin = margin_percent(result)
-    remark = ""
+        return f"with {NO_LIMIT} {place}: {reason}"
+    limit = f"the limit of {result.minimum:,.{decimals}f} {place}"
     if is_in_another_unit(result):
-        remark = ", which is in another unit"
-    elif margin is not None:
-        remark = f": RCP margin {margin_in_words(margin)}"
-    expected = "," if accepted else "; expected"
-    return f"{expected} at least {_number(minimum)} {place}{remark}"
+        return f"which is not in the unit of {limit}"
+    return f"above {limit}" if accepted else f"below {limit}"
 
 
 def margin_in_words(margin: float) -> str:

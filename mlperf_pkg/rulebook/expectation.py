@@ -496,7 +496,9 @@ def _message(rule: Rule, expects: Expectation, operands: Operands) -> str:
 def _message_of_no_interval(rule: Rule, counted: str, *, is_bound: bool) -> str:
     event = _event(rule)
     expected = "{expected}" if is_bound else "every {expected}"
-    return f"{event} twice at one position, as {counted} does not increase; expected {expected}"
+    unit = _unit(rule, counted)
+    place = "epoch" if unit == "epochs" else f"number of {unit}"
+    return f"{event} twice at the same {place} ({counted}); expected {expected}"
 
 
 def _message_of_interval(rule: Rule, counted: str, *, is_bound: bool) -> str:
@@ -581,10 +583,12 @@ class _Calculation:
             return self._unknown_limit(limit)
         tolerance = self._tolerance(limit)
         text = plain(number, tolerance)
-        words = f"{limit.kind}{text}{self._reason(limit.bound, text)}"
-        if tolerance > _FOR_ROUNDING * abs(number):
-            words += f", to within {plain(tolerance)}"
-        return words
+        reason = self._reason(limit.bound, text)
+        if tolerance <= _FOR_ROUNDING * abs(number):
+            return f"{limit.kind}{text}{reason}"
+        if reason in ("", self._batch_size):
+            return f"{limit.kind}{text} ± {plain(tolerance)}{reason}"
+        return f"{limit.kind}{text}{reason}, to within {plain(tolerance)}"
 
     def _unknown_limit(self, limit: Limit) -> str:
         """Return a limit that cannot be calculated, with what it depends on."""

@@ -365,7 +365,8 @@ class TensorList:
         for remark, names in (("missing", once - self._counts), ("too many", self._counts - once)):
             if names:
                 examples = ", ".join(sorted(names)[:_SHOWN_NAMES])
-                parts.append(f"{names.total()} {remark} ({examples}...)")
+                more = "..." if len(names) > _SHOWN_NAMES else ""
+                parts.append(f"{names.total()} {remark} ({examples}{more})")
         if self._nameless:
             parts.append(f"{self._nameless} without a name")
         return ", ".join(parts)

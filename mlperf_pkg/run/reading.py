@@ -362,7 +362,7 @@ class _Reading:
         clock = self._clock
         if clock.stop_ms is None or clock.minutes is not None:
             return
-        problem = "no finite time after"
+        problem = "not a finite time after"
         if clock.stop_ms == clock.start_ms:
             problem = "at the time of"
         elif clock.stop_ms < (clock.start_ms or 0.0):
@@ -401,11 +401,11 @@ class _Reading:
             reason = ", as the target was reached before"
             hint = "a fast run that is dropped changes the RCP margin"
         is_stopped = self._clock.stop_ms is not None
-        ending = "no run_stop after run_start"
+        ending = "run_stop is missing after run_start"
         if is_stopped:
             ending = "run_stop says {found}"
         elif self._clock.start_ms is not None:
-            ending = f"the log ends inside an open run: {ending}"
+            ending = "the log ends inside a run, before run_stop"
         self._add(
             code,
             f'{ending}; expected "success"{reason}',

@@ -54,14 +54,14 @@ def renamed(log: bytes) -> bytes:
 
 COPIED = [
     ("copied", bytes, 5, "(identical files)"),
-    ("other seeds", reseeded, 5, "(the files differ, 5 of 5 series are equal)"),
+    ("other seeds", reseeded, 5, "(the files differ, 5 of 5 series of values agree)"),
     (
         "other times",
         partial(shifted, by_ms=86_400_000),
         5,
-        "(the files differ, 5 of 5 series are equal)",
+        "(the files differ, 5 of 5 series of values agree)",
     ),
-    ("another platform", renamed, 3, "(the files differ, 3 of 3 series are equal)"),
+    ("another platform", renamed, 3, "(the files differ, 3 of 3 series of values agree)"),
     ("one of five", bytes, 1, "(identical files)"),
 ]
 
@@ -75,7 +75,9 @@ def test_copies_between_two_systems(change: Change, count: int, files: str, tmp_
     copy, original = "results/pod64/resnet", f"results/{SYSTEM}/resnet"
     assert facts(report) == [("SET150", "error", "rules", copy, count, 5)]
     (finding,) = copied(report)
-    assert finding.text == f"copies of the runs of {original} {files}; expected separate runs"
+    assert finding.text == (
+        f"the runs are copies of those of {original} {files}; expected separate runs"
+    )
     runs = [(place.path, place.found) for place in finding.places]
     names = [f"result_{number}.txt" for number in range(count)]
     assert runs == [(f"{copy}/{name}", (f"{original}/{name}",)) for name in names]
@@ -89,7 +91,7 @@ def test_some_files_are_identical(tmp_path: Path) -> None:
     path = tree / "results/pod64/resnet/result_2.txt"
     path.write_bytes(reseeded(path.read_bytes()))
     (finding,) = copied(report_of(tree, round="2.0"))
-    assert "(4 identical files, 1 of 5 series are equal)" in finding.text
+    assert "(4 identical files, 1 of 5 series of values agree)" in finding.text
 
 
 def test_the_copy_is_the_set_that_the_logs_do_not_name(tmp_path: Path) -> None:
@@ -121,7 +123,7 @@ def test_compressed_logs_of_two_systems(tmp_path: Path) -> None:
         log.unlink()
     report = report_of(tmp_path / "logs", round="2.0")
     assert facts(report) == [("SET150", "note", "advice", "Graphcore/other/resnet/closed", 5, 5)]
-    words = f"Graphcore/{SYSTEM}/resnet/closed (the files differ, 5 of 5 series are equal)"
+    words = f"Graphcore/{SYSTEM}/resnet/closed (the files differ, 5 of 5 series of values agree)"
     assert words in copied(report)[0].text
 
 
@@ -271,7 +273,9 @@ def test_resubmitted_before_the_rules_said_what_may_be(tmp_path: Path) -> None:
     write_system(rounds[1] / "Graphcore/systems", cooling="air")
     (finding,) = copied(report_of(*rounds))
     assert (finding.code, finding.severity, finding.basis) == ("SET151", "note", "advice")
-    assert finding.text.endswith("; not allowed since 5.1: the description differs in cooling")
+    assert finding.text.endswith(
+        "; not allowed since round 5.1: the description differs in cooling"
+    )
 
 
 def test_a_preview_is_not_proven_by_its_own_logs(tmp_path: Path) -> None:
@@ -292,7 +296,7 @@ def test_result_sets_alone_have_no_descriptions(tmp_path: Path) -> None:
     paths = [tree / f"Graphcore/results/{SYSTEM}/{LORA}" for tree in two_rounds(tmp_path)]
     (finding,) = copied(report_of(*paths))
     assert (finding.code, finding.severity) == ("SET151", "note")
-    assert finding.text.endswith("; not known: whether the system description is the same")
+    assert finding.text.endswith("; not known whether the system description is the same")
 
 
 # ---- waivers, pack, defects -----------------------------------------------------------------
@@ -391,9 +395,11 @@ CASES = [
 def test_performance(factor: float, changes: Any, is_met: bool, tmp_path: Path) -> None:
     (finding,) = rounds(tmp_path, factor, **changes)
     assert finding.about.endswith(f"training_results_v2.0/Graphcore/results/{SYSTEM}/resnet")
-    assert f"training_results_v2.1/Graphcore/results/{SYSTEM}/resnet): " in finding.text
-    severity, basis, matched = ("note", "advice", "") if is_met else ("warning", "rules", "not ")
-    assert finding.text.endswith(f"the performance is {matched}matched")
+    assert f"training_results_v2.1/Graphcore/results/{SYSTEM}/resnet), " in finding.text
+    severity, basis, matched = (
+        ("note", "advice", "matches") if is_met else ("warning", "rules", "does not match")
+    )
+    assert finding.text.endswith(f", {matched} it")
     assert (finding.severity, finding.basis) == (severity, basis)
 
 

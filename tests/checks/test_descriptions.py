@@ -420,7 +420,7 @@ MESSAGES = [  # changes, message, hint
     (
         {"status": "cloud"},
         (
-            'status is "cloud"; expected "Available on-premise" or "Available cloud" or'
+            'status is "cloud"; expected "Available on-premise", "Available cloud",'
             ' "Research, Development, or Internal (RDI)" or "Preview"'
         ),
         'did you mean "Available cloud"?',
@@ -428,8 +428,8 @@ MESSAGES = [  # changes, message, hint
     (
         {"status": "Availble cloud"},
         (
-            'status is "Availble cloud"; expected "Available on-premise" or "Available cloud"'
-            ' or "Research, Development, or Internal (RDI)" or "Preview"'
+            'status is "Availble cloud"; expected "Available on-premise", "Available cloud",'
+            ' "Research, Development, or Internal (RDI)" or "Preview"'
         ),
         'did you mean "Available cloud"?',
     ),
@@ -437,13 +437,16 @@ MESSAGES = [  # changes, message, hint
         {"accelerator_model_name": "Nvidia h100-sxm5-80GB"},
         (
             'accelerator_model_name is "Nvidia h100-sxm5-80GB"; expected NVIDIA H100-SXM5-80GB'
-            " as in published descriptions"
+            ", as in published descriptions"
         ),
         None,
     ),
     (
         {"cooling": "", "host_processor_core_count": "?"},
-        "empty or a placeholder: host_processor_core_count or host_processor_vcpu_count, cooling",
+        (
+            "fields that are empty or a placeholder: host_processor_core_count or"
+            " host_processor_vcpu_count, cooling"
+        ),
         None,
     ),
     (

@@ -34,10 +34,10 @@ from tests.tools.export import encoded, of_rounds
 
 NAME = f"Graphcore/{SYSTEM}/resnet"
 SET, LORA = f"Graphcore/results/{SYSTEM}/resnet", "llama2_70b_lora"
-HEAD = f"note advice 5/5 published in 2.0 as {NAME}"
-AGAIN = f"{HEAD}; not known: whether the rest of the system description is the same"
-EARLY = f"{HEAD}; not allowed since 5.1: "
-BROKEN = EARLY.replace("note advice", "warning rules").replace(" since 5.1", "")
+HEAD = f"note advice 5/5 already published in 2.0 as {NAME}"
+AGAIN = f"{HEAD}; not known whether the rest of the system description is the same"
+EARLY = f"{HEAD}; not allowed since round 5.1: "
+BROKEN = EARLY.replace("note advice", "warning rules").replace(" since round 5.1", "")
 DESCRIPTION = "whether the system description is the same"
 UNSURE = "whether 5 runs with equal values are the same or a training that was repeated"
 
@@ -118,8 +118,8 @@ def repeated(root: Path) -> None:
         (described(status="Available on-premise"), [AGAIN]),
         (another_system, [AGAIN]),
         (another_run, [AGAIN.replace("5/5", "4/5")]),
-        (another_byte, [f"{EARLY}1 log was written anew"]),
-        (dressed_up, [f"{EARLY}5 logs were written anew"]),
+        (another_byte, [f"{EARLY}1 log was rewritten"]),
+        (dressed_up, [f"{EARLY}5 logs were rewritten"]),
         (repeated, [AGAIN.replace("whether", f"{UNSURE}; whether")]),
         (another_framework, [f"{EARLY}the description differs in framework"]),
         (another_status, [f"{EARLY}the description differs in status"]),
@@ -166,7 +166,7 @@ def test_both_rounds_checked_together(first: Path) -> None:
 
 def test_loose_logs_are_always_named(first: Path, tmp_path: Path) -> None:
     shutil.copytree(first / SET, tmp_path / "logs")
-    name = f"{HEAD}; not known: whether the submitter is the same; {DESCRIPTION}"
+    name = f"{HEAD}; not known whether the submitter is the same; {DESCRIPTION}"
     assert texts(tmp_path / "logs") == [name]
     assert texts(tmp_path / "logs/result_1.txt") == [name.replace("5/5", "1/1")]
 
@@ -218,7 +218,7 @@ def test_runs_later_than_the_collection_are_not_hashed(
     first: Path, monkeypatch: pytest.MonkeyPatch, hashed: list[str]
 ) -> None:
     publish(monkeypatch, first, made=date(2020, 1, 1))
-    assert texts(resubmitted(first)) == [f"{EARLY}5 logs were written anew"]
+    assert texts(resubmitted(first)) == [f"{EARLY}5 logs were rewritten"]
     assert hashed == []
 
 
@@ -234,7 +234,7 @@ def test_runs_of_which_only_the_bytes_were_collected(
     for path in sorted((root / SET).iterdir())[:number]:
         path.write_bytes(path.read_bytes() + b"\n")
     logs = "5 logs were" if number == 5 else "1 log was"
-    assert texts(root) == [f"{EARLY}{logs} written anew"]
+    assert texts(root) == [f"{EARLY}{logs} rewritten"]
 
 
 def test_a_published_set_is_not_hashed(first: Path, hashed: list[str]) -> None:

@@ -184,8 +184,7 @@ def test_odd_logs_are_named_with_where_they_belong(tmp_path: Path) -> None:
     report = checked(lay(tmp_path, OWN, OTHER, MIXED, {CONFIG_NAME: config}))
     finding = of_code(report, "SET121")
     assert finding.text == (
-        "the runs have different platforms: bow-pod16 (4 runs), bow-pod64 (0.log);"
-        " expected one submission_platform"
+        "the runs name different platforms: bow-pod16 (4 runs), bow-pod64 (0.log); expected one"
     )
     path = "../systems/bow-pod64.json"
     assert finding.hint == f"bow-pod64 is {path}: move its logs to logs/bow-pod64/"

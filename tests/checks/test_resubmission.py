@@ -42,12 +42,12 @@ CASES: list[tuple[str, dict[str, Any], Edit | None, str]] = [
     ("another spelling", {"status": "Available on-premise", "division": "CLOSED"}, None, ALLOWED),
     ("another field", {"cooling": "water"}, None, f"{NOT} description differs in cooling"),
     ("no longer available", {"status": "research"}, None, f"{NOT} description differs in status"),
-    ("a byte", {}, another_byte, "not allowed: 1 log was written anew"),
+    ("a byte", {}, another_byte, "not allowed: 1 log was rewritten"),
     (
         "a log that is rejected",
         {},
         rejected,
-        f"not allowed: 1 log was written anew; {NOT[13:]} logs fail the checker of 5.1",
+        f"not allowed: 1 log was rewritten; {NOT[13:]} logs fail the checker of 5.1",
     ),
     ("a run that was repeated", {}, repeated, ALLOWED),
 ]
@@ -84,7 +84,7 @@ def test_what_only_the_record_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     (finding,) = (f for f in findings if f.code.startswith("SET16"))
     assert (finding.code, finding.severity) == ("SET160", "note")
     assert finding.text.partition("; ")[2] == (
-        "not known: whether 10 runs with equal values are the same or a training that was repeated;"
+        "not known whether 10 runs with equal values are the same or a training that was repeated;"
         " whether the rest of the system description is the same"
     )
 

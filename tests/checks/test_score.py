@@ -92,7 +92,7 @@ def test_a_published_set_has_the_published_score(
     (message,) = [f.text for f in report.findings if f.code == OTHER_SCORE]
     assert message == (
         "today's reference points give the factor 1.0044 (19.651 minutes);"
-        f" published with {published}"
+        f" the score was published with {published}"
     )
 
 

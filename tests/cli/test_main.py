@@ -48,6 +48,15 @@ def test_little_is_imported(imports: str, statement: str, slow: str) -> None:
     assert output.splitlines()[-1] == "set()"
 
 
+_BROKEN = re.compile(r"[\w-]-\n|(?<!\w)'[\w-]+(?: [\w-]+)?\n *[\w-]+'")
+"""A name with hyphens, such as that of an option, or a quoted command, over two lines."""
+
+
+@pytest.mark.parametrize("path", PATHS, ids=" ".join)
+def test_no_option_is_broken_over_two_lines(path: tuple[str, ...]) -> None:
+    assert _BROKEN.findall(call(*path, "--help").output) == []
+
+
 @pytest.mark.parametrize("path", PATHS, ids=" ".join)
 def test_help(path: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")

@@ -258,7 +258,13 @@ def test_check_of_a_folder_without_logs(tmp_path: Path) -> None:
     [
         ("resnet", 5, None, 0, "1 result set: 1 pass"),
         ("resnet", 4, None, 0, "4 of 5 runs"),
-        ("minigo", None, None, 2, "the official checker crashes: it does not cover minigo"),
+        (
+            "minigo",
+            None,
+            None,
+            2,
+            "the official checker crashes: it has no reference points for minigo",
+        ),
         ("resnet", 5, "slower", 1, "1 result set: 1 FAIL"),
         ("resnet", 5, "slower", 1, "with the points of mlperf-logging: pass (RCP"),
     ],

@@ -293,7 +293,10 @@ def test_a_previous_round(sides: list[str], tmp_path: Path) -> None:
     folder = tmp_path / "review"
     result = call("review", new, "--previous", old, "-o", folder, "-j", "1")
     (row,) = rows_of(json.loads((folder / "review.json").read_text("utf-8")), "resubmitted")
-    assert (row[0], row[4]) == ("not allowed since 5.1", "runs of a Preview, which prove nothing")
+    assert (row[0], row[4]) == (
+        "not allowed since round 5.1",
+        "runs of a Preview, which prove nothing",
+    )
     assert "1 Preview: 0 met by a successor, 1 not settled" in result.stdout
     result = call("review", old, "--previous", new, "-o", tmp_path / "other", "-j", "1")
     assert (result.exit_code, result.stdout) == (2, "")

@@ -51,8 +51,8 @@ def test_results_equal_those_of_the_corpus(round_name: str) -> None:
     ] == []
 
 
-SAME = "; not known: whether the rest of the system description is the same"
-REWRITTEN = "; not allowed since 5.1: 10 logs were written anew"
+SAME = "; not known whether the rest of the system description is the same"
+REWRITTEN = "; not allowed since round 5.1: 10 logs were rewritten"
 PERLMUTTER = "published in hpc 1.0 as LBNL/perlmutter_10x128x4_ngc21.09_"
 DEEPCAM = "32xXE8545x4A100-SXM4-40GB/strong/deepcam"
 RESUBMITTED = {

@@ -370,21 +370,22 @@ def test_in_words(margin: float, words: str) -> None:
         (
             128,
             [15, 15, 15, 16, 16],
-            "The mean to converge is 15.3333, at least 15.2126 at batch size 128: RCP margin"
-            " +0.8 % (reference mean 15.75, from x_ref_128)."
+            "The runs converge after 15.3 epochs on average, above the limit of 15.2 at batch size"
+            " 128 (RCP margin +0.8 %; reference mean 15.8, from x_ref_128)."
             " The test gives the factor 1.0272.",
         ),
         (
             192,
             [17] * 5,
-            "The mean to converge is 17; expected at least 17.6031 at batch size 192: RCP margin"
-            " -3.4 % (reference mean 18.25, interpolated between x_ref_128 and x_ref_256).",
+            "The runs converge after 17 epochs on average, below the limit of 17.6 at batch size"
+            " 192 (RCP margin -3.4 %; reference mean 18.2, interpolated between x_ref_128 and"
+            " x_ref_256).",
         ),
         (
             64,
             [20] * 5,
-            "The mean to converge is 20, at least 15.2126 at batch size 64: RCP margin +31.5 %"
-            " (reference mean 15.75, from x_ref_128).",
+            "The runs converge after 20 epochs on average, above the limit of 15.2 at batch size"
+            " 64 (RCP margin +31.5 %; reference mean 15.8, from x_ref_128).",
         ),
         (
             2048,
@@ -397,7 +398,7 @@ def test_in_words(margin: float, words: str) -> None:
     ],
 )
 def test_explain(batch_size: int, runs: list[float] | None, text: str) -> None:
-    assert rcp.explain(judged(batch_size, runs), example(trimmed=True)) == text
+    assert rcp.explain(judged(batch_size, runs), example(trimmed=True), "epochs") == text
 
 
 # ---- points that limit nothing ------------------------------------------------------------
@@ -444,10 +445,10 @@ def test_a_limit_at_the_points_next_to_a_powerless_point(batch_size: int) -> Non
 
 
 def test_explain_without_a_limit() -> None:
-    assert rcp.explain(*gpt3(3072, 1.2e9)) == (
-        f"The mean to converge is 1,200,000,000, with no lower limit at batch size 3,072: {REASON}"
-        " (reference mean 1,218,025,881.6, from gpt3_ref_3072). The test gives the factor"
-        " 1.0150."
+    assert rcp.explain(*gpt3(3072, 1.2e9), "tokens") == (
+        "The runs converge after 1,200,000,000 tokens on average, with no lower limit at batch"
+        f" size 3,072: {REASON} (reference mean 1,218,025,882, from gpt3_ref_3072). The test gives"
+        " the factor 1.0150."
     )
 
 

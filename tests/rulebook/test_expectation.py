@@ -228,7 +228,7 @@ def test_the_unit_is_that_of_the_benchmark(units: dict[str, str], unit: str) -> 
     formula = "math.abs(metadata.epoch_num - previous.epoch_num - 0.05) < 0.001"
     now, before = {"epoch_num": 0.3}, {"epoch_num": 0.2}
     text = _message(formula, key="eval_accuracy", now=now, before=before, units=units)
-    assert text == f"evaluated every 0.1 {unit}; expected every 0.05, to within 0.001"
+    assert text == f"evaluated every 0.1 {unit}; expected every 0.05 ± 0.001"
 
 
 @pytest.mark.parametrize(

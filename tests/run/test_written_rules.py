@@ -21,7 +21,7 @@ from tests.helpers.stored import compared
 from tests.parity import incumbent
 
 DAY_MS = 86_400_000
-QUOTED = "the checker is the source of truth"
+QUOTED = "the checker decides"
 
 
 @cache

@@ -238,7 +238,7 @@ EDITED: list[tuple[str, Callable[[bytes], bytes]]] = [
             described(status="Research"),
             [
                 "availability changed (None): Available on-premise to Research",
-                f"{AGAINST}: submission_status is onprem; expected Research as in {DESCRIPTION}",
+                f"{AGAINST}: submission_status is onprem; expected Research, as in {DESCRIPTION}",
             ],
         ),
         (
@@ -347,7 +347,7 @@ def test_one_submission_of_a_round(old: Path, new: Path) -> None:
     assert "hyperparameters changed" in found(old / "ACME", new / "ACME")[0]
 
 
-LATER = "not allowed since 5.1:"
+LATER = "not allowed since round 5.1:"
 
 
 @pytest.mark.parametrize(

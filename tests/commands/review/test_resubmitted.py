@@ -50,7 +50,7 @@ def test_a_set_is_counted_once() -> None:
     assert listing.counts == {**dict.fromkeys(Outcome, 0), LATER: 1}
     assert listing.summary[:2] == (
         "1 of 1 result set has logs of an earlier round",
-        "1 not allowed since 5.1",
+        "1 not allowed since round 5.1",
     )
 
 
@@ -94,7 +94,7 @@ def test_rewritten_logs() -> None:
     )
     (row,) = resubmissions(side(old), side(new))
     assert (row.runs, row.identical) == (10, 0)
-    assert row.judgement.problems == ("10 logs were written anew",)
+    assert row.judgement.problems == ("10 logs were rewritten",)
     assert resubmissions(side(old), side(entry("4.1", 1, unscaled_minutes=20.5, runs=9))) == []
 
 
