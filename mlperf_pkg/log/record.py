@@ -157,7 +157,7 @@ def decode(raw: bytes) -> Record | None:
 
 
 def may_hold_record(raw: bytes) -> bool:
-    """Return whether a text has the name that each record has, or perhaps with escapes."""
+    """Return whether bytes name a time, or have a backslash, which may hide its name."""
     return b"time_ms" in raw or b"\\" in raw
 
 
