@@ -16,7 +16,6 @@ SOURCES = {"source", "content"}
 
 EXCEPTIONS = {
     # The package's own data and that of the installed mlperf-logging.
-    "checks.descriptions": "data of the package",
     "checks.names": "data of the package",
     "commands.builder.configuration": "data of the package",
     "commands.doctor": "data of the package, which is examined",

@@ -213,13 +213,16 @@ def of_hyperparameters(
     about = {"usage": round_.usage, "round": round_.name, "benchmark": benchmark.name}
     lines = [_title(round_), f"{benchmark.name}: hyperparameters"]
     for name, group in groups.items():
-        if any(group.values()):
-            width = max(map(len, group))
-            texts = [wrapped(f"  {key:<{width}}  ", words) for key, words in group.items()]
-        else:
-            texts = [wrapped("  ", ", ".join(group) or "none")]
-        lines += ["", _HEADINGS[name], *texts]
+        lines += ["", _HEADINGS[name], *_group_lines(group)]
     return Document("hyperparameters", lines, lambda: {**about, **groups})
+
+
+def _group_lines(group: Mapping[str, str]) -> list[str]:
+    """Return the lines of hyperparameters with their limits; only their names if none has any."""
+    if not any(group.values()):
+        return [wrapped("  ", ", ".join(group) or "none")]
+    width = max(map(len, group))
+    return [wrapped(f"  {key:<{width}}  ", words) for key, words in group.items()]
 
 
 def _limits(layers: Iterable[Layer]) -> Iterator[tuple[Layer, str, list[Rule]]]:

@@ -461,12 +461,8 @@ def explain(result: RcpResult, points: Sequence[ReferencePoint], unit: str) -> s
             reason = f"There is no reference point for batch size {_number(result.batch_size)}"
         return f"{reason}: convergence was not compared with the reference."
     accepted = reaches(mean, reference, minimum)
-    source = "interpolated between" if result.interpolated else "from"
     decimals = _decimals(mean, minimum)
-    basis = f"reference mean {reference:,.{decimals}f}, {source} {' and '.join(result.points)}"
-    margin = margin_percent(result)
-    if margin is not None:
-        basis = f"RCP margin {margin_in_words(margin)}; {basis}"
+    basis = _basis_in_words(result, f"{reference:,.{decimals}f}")
     compared = _compared_in_words(result, points, decimals, accepted=accepted)
     if is_in_another_unit(result):
         unit = "epochs or samples"
@@ -477,6 +473,16 @@ def explain(result: RcpResult, points: Sequence[ReferencePoint], unit: str) -> s
     if not accepted or mean >= reference:
         return sentence
     return f"{sentence} The test gives the factor {result.normalization:.4f}."
+
+
+def _basis_in_words(result: RcpResult, reference: str) -> str:
+    """Return the margin of a test, if any, its ``reference`` mean and the points of it."""
+    source = "interpolated between" if result.interpolated else "from"
+    basis = f"reference mean {reference}, {source} {' and '.join(result.points)}"
+    margin = margin_percent(result)
+    if margin is None:
+        return basis
+    return f"RCP margin {margin_in_words(margin)}; {basis}"
 
 
 def _decimals(mean: float, minimum: float) -> int:

@@ -13,7 +13,7 @@ from mlperf_pkg.checker.values import Checked, Options, ScoredSet, scores
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.copies import check_previews, has_several_rounds, shared_runs
 from mlperf_pkg.checks.descriptions import SystemFile
-from mlperf_pkg.checks.resubmission import submitted_set
+from mlperf_pkg.checks.resubmission import SubmittedSet, submitted_set
 from mlperf_pkg.commands.diff.changes import (
     ComparedSet,
     ComparedSide,
@@ -199,11 +199,6 @@ def _sets(checked: Checked, label: str | None, logs: _Logs) -> Iterator[Compared
             path = run_row.label
             set_logs.append(logs.read(places[path], runs.get(path)))
         submitter = _submitter(scored, context, is_single=label is not None)
-        submitted = submitted_set(context)
-        if submitter:
-            described = context.system.submitter if context.system else None
-            names = SubmitterNames(submitter, described or "")
-            submitted = replace(submitted, names=names)
         yield ComparedSet(
             path=_within(label, scored.row.path),
             row=scored.row,
@@ -213,8 +208,17 @@ def _sets(checked: Checked, label: str | None, logs: _Logs) -> Iterator[Compared
             submitter=submitter,
             identity=context.identity,
             is_raw=not context.origin.has_folder,
-            submitted=submitted,
+            submitted=_submitted(context, submitter),
         )
+
+
+def _submitted(context: SetContext, submitter: str) -> SubmittedSet:
+    """Return what decides whether a set is a resubmission, with its submitter if it has one."""
+    submitted = submitted_set(context)
+    if not submitter:
+        return submitted
+    described = context.system.submitter if context.system else None
+    return replace(submitted, names=SubmitterNames(submitter, described or ""))
 
 
 def _submitter(scored: ScoredSet, context: SetContext, *, is_single: bool) -> str:

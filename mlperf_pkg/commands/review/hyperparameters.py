@@ -363,7 +363,8 @@ def _exact(runs: Iterable[Run], sources: Mapping[str, Source]) -> dict[tuple[str
         if not cut or run.path not in sources:
             continue
         keys = {key for key, _ in cut}
-        with suppress(OSError, UserError), sources[run.path].open() as stream:
+        source = sources[run.path]
+        with suppress(OSError, UserError), source.open() as stream:
             head = BytesIO(stream.read(_HEAD_BYTES))
             for record in filter(None, LogReader(head, run.path, lambda _: None)):
                 if record.key in keys:

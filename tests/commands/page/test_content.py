@@ -75,14 +75,14 @@ OF_NODES = replace(OF_NODES, system=replace(OF_NODES.system, nodes=512))
 CARDS += [
     (
         (WEAK, section(5.0, 8, "Other")),
-        "2 results, 2 submitters",
+        "2 results, 2 submitters, on-premise",
         {
             "Winner": ("5.000", "s1", ""),
             "Per accelerator": ("40.0", "s1", ""),
             "Weak scaling": ("0.5", "s0", ""),
         },
     ),
-    ((OF_NODES,), "1 result, 1 submitter", {"Winner": ("2.000", "s0", "")}),
+    ((OF_NODES,), "1 result, 1 submitter, on-premise", {"Winner": ("2.000", "s0", "")}),
 ]
 
 
