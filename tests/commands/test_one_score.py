@@ -115,7 +115,7 @@ def shown(root: Path, out: Path) -> Iterator[tuple[str, Any]]:
 def test_one_score(make: Callable[[Path], Path], score: str, tmp_path: Path) -> None:
     root = make(tmp_path)
     scores = {
-        name: minutes(float(value.removesuffix(" (unverified)")))
+        name: minutes(float(str(value).removesuffix(" (unverified)")))
         for name, value in shown(root, tmp_path / "out")
     }
     assert scores == dict.fromkeys(scores, score)
