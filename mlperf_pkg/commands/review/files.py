@@ -336,14 +336,21 @@ def summary(review: Review) -> str:
 
 
 def _summarized(title: str, texts: Iterable[str]) -> list[str]:
-    """Return the lines of a section, of which the page has more; none for an empty section."""
-    lines = []
-    for text in texts:
-        lines += _WRAPPER.wrap(visible(text))
+    """Return the lines of a section, of which the page has more; none for an empty section.
+
+    What does not fit is left out text by text, never in the middle of one.
+    """
+    wrapped = [_WRAPPER.wrap(visible(text)) for text in texts]
     most = _MOST_OF.get(title, _MOST_LINES)
-    if len(lines) > most:
-        more = len(lines) - most + 1
-        lines[most - 1 :] = [f"  ... {more} more lines: see {PAGE}"]
+    lines: list[str] = []
+    left = len(wrapped)
+    for text_lines in wrapped:
+        last_line = int(left > 1)  # which says how many are left
+        if lines and len(lines) + len(text_lines) + last_line > most:
+            lines.append(f"  ... {left} more: see {PAGE}")
+            break
+        lines += text_lines
+        left -= 1
     if lines:
         return ["", title, *lines]
     return []

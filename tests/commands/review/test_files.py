@@ -80,8 +80,16 @@ def test_summary_is_short_and_narrow() -> None:
     assert lines[0] == "MLPerf Training 2.0"
     assert lines[1] == "0 submitters, 0 result sets, 0 with errors, 0 possible objections"
     assert lines[3:5] == ["all values", "  three values"]
-    assert lines[-1] == "  ... 43 more lines: see review.html"
+    assert lines[-1] == "  ... 43 more: see review.html"
     assert len(lines) - lines.index("long") == 9
+
+
+def test_no_text_of_a_summary_is_cut() -> None:
+    texts = tuple(f"number {number} " + "word " * 40 for number in range(5))  # three lines each
+    lines = files.summary(made(replace(SECTION, title="Wide", summary=texts))).splitlines()
+    assert [line[:11] for line in lines if "number" in line] == ["  number 0 ", "  number 1 "]
+    assert lines[-1] == "  ... 3 more: see review.html"
+    assert " ".join(" ".join(lines).split()).count("word") == 80
 
 
 def test_a_section_that_fails_leaves_the_others_unless_an_option_is_wrong() -> None:
