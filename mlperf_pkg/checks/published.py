@@ -17,7 +17,7 @@ from mlperf_pkg.checks.descriptions import PREVIEW, category, published_fields
 from mlperf_pkg.checks.names import plain_name
 from mlperf_pkg.checks.resubmission import Outcome, judge, published_set, submitted_set
 from mlperf_pkg.findings import NOTE, Finding
-from mlperf_pkg.infra.json_values import digits, to_finite
+from mlperf_pkg.infra.json_values import digits, finite_number
 from mlperf_pkg.infra.paths import with_slashes
 from mlperf_pkg.infra.resources import per_rulebook
 from mlperf_pkg.infra.source import Source
@@ -339,7 +339,7 @@ class _Peers(Struct, frozen=True, dict=True):
         sets: dict[str, set[int]] = {}
         owners = companies(SubmitterNames(row.submitter) for row in self.sets.values())
         for setting in self.results.settings(self.benchmark):
-            number = _number(setting.value) if setting.set in self.sets else None
+            number = finite_number(setting.value) if setting.set in self.sets else None
             if number is not None:
                 numbers.setdefault(setting.key, []).append(number)
                 sets.setdefault(setting.key, set()).add(setting.set)
@@ -394,7 +394,7 @@ def _check_hyperparameters(context: SetContext, peers: _Peers) -> Iterator[Findi
         limits = peers.limits.get(key)
         if limits is None or key.endswith("_steps") or key in broken:
             continue
-        number = _number(value)
+        number = finite_number(value)
         if number is not None and not _is_near(number, *limits):
             unlike[f"{key} {digits(number)}"] = f"{key} {_range(*limits)}"
     if unlike:
@@ -414,13 +414,6 @@ def _is_near(number: float, least: float, greatest: float) -> bool:
     lower = least / _FACTOR if least > 0 else least * _FACTOR
     upper = greatest * _FACTOR if greatest > 0 else greatest / _FACTOR
     return lower <= number <= upper
-
-
-def _number(value: str) -> float | None:
-    try:
-        return to_finite(float(value))
-    except ValueError:
-        return None
 
 
 # ---- scores -------------------------------------------------------------------------------

@@ -284,3 +284,11 @@ def to_finite(value: Any) -> float | None:
     """
     number = None if isinstance(value, bool) else to_float(value)
     return number if number is not None and math.isfinite(number) else None
+
+
+def finite_number(text: str) -> float | None:
+    """Return a value in JSON as a finite number, None if it is something else."""
+    try:
+        return to_finite(float(text))
+    except ValueError:
+        return None

@@ -23,7 +23,7 @@ from mlperf_pkg.commands.review.round import (
 )
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding
-from mlperf_pkg.infra.json_values import digits, to_finite
+from mlperf_pkg.infra.json_values import digits, finite_number
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.log.record import shown
@@ -236,7 +236,7 @@ def _equal_in_all(group: BenchmarkGroup, differing: Sequence[str]) -> Iterator[s
 
 def _cell(value: str) -> Cell:
     """Return a number if all of its digits are shown, else text."""
-    parsed = number(value)
+    parsed = finite_number(value)
     if parsed is not None and abs(parsed) < _EXACT:
         return _size(parsed)
     return plain(value) or None
@@ -348,7 +348,7 @@ def _entry(context: SetContext, owner: str) -> LoggedHyperparameters:
         submitter,
         owner or submitter,
         system,
-        number(size),
+        finite_number(size),
         counts,
         _exact(runs, context.sources),
     )
@@ -358,7 +358,7 @@ def _exact(runs: Iterable[Run], sources: Mapping[str, Source]) -> dict[tuple[str
     """Return the values of which runs hold six digits and logs have more, by key and value."""
     exact: dict[tuple[str, str], str] = {}
     for run in runs:
-        cut = {pair for pair in run.hyperparameters.items() if number(pair[1]) is not None}
+        cut = {pair for pair in run.hyperparameters.items() if finite_number(pair[1]) is not None}
         cut -= exact.keys()
         if not cut or run.path not in sources:
             continue
@@ -369,7 +369,9 @@ def _exact(runs: Iterable[Run], sources: Mapping[str, Source]) -> dict[tuple[str
             for record in filter(None, LogReader(head, run.path, lambda _: None)):
                 if record.key in keys:
                     exact.setdefault((record.key, in_words(record.value)), shown(record.value))
-    return {pair: text for pair, text in exact.items() if number(text) != number(pair[1])}
+    return {
+        pair: text for pair, text in exact.items() if finite_number(text) != finite_number(pair[1])
+    }
 
 
 # ---- the reference ------------------------------------------------------------------------
@@ -432,7 +434,7 @@ class ReferenceHyperparameters(Struct, frozen=True):
 
 
 def _is_among(value: str, values: Sequence[str]) -> bool:
-    parsed = number(value)
+    parsed = finite_number(value)
     range_ = limits(values)
     if parsed is not None and range_ is not None:
         return range_[0] <= parsed <= range_[1]
@@ -443,21 +445,13 @@ def limits(values: Sequence[str]) -> tuple[float, float] | None:
     """Return the least and the greatest of values; None if they are not all numbers."""
     numbers = []
     for value in values:
-        parsed = number(value)
+        parsed = finite_number(value)
         if parsed is None:
             return None
         numbers.append(parsed)
     if numbers:
         return (min(numbers), max(numbers))
     return None
-
-
-def number(value: str) -> float | None:
-    """Return a value in JSON as a finite number, None if it is something else."""
-    try:
-        return to_finite(float(value))
-    except ValueError:
-        return None
 
 
 def plain(value: str) -> str:
@@ -699,7 +693,7 @@ def _factor(
     text: str, key: str, size: float | None, reference: ReferenceHyperparameters
 ) -> float | None:
     """Return the factor by which a value differs from the reference, at least 1; None: unknown."""
-    value = number(text)
+    value = finite_number(text)
     range_ = limits(reference.values(key, size))
     if value is None or range_ is None or value <= 0 or range_[0] <= 0:
         return None
@@ -715,7 +709,7 @@ def _apart(entry: LoggedHyperparameters, key: str, others: _Held) -> Iterator[st
             values.append(other_value)
             submitters.update(owners)
     submitters.discard(entry.owner)
-    value = number(entry.value(key))
+    value = finite_number(entry.value(key))
     range_ = limits(values)
     if value is None or range_ is None or len(submitters) < OFTEN:
         return
