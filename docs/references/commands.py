@@ -2,13 +2,13 @@
 
 import inspect
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import cast
 
 import click
 
 from mlperf_pkg.cli.group import general_in_words
-from mlperf_pkg.cli.main import cli
+from mlperf_pkg.cli.main import SECTIONS, cli
 from references.markdown import block, code, contents, page, plain, table
 
 _PROGRAM = "mlperf-pkg"
@@ -18,18 +18,30 @@ _EXAMPLES = "Examples:"
 
 
 def pages() -> Iterator[tuple[str, str]]:
-    """Yield a page for each command, and a page that lists all commands."""
+    """Yield a page that lists all commands, one for each section of them, and one for each."""
     top = click.Context(cli, info_name=_PROGRAM, **cli.context_settings)
     contexts = {name: _below(top, name) for name in cli.list_commands(top)}
+    parts = list(_about(top, 2))
+    for section, names in SECTIONS.items():
+        commands = _commands({name: contexts[name] for name in names})
+        parts += [f"## {section}", commands]
+        yield _page_of(section), page(section, [commands, contents(f"cli/{n}" for n in names)])
+    below = contents(_page_of(section).removesuffix(".md") for section in SECTIONS)
+    yield "cli.md", page("Command line", [*parts, below])
+    for name, ctx in contexts.items():
+        yield f"cli/{name}.md", page(name, _whole(ctx))
+
+
+def _page_of(section: str) -> str:
+    return f"cli-{section.lower().replace(' ', '-')}.md"
+
+
+def _commands(contexts: Mapping[str, click.Context]) -> str:
     rows = [
         (f"[{name}](cli/{name}.md)", plain(ctx.command.get_short_help_str(80)))
         for name, ctx in contexts.items()
     ]
-    below = contents(f"cli/{name}" for name in contexts)
-    parts = [*_about(top, 2), table(("Command", "Meaning"), rows), below]
-    yield "cli.md", page("Command line", parts)
-    for name, ctx in contexts.items():
-        yield f"cli/{name}.md", page(name, _whole(ctx))
+    return table(("Command", "Meaning"), rows)
 
 
 def _below(ctx: click.Context, name: str) -> click.Context:

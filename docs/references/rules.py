@@ -9,13 +9,16 @@ from mlperf_pkg.rulebook.documents import rounds, usages
 from mlperf_pkg.rulebook.explain import RuleHistory, RuleSpan, example
 from mlperf_pkg.rulebook.load import codes, load_round
 from mlperf_pkg.rulebook.model import Round, Rule
-from references.markdown import block, code, contents, page, plain, table
+from references.markdown import block, code, page, plain, table
 
 _FAMILIES = {
+    "CHECK": "What could not be checked",
     "CODE": "The code of a submission",
+    "CONF": "Systems in mlperf-pkg.yaml",
     "LOG": "Records of a log",
     "PACK": "Archives",
     "POW": "Power logs",
+    "RAW": "Raw logs",
     "RCP": "Reference convergence points",
     "REPO": "Names, sizes and links",
     "ROUND": "The round of a run",
@@ -25,6 +28,7 @@ _FAMILIES = {
     "TREE": "The tree of a submission",
     "WAIVE": "Waivers",
 }
+_OUTSIDE_MENU = "---\norphan: true\n---\n\n"  # the table of the families leads to it
 _INTRODUCTION = (
     "Every finding has a code; `mlperf-pkg rules show CODE` shows the same texts as these pages."
     " Codes start with their family, so `--select` and `--ignore` accept families too."
@@ -40,13 +44,12 @@ def pages() -> Iterator[tuple[str, str]]:
         (f"[{name}](rules/{name}.md)", str(len(codes)), about[name])
         for name, codes in families.items()
     ]
-    below = contents(f"rules/{name}" for name in families)
-    parts = [_INTRODUCTION, table(("Family", "Codes", "Subject"), rows), below]
+    parts = [_INTRODUCTION, table(("Family", "Codes", "Subject"), rows)]
     yield "rules.md", page("Codes of findings", parts)
     yield "rounds.md", page("Rounds and benchmarks", _rounds())
     for name, members in families.items():
         parts = [part for member in members for part in _code(member)]
-        yield f"rules/{name}.md", page(f"{name}: {about[name]}", parts)
+        yield f"rules/{name}.md", _OUTSIDE_MENU + page(f"{name}: {about[name]}", parts)
 
 
 def _family(name: str) -> str:
@@ -69,6 +72,7 @@ def _code(name: str) -> Iterator[str]:
         entry = codes()[name]
         yield f"## {name}: {plain(entry.title)}"
         yield plain(entry.explanation)
+        yield f"**How to fix it.** {plain(entry.fix)}"
         notes = [f"Basis `{entry.basis}`: {explain.BASIS[entry.basis]}"]
         notes += [f"Severity: {explain.SEVERITY[entry.severity]}"]
         notes += [f"Unless: {plain(text)}" for text in exceptions(entry)]
@@ -79,6 +83,7 @@ def _code(name: str) -> Iterator[str]:
         yield f"## {name}: {', '.join(code(key) for key in dict.fromkeys(r.key for r in rules))}"
         for history in histories:
             yield from _history(history)
+        yield f"**How to fix it.** {plain(explain.fix(histories))}"
         yield "\n".join(f"- {line}" for line in _notes(rules))
         yield from _example(explain.newest_first(histories)[0])
 

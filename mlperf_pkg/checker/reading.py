@@ -127,10 +127,9 @@ def _read_alone(file: File, mapper: Mapper) -> Run | PowerLog:
 
     def unread(loss: WorkerLostError) -> Run | PowerLog:
         message = "not checked: the process reading this file ended twice: {found:s}"
-        hint = "SIGKILL usually means that memory ran out; otherwise, please report this"
         path = file.source.label
         reason = loss.reason
-        return _unread(file, unchecked_of("CHECK102", message, path, found=reason, hint=hint))
+        return _unread(file, unchecked_of("CHECK102", message, path, found=reason))
 
     return next(iter(mapper.map(_read, [file], instead=unread)))
 
@@ -260,5 +259,4 @@ def defect(path: str, action: str, error: Exception) -> Unchecked:
     text = visible(f"{type(error).__name__}: {error}".removesuffix(": "))
     shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
     message = f"not checked: internal error of mlperf-pkg while {action}: {{found:s}}"
-    hint = "please report it with the output of 'mlperf-pkg --debug ...'"
-    return unchecked_of("CHECK101", message, path, found=shown, hint=hint)
+    return unchecked_of("CHECK101", message, path, found=shown)

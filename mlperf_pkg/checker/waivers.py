@@ -86,8 +86,7 @@ class Waivers(Struct, frozen=True):
                 message = f"this waiver matches no finding {config.code.upper()} in {config.path}"
             else:
                 continue
-            hint = "remove it, or have it approved again"
-            yield finding_of(code, message, self.origin, line=config.line, hint=hint)
+            yield finding_of(code, message, self.origin, line=config.line)
 
     def _waive_finding(self, finding: Finding) -> Finding:
         for config in self.configs:

@@ -335,7 +335,7 @@ def check_seeds(contexts: Sequence[SetContext]) -> Iterator[tuple[int, Finding]]
         others = earlier.setdefault((round_.usage, round_.name, context.files.benchmark), [])
         number, other = _most_in_common(context, seeds, others)
         if other and 2 * number >= len(seeds):
-            message = f"{{found}} of {len(seeds)} seeds are also logged in {other.label}"
+            message = f"{{found}} of {len(seeds)} seeds are the same as in {other.label}"
             yield index, context.finding("SEED106", message, found=number)
         others.append((context, seeds))
 

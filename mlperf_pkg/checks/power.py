@@ -62,7 +62,7 @@ def _findings_of_runs(context: SetContext, folder: PowerFolder) -> Iterator[tupl
         name = _result_name(run)
         key = _key(folder, run)
         if key not in results:
-            message = "no folder power/{found:s}: the run has no power logs"
+            message = "power/ has no folder {found:s}; expected one for each run"
             path = _path(run).rpartition("/")[0]
             yield run, finding_of("POW101", message, path, found=name)
             continue

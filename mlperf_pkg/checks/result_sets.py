@@ -450,8 +450,7 @@ def _globbed(
         folders = ", ".join(files.place.label for files in matches)
         message = f"{message}, in {folders}"
     severity = Severity.ERROR if official is Verdict.FAIL else Severity.WARNING
-    hint = "rename the folder without [, * and ?"
-    return context.finding("SET116", message, severity=severity, hint=hint)
+    return context.finding("SET116", message, severity=severity)
 
 
 def _matches(context: SetContext, sets: Sequence[ResultSet]) -> tuple[ResultSet, ...]:

@@ -344,7 +344,7 @@ def seed_findings(context: SetContext) -> Iterator[Finding]:
         reason = run.seeds_unreadable
         if reason:
             weight = _OF_CHECKER if reason == OTHER_RECORDS else fields
-            message = "seeds cannot be read: {found:s}"
+            message = "the official seed checker rejects this log: {found:s}"
             yield context.finding("SEED103", message, path=run.path, found=reason, **weight)
         elif not run.seeds:
             yield context.finding("SEED101", "no seed is logged", path=run.path, **fields)
@@ -414,7 +414,7 @@ def check_checkpoints(context: SetContext) -> Iterator[Finding]:
             )
     if runs and complete < least:
         message = (
-            "the number of runs that evaluated every checkpoint is {found}"
+            f"{{found}} of {len(context.runs)} runs evaluated every checkpoint"
             "; expected at least {expected}"
         )
         yield context.finding("SET124", message, found=complete, expected=least)
@@ -428,8 +428,6 @@ def _interval(context: SetContext, run: Run) -> float:
 
 
 # ---- whether the round that was chosen fits the times of the runs -------------------------
-
-_NAME_ROUND = "name the round with --round"
 
 
 def check_round_choice(runs: Iterable[Run]) -> Iterator[Finding]:
@@ -454,7 +452,7 @@ def _guess(run: Run) -> Finding:
     day = _day(run)
     if day is None:
         message = f"no run has a timestamp; assuming the newest round, {run.round}"
-        return finding_of("ROUND102", message, run.path, hint=_NAME_ROUND)
+        return finding_of("ROUND102", message, run.path)
     limit = f"{window(run.usage, run.round)[1]} or earlier"
     return _dated(run, "ROUND102", day, limit, ": assuming the newest round")
 
@@ -482,7 +480,6 @@ def _dated(run: Run, code: str, day: date, limit: str, remark: str = "") -> Find
         run.path,
         found=str(day),
         expected=f"{limit} (round {run.round})",
-        hint=_NAME_ROUND,
     )
 
 

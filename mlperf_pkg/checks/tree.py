@@ -115,7 +115,7 @@ def _params(submission: Submission) -> Iterator[Finding]:
     """Report files of flags that cannot be read, and flags without effect."""
     for path, params in submission.params.items():
         if params.crash:
-            message = "the package checker crashes on this file: {found:s}"
+            message = "the package checker crashes on this file, as {found:s}"
             yield finding_of("TREE109", message, path, found=params.crash)
         for flag in params.ignored:
             hint = f"write only {flag}, with hyphens and without a line end, or at the top"
@@ -316,15 +316,13 @@ def check_repository(name: str, label: str, entries: Sequence[FolderEntry]) -> I
                 "the repository checker reports this link to {found:s} as broken, as it looks"
                 " for the target in its own working directory"
             )
-            hint = "replace the link by the file itself"
-            yield finding_of("REPO104", message, path, found=entry.link, hint=hint)
+            yield finding_of("REPO104", message, path, found=entry.link)
 
 
 def _name_for_git(name: str, path: str) -> Iterator[Finding]:
     if name.startswith(".") or " " in name:
         message = "the name starts with a dot or contains a space"
-        hint = "rename it, or leave it out of the submission"
-        yield finding_of("REPO101", message, path, found=name, hint=hint)
+        yield finding_of("REPO101", message, path, found=name)
 
 
 # ---- what is in an input and is not read: each such file is named once -------------------

@@ -167,9 +167,8 @@ def _unknown_system(context: SetContext, group: membership.LogGroup) -> Iterator
         yield _in_other_division(context, division, others[0])
     elif candidates:
         message = f"the system may be {{found:s}}, judging by {group.why}; expected one system"
-        hint = f"assign each log to one system in {CONFIG_NAME}, under systems"
         ids = [system.id for system in candidates]
-        yield context.finding("SET125", message, found=ids, hint=hint)
+        yield context.finding("SET125", message, found=ids)
     else:
         yield _undescribed(context, group, division)
 
@@ -276,8 +275,7 @@ def check_folders(context: SetContext) -> Iterator[Finding]:
         counts = Counter(folder(run.path) or "." for run in context.runs)
         folders = [f"{name} ({number})" for name, number in sorted(counts.items())]
         message = f"{{found:s}} together have {enumerated(reasons)}; expected one result set"
-        hint = "check each folder alone, or move runs of other experiments away"
-        yield context.finding("SET126", message, found=folders, hint=hint)
+        yield context.finding("SET126", message, found=folders)
 
 
 def _reasons_against_one_set(context: SetContext) -> list[str]:

@@ -368,7 +368,7 @@ def of_rule(code: str, histories: Sequence[RuleHistory]) -> Document:
     return Document(
         "show",
         _rule(code, histories),
-        lambda: {"code": code, "rules": _history_fields(histories)},
+        lambda: {"code": code, "fix": explain.fix(histories), "rules": _history_fields(histories)},
     )
 
 
@@ -415,14 +415,12 @@ def _other(code: FindingCode) -> Iterator[str]:
     yield ""
     yield wrapped("", code.explanation)
     yield ""
+    yield wrapped("fix       ", code.fix)
     yield wrapped("basis     ", f"{code.basis}: {explain.BASIS[code.basis]}")
     yield wrapped("severity  ", explain.SEVERITY[code.severity])
     if code.since:
         yield wrapped("since     ", f"round {code.since} of Training, by its text")
-    label = "unless    "
-    for text in exceptions(code):
-        yield wrapped(label, text)
-        label = "          "
+    yield from _labelled("unless", exceptions(code))
     yield wrapped("source    ", code.source)
 
 
@@ -453,6 +451,7 @@ def _rule(code: str, histories: Sequence[RuleHistory]) -> Iterator[str]:
     rules: list[Rule] = []
     for history in newest:
         rules += [span.rule for span in reversed(history.spans)]
+    yield wrapped("fix       ", explain.fix(histories))
     yield from _explained(rules)
     targets = dict.fromkeys(chain.from_iterable(map(explain.targets, histories)))
     for name, where, text in targets:

@@ -503,7 +503,7 @@ def _compared_in_words(
         return f"with {NO_LIMIT} {place}: {reason}"
     limit = f"the limit of {result.minimum:,.{decimals}f} {place}"
     if is_in_another_unit(result):
-        return f"which is not in the unit of {limit}"
+        return f"in another unit than {limit}"
     return f"above {limit}" if accepted else f"below {limit}"
 
 

@@ -261,8 +261,8 @@ OF_VALUE: Mapping[str, Constraint] = {
     "whole": _of_value(_whole, _words("a whole number")),
     "multiple_of": _of_value(_multiple_of, _words("a multiple of {}")),
     "power_of_two_times": _of_value(_power_of_two_times, _words("{} times a power of two")),
-    "length": _of_value(_length, "{} elements".format),
-    "length_at_least": _of_value(_length_at_least, "at least {} elements".format),
+    "length": _of_value(_length, "a list of {} elements".format),
+    "length_at_least": _of_value(_length_at_least, "a list of at least {} elements".format),
     "in_ratio": _of_value(_in_ratio, _listed("numbers in the ratio", " to ")),
     "any": _of_value(_any, _alternatives_in_words),
     "each": _of_value(_each, _numbers_in_words),
@@ -375,7 +375,7 @@ def _too_late(argument: Mapping[str, Any], record: Record, seen: Seen) -> Breach
     minutes = (record.time_ms - seen[start].earliest_ms) / 60_000
     form = ".1f" if round(minutes, 1) > limit else ".3f"
     message = (
-        f"{record.key} is logged {{found:{form}}} minutes after {start};"
+        f"{record.key} is logged {{found:,{form}}} minutes after {start};"
         f" expected within {limit} minutes"
     )
     return Breach(round(minutes, 3), needed, message, is_limit=minutes == limit)

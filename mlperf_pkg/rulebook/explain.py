@@ -27,7 +27,7 @@ from mlperf_pkg.rulebook.constraints import (
 from mlperf_pkg.rulebook.documents import every_round, rounds, usages
 from mlperf_pkg.rulebook.expectation import in_general
 from mlperf_pkg.rulebook.formula import Formula, NoAnswerError, first_logged
-from mlperf_pkg.rulebook.load import benchmarks_of, codes, load_benchmark, load_round
+from mlperf_pkg.rulebook.load import benchmarks_of, codes, fixes, load_benchmark, load_round
 from mlperf_pkg.rulebook.model import (
     DIVISIONS,
     Benchmark,
@@ -312,6 +312,16 @@ def in_round(
                     part = replace(history, spans=spans)
                     histories_of_round.setdefault(code, []).append(part)
     return histories_of_round
+
+
+def fix(histories: Iterable[RuleHistory]) -> str:
+    """Return what to do where the rules of one code are broken, in one to three sentences."""
+    rules = [span.rule for history in histories for span in history.spans]
+    sentences: dict[str, str] = {}
+    for row in fixes():
+        if any(map(row.fits, rules)):
+            sentences.setdefault(row.part, row.fix)
+    return " ".join(sentences.values()).replace("KEY", rules[0].key)
 
 
 def newest_first(histories: Iterable[RuleHistory]) -> list[RuleHistory]:

@@ -387,9 +387,10 @@ class Exceptional(Struct, frozen=True):
 
 
 class FindingCode(Struct, frozen=True):
-    """What a code means: a title, an explanation in prose, and the source of the rule.
+    """What a code means: a title, an explanation in prose, what to do, and the source of the rule.
 
-    It is reported with its ``basis`` and ``severity``, ``unless`` an exception says otherwise.
+    With ``is_hint``, the ``fix`` is also the hint of each finding that has no other. The code is
+    reported with its ``basis`` and ``severity``, ``unless`` an exception says otherwise.
     ``since`` is the first round of Training to whose text the rule applied, that of the heading if
     the file names none; None for what has no text.
     """
@@ -397,7 +398,9 @@ class FindingCode(Struct, frozen=True):
     code: str
     title: str
     explanation: str
+    fix: str
     source: str
+    is_hint: bool = False
     since: str | None = None
     basis: Basis = Basis.BOTH
     severity: Severity = Severity.ERROR
@@ -406,6 +409,11 @@ class FindingCode(Struct, frozen=True):
     def applies_in(self, round_: Round) -> bool:
         """Return whether its text applied to a round already."""
         return self.since is None or version_of(self.since) <= round_.text_version
+
+    @property
+    def hint(self) -> str | None:
+        """What to do, as the hint of every finding; None where findings have hints of their own."""
+        return self.fix[0].lower() + self.fix[1:] if self.is_hint else None
 
 
 @per_rulebook
@@ -418,14 +426,16 @@ def codes() -> Mapping[str, FindingCode]:
     entries: dict[str, Any] = {}
     for file in reversed(list(documents.rule_files("findings.yaml"))):
         for code, fields in documents.read(file).items():
-            if code == CAUSES:
-                continue
-            entries[code] = {"code": code, "since": first_round(fields["source"]), **fields}
+            if code not in (CAUSES, FIXES):
+                entries[code] = {"code": code, "since": first_round(fields["source"]), **fields}
     return convert(entries, dict[str, FindingCode])
 
 
 CAUSES = "causes"
 """The part of ``findings.yaml`` that says which codes can explain which."""
+
+FIXES = "fixes"
+"""The part of ``findings.yaml`` that says what to do where rules about a key are broken."""
 
 ANY_RULE = "RULES"
 """The word in ``CAUSES`` for the codes of all rules about the records of a key."""
@@ -476,10 +486,43 @@ def explanations() -> tuple[Explanation, ...]:
     Raises:
         RulebookError: a file ``findings.yaml`` is not valid.
     """
+    return convert(_rows(CAUSES), tuple[Explanation, ...])
+
+
+def _rows(part: str) -> list[Any]:
     rows: list[Any] = []
     for file in documents.rule_files("findings.yaml"):
-        rows += documents.read(file).get(CAUSES, ())
-    return convert(rows, tuple[Explanation, ...])
+        rows += documents.read(file).get(part, ())
+    return rows
+
+
+class Fix(Struct, frozen=True):
+    """What to do where a rule is broken that has one of the ``limits``, on a key like ``keys``.
+
+    ``limits`` are fields of rules, ``keys`` is a regular expression. Of a ``part`` of what rules require, the
+    first row that fits counts.
+    """
+
+    part: str
+    limits: tuple[str, ...]
+    fix: str
+    keys: str = ".*"
+
+    def fits(self, rule: Rule) -> bool:
+        """Return whether it says what to do about a rule."""
+        if not re.fullmatch(self.keys, rule.key):
+            return False
+        return any(name in rule.constraints or getattr(rule, name, None) for name in self.limits)
+
+
+@per_rulebook
+def fixes() -> tuple[Fix, ...]:
+    """Return what to do where rules about keys are broken, the rows of the user's rules first.
+
+    Raises:
+        RulebookError: a file ``findings.yaml`` is not valid.
+    """
+    return convert(_rows(FIXES), tuple[Fix, ...])
 
 
 @per_rulebook
@@ -522,14 +565,16 @@ def finding_of(code: str, message: str, path: str, **fields: Any) -> Finding:
     """
     entry = codes()[code]
     usual = _package_codes().get(code, entry)
-    weight = {"basis": usual.basis, "severity": usual.severity, "source": entry.source}
-    return reweighed(Finding(code=code, message=message, path=path, **{**weight, **fields}))
+    given = {"basis": usual.basis, "severity": usual.severity, "hint": entry.hint}
+    fields = {**given, "source": entry.source, **fields}
+    return reweighed(Finding(code=code, message=message, path=path, **fields))
 
 
 def unchecked_of(code: str, message: str, path: str, **fields: Any) -> Unchecked:
     """Return a finding that something was not checked, with the source of its code."""
-    source = codes()[code].source
-    return Unchecked(code=code, message=message, path=path, source=source, **fields)
+    entry = codes()[code]
+    fields = {"source": entry.source, "hint": entry.hint, **fields}
+    return Unchecked(code=code, message=message, path=path, **fields)
 
 
 def as_written(findings: Iterable[Finding], round_: Round) -> Iterator[Finding]:

@@ -100,10 +100,7 @@ def _by_damage(official: Iterable[Finding], whole: Run) -> tuple[str, ...]:
 
 def _of_processes(path: str, log: DamagedLog) -> Finding:
     message = "{found} processes write every record; expected {expected}"
-    hint = "let one process log, such as the one of rank 0; the repeated records are not counted"
-    return finding_of(
-        "LOG114", message, path, line=log.line, found=log.processes, expected="one", hint=hint
-    )
+    return finding_of("LOG114", message, path, line=log.line, found=log.processes, expected="one")
 
 
 def _official(run: Run, whole: Run) -> list[Finding]:

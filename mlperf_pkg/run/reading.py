@@ -346,7 +346,7 @@ class _Reading:
             number, early_ms = self._evaluations.backwards
             self._add(
                 "RUN165",
-                "eval_stop is logged {found:.1f} seconds before eval_start; expected no earlier",
+                "eval_stop is logged {found:.1f} seconds before eval_start; expected after it",
                 line=self._reader.line_of(number),
                 basis=Basis.RULES,
                 found=early_ms / 1000,
@@ -367,7 +367,7 @@ class _Reading:
             problem = "at the time of"
         elif clock.stop_ms < (clock.start_ms or 0.0):
             problem = "earlier than"
-        message = f"run_stop is {problem} run_start; expected later"
+        message = f"run_stop is {problem} run_start; expected a later time"
         self._add("RUN155", message, line=self._stop_line(), basis=Basis.RULES)
 
     def _check_batch_size(self) -> set[str]:
@@ -398,17 +398,18 @@ class _Reading:
             reason = ""
         if self._rules.targets.reached_number is not None and not self._is_open:
             code = "RUN140"
-            reason = ", as the target was reached before"
-            hint = "a fast run that is dropped changes the RCP margin"
+            reason = ", although the target was reached"
+            hint = "if a fast run is dropped, the mean that the RCP test compares is higher"
         is_stopped = self._clock.stop_ms is not None
         ending = "run_stop is missing after run_start"
         if is_stopped:
             ending = "run_stop says {found}"
+            reason = f'{reason}; expected "success"'
         elif self._clock.start_ms is not None:
             ending = "the log ends inside a run, before run_stop"
         self._add(
             code,
-            f'{ending}; expected "success"{reason}',
+            f"{ending}{reason}",
             Finding if is_stopped else Pending,
             line=self._stop_line(),
             severity=severity,

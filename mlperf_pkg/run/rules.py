@@ -23,7 +23,9 @@ from mlperf_pkg.run.targets import Targets
 
 _FEW = 4  # records of a key in a block; fewer are not slower one by one
 _MOST_MISPLACED = 1000  # records of one log
-_IN_TIME = "its time is right, and decides by the rules; the official checker reads in order"
+_IN_TIME = (
+    "by the rules, the time stamp decides, and it is right; the official checker reads in order"
+)
 
 
 class RuleChecker:
@@ -350,7 +352,7 @@ class RuleChecker:
             logged.first_number,
             value=seconds,
             expected=f"{limit} than {shift.event}",
-            message=f"{subject}; expected {limit}",
+            message=f"{subject}; expected {{expected}}",
             kind=Finding,
         )
 

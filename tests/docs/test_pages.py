@@ -20,6 +20,10 @@ def test_the_tutorial(tmp_path: Path) -> None:
     assert (tmp_path / "submissions" / "Submitter1.tar.gz.sha256").is_file()
 
 
+def test_the_example_of_check(tmp_path: Path) -> None:
+    follow("guide/check.md", tmp_path)
+
+
 ADDED_ROUND = DOCS / "howto" / "add-a-round.md"
 
 
