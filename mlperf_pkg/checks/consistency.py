@@ -422,9 +422,8 @@ def check_nodes(context: SetContext) -> Iterator[Finding]:
         if mismatch is not None:
             is_same_scale = run.instance_scale == (system.accelerators or system.nodes)
             weight = NOTE if is_same_scale else {}
-            message = (
-                f"{mismatch.key} {{found}} in the log; expected {{expected}}, as in {system.path}"
-            )
+            subject = f"{mismatch.key} is {{found}} in the log"
+            message = f"{subject}; expected {{expected}}, as in {system.path}"
             yield context.finding(
                 "SET142",
                 message,

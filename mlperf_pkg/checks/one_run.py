@@ -99,5 +99,5 @@ def check_one_run(context: SetContext) -> Iterator[Finding]:
             yield context.finding("RAW102", _ONE[relation], found=paths)
         elif paths:
             named = shortened(paths, _NAMED)
-            text = f"{len(paths)} {message}; found {named}"
+            text = f"{len(paths)} {message} ({named})"
             yield context.finding("RAW102", text, found=paths)

@@ -99,8 +99,10 @@ def check_spliced(context: SetContext) -> Iterator[Finding]:
         if is_telling and relation_of(original, run) is None:
             number = counted(len(set(values)), "evaluation")
             examples = ", ".join(map(repr, values[:_MANY]))
-            message = f"{number} of {{found:s}} at the same place, equal to the last digit, though"
-            message = f"{message} the runs differ: {examples}"
+            message = (
+                f"{number} at the same place as in {{found:s}}, equal to the last digit, though the"
+                f" runs differ: {examples}"
+            )
             yield context.finding("SET171", message, path=run.path, found=original.path)
 
 

@@ -154,7 +154,7 @@ def check_power(context: SetContext) -> Iterator[Finding]:
         yield finding_of("POW104", message, folder.place.label)
     reason = energy(context).crash
     if reason:
-        message = f"the result summarizer crashes on this power log: {reason}"
+        message = f"the result summarizer crashes on the power logs: {reason}"
         yield finding_of("POW105", message, folder.place.label)
     for run in context.runs:
         logs = context.power_of(run)

@@ -161,8 +161,7 @@ def check_rcp(context: SetContext, result: rcp.RcpResult | None) -> Iterator[Fin
         yield from _check_allowance(context, result)
         return
     explanation = rcp.explain(result, _points_of(context), context.rules.unit).removesuffix(".")
-    if not explanation.startswith("RCP"):
-        explanation = explanation[:1].lower() + explanation[1:]
+    explanation = explanation[:1].lower() + explanation[1:]
     means = {"found": result.mean, "expected": result.minimum}
     outcome = "RCP missing" if rcp.is_missing(result.message) else "RCP test failed"
     if _is_bypassed(context, result):

@@ -102,7 +102,7 @@ def check_folder(context: SetContext) -> Iterator[Finding]:
         read.update(packed_logs(context.files))
     unread = [name for name in context.files.others if name not in read]
     if unread:
-        message = "not read, as the name is not result_<number>.txt: {found:s}"
+        message = "files that are not read, as their names are not result_<number>.txt: {found:s}"
         yield context.finding("SET105", message, found=unread)
     if not context.in_round:
         where = where_instead(round_.usage, round_.name, benchmark)

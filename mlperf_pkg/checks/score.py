@@ -52,7 +52,7 @@ def score_set(context: SetContext, unscaled: float | None, result: RcpResult | N
             published, unscaled, published / unscaled, "the score was published with", index
         )
     factor = 1.0
-    reason = f"{context.division_by_rules} scores of round {context.round.name} are not normalised:"
+    reason = f"{context.division_by_rules} scores of round {context.round.name} have the factor"
     if context.round.normalised and context.rcp_required_by_rules:
         factor = _tested_factor(context, result)
         reason = "the RCP test gives"
@@ -111,7 +111,11 @@ def _check_file(context: SetContext, score: SetScore, text: str) -> Iterator[Fin
         value = _value(text)
     except JsonSyntaxError as error:
         yield finding(
-            "SET119", "not read: {found:s}", found=error.message, expected="JSON", line=error.line
+            "SET119",
+            "scaling.json is not valid JSON: {found:s}",
+            found=error.message,
+            expected="JSON",
+            line=error.line,
         )
         return
     factor = to_finite(value)

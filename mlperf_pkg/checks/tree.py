@@ -149,9 +149,7 @@ def check_contents(submission: Submission) -> Iterator[Finding]:
         yield finding_of("TREE121", message, path, found=submission.name)
     if not any(files.logs for files in submission.result_sets):
         yield finding_of("TREE101", "no result set has a log, so nothing was checked", path)
-    message = (
-        "packed files are not read in a submission: {found:s}; expected {expected}: unpack them"
-    )
+    message = "packed files, which no checker reads in a submission: {found:s}; expected {expected}"
     for files in submission.result_sets:
         names = packed_logs(files)
         if names:  # which only raw logs may be

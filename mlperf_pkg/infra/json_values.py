@@ -212,7 +212,7 @@ def _syntax_error(text: str, error: json.JSONDecodeError) -> JsonSyntaxError:
     lexeme = token[0] if token else text[error.pos : error.pos + 1]
     starts = filter(error.msg.startswith, _EXPECTED)
     expected = _EXPECTED.get(next(starts, ""), "JSON")
-    shown = repr(lexeme[:30]) if lexeme else "the end"
+    shown = repr(lexeme[:30]) if lexeme else "the end of the text"
     return JsonSyntaxError(error.lineno, f"found {shown}; expected {expected}")
 
 

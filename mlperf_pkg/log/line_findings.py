@@ -48,7 +48,7 @@ _NOTE: dict[str, Any] = {"severity": Severity.NOTE, "basis": Basis.ADVICE}
 # The fields of findings about a record, by their codes.
 _AT_RECORDS: Mapping[str, Mapping[str, Any]] = {
     "LOG101": {
-        "message": "the log ends inside this record, {found:s}: copy the log again",
+        "message": "the log ends inside this record, so copy it again; it ends with {found:s}",
         "expected": "a whole record and a line end",
         "hint": "if the original ends here, too, the run was killed while it wrote",
     },

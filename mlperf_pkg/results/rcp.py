@@ -456,10 +456,11 @@ def explain(result: RcpResult, points: Sequence[ReferencePoint], unit: str) -> s
     mean = result.mean
     reference = result.reference_mean
     if minimum is None or reference is None or mean is None or math.isnan(mean):
-        reason = result.message
-        if is_missing(reason):
-            reason = f"There is no reference point for batch size {_number(result.batch_size)}"
-        return f"{reason}: convergence was not compared with the reference."
+        outcome = "onvergence was not compared with the reference"
+        if is_missing(result.message):
+            size = _number(result.batch_size)
+            return f"There is no reference point for batch size {size}, so c{outcome}."
+        return f"C{outcome} ({result.message})."
     accepted = reaches(mean, reference, minimum)
     decimals = _decimals(mean, minimum)
     basis = _basis_in_words(result, f"{reference:,.{decimals}f}")

@@ -499,8 +499,8 @@ def _rows(part: str) -> list[Any]:
 class Fix(Struct, frozen=True):
     """What to do where a rule is broken that has one of the ``limits``, on a key like ``keys``.
 
-    ``limits`` are fields of rules, ``keys`` is a regular expression. Of a ``part`` of what rules require, the
-    first row that fits counts.
+    ``limits`` are fields of rules, ``keys`` is a regular expression. Of a ``part`` of what rules
+    require, the first row that fits counts.
     """
 
     part: str

@@ -190,7 +190,6 @@ class _Reading:
                         basis=Basis.ADVICE,
                         found=name,
                         expected="a finite number",
-                        hint="the training has diverged, or the evaluation failed",
                     )
 
     def conclude(self, problem: str | None) -> None:
@@ -439,7 +438,6 @@ class _Reading:
             basis=Basis.ADVICE,
             found=round(shortest.seconds, 3),
             expected=round(shortest.needed, 3),
-            hint="a clock that was set during the run makes its time-to-train wrong: run again",
         )
 
     def _check_initialisation(self) -> None:
@@ -472,7 +470,6 @@ class _Reading:
                     basis=Basis.RULES,
                     found=self._clock.start_ms,
                     expected="milliseconds since 1970",
-                    hint="log int(time.time() * 1000); the minutes shown for this run are wrong",
                 )
                 return True
         return False
@@ -505,10 +502,9 @@ class _Reading:
         return self._reader.line_of(number)
 
     def _add(self, code: str, message: str, kind: type[Finding] = Finding, **more: Any) -> None:
-        path = self._log.source.label
-        source = codes()[code].source
-        finding = kind(code=code, message=message, path=path, source=source, **more)
-        self._findings.add(reweighed(finding))
+        entry = codes()[code]
+        fields = {"path": self._log.source.label, "source": entry.source, "hint": entry.hint}
+        self._findings.add(reweighed(kind(code=code, message=message, **{**fields, **more})))
 
 
 def _take_records(block: Block, takers: Mapping[str, Taker]) -> None:

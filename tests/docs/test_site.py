@@ -119,6 +119,26 @@ def test_the_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert '"set108"' in (site / "searchindex.js").read_text("utf-8")
 
 
+def menus() -> dict[str, list[str]]:
+    """The entries of each level of the menu: those under a caption, and those below a page."""
+    references = import_module("references")
+    texts = {"index": (DOCS / "index.md").read_text("utf-8"), **dict(references.pages())}
+    entries: dict[str, list[str]] = {}
+    for page, text in texts.items():
+        for number, tree in enumerate(re.findall(r"```\{toctree\}\n(.*?)```", text, re.DOTALL)):
+            names = [line for line in tree.split("\n") if line and not line.startswith(":")]
+            entries[f"{page} {number}"] = names
+    return entries
+
+
+def test_no_level_of_the_menu_has_more_than_nine_entries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(DOCS)
+    entries = menus()
+    captions = [name for name in entries if name.startswith("index ")]
+    assert len(captions) <= 9
+    assert {name: names for name, names in entries.items() if len(names) > 9} == {}
+
+
 def test_links(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     page.write_text('<a href="page.html#here" id="here"></a><a href="#no"></a><img src="no.png">')

@@ -140,7 +140,7 @@ def test_a_log_that_is_cut_off(lost: int, ending: str) -> None:
     log = LOGS[0][:-lost]
     run = compared(run_of(log))
     cut = next(finding for finding in run.findings if finding.code == "LOG101")
-    assert cut.text.startswith("the log ends inside this record, ")
+    assert cut.text.startswith("the log ends inside this record, so copy it again; it ends with ")
     assert cut.line == log.count(b"\n") + 1
     assert {code for code, _ in findings(run)} == {"LOG101", ending}
     assert (run.verdicts.official, run.verdicts.rules) == (Verdict.FAIL, Verdict.FAIL)

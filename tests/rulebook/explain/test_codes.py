@@ -10,7 +10,7 @@ import pytest
 import mlperf_pkg
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis
-from mlperf_pkg.rulebook.explain import known_code
+from mlperf_pkg.rulebook.explain import fix, histories, known_code, rulebook_codes
 from mlperf_pkg.rulebook.load import FindingCode, codes
 from tests.checks.traps import INVENTED, PASSED, REJECTED
 
@@ -45,6 +45,39 @@ def test_explanations_say_something() -> None:
     assert [entry.code for entry in codes().values()] == [*codes()]
     assert [code for code in codes() if not CODE.fullmatch(code)] == []
     assert [entry for entry in codes().values() if not is_explained(entry)] == []
+
+
+def is_fix(text: str, *, is_hint: bool) -> bool:
+    """One or two sentences of what to do; a hint, which stands behind a colon, has no full stop."""
+    ends_well = is_hint != text.endswith((".", ")."))
+    sentences = re.split(r"(?<=[a-z)*>'\"])\. ", text)
+    return text[0].isupper() and ends_well and len(sentences) <= (1 if is_hint else 2)
+
+
+def test_fixes_say_what_to_do() -> None:
+    fixes = {code: is_fix(entry.fix, is_hint=entry.is_hint) for code, entry in codes().items()}
+    assert [code for code in fixes if not fixes[code] and not code.startswith("CHECK101")] == []
+
+
+def test_every_code_of_a_rule_has_a_fix() -> None:
+    fixes = {code: fix(histories(code)) for code in rulebook_codes()}
+    assert [code for code, text in fixes.items() if not is_fix(text, is_hint=False)] == []
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("RUN109", 'mllogger.end(key="run_stop", metadata={"status": "success"})'),
+        ("RUN121", "Shorten the initialisation"),
+        ("BERT111", "train until an evaluation reaches the target"),
+        ("BERT121", "set the first evaluation and the interval in the configuration"),
+        ("BERT124", "Set opt_name in the configuration"),
+        ("DLRM110", "Evaluate on the whole data set"),
+        ("RN104", 'mllogger.event(key="weights_initialization", metadata={"tensor": name})'),
+    ],
+)
+def test_what_to_do_about_a_rule(code: str, words: str) -> None:
+    assert words in fix(histories(code))
 
 
 @pytest.mark.parametrize("code", ["LOG101", "log101", "BERT111", "bert111"])
