@@ -47,7 +47,7 @@ def check_twins(context: SetContext) -> Iterator[Finding]:
 
 _SAME = {
     RunRelation.COPY: "this log is a copy of",
-    RunRelation.PROCESSES: "this log is of another process of the run of",
+    RunRelation.PROCESSES: "this log comes from another process of the same run as",
 }
 
 
@@ -422,8 +422,9 @@ def check_nodes(context: SetContext) -> Iterator[Finding]:
         if mismatch is not None:
             is_same_scale = run.instance_scale == (system.accelerators or system.nodes)
             weight = NOTE if is_same_scale else {}
-            subject = f"{mismatch.key} is {{found}} in the log"
-            message = f"{subject}; expected {{expected}}, as in {system.path}"
+            message = (
+                f"{mismatch.key} {{found}} in the log; expected {{expected}}, as in {system.path}"
+            )
             yield context.finding(
                 "SET142",
                 message,

@@ -126,7 +126,7 @@ def command(
         advice = "" if plan.problems else _ADVICE
         click.echo(f"nothing was built{advice}", err=True)
         return 1
-    say("kept although not valid", prepared.kept)
+    say("kept", prepared.kept)
     if not dry_run and not explain:
         report = _write(prepared, order, force=force)
         Output().write(preparing.built_text(prepared, report))

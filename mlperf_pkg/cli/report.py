@@ -72,7 +72,7 @@ _FORMATS = ("svg", "png")
     type=LocalPath(),
     metavar="FILE",
     help=f"Write the page to FILE; - is standard output (default: {DEFAULT_PAGE}, with --history"
-    f" {DEFAULT_HISTORY}). With --draw, a folder (default: {DEFAULT_CHARTS}).",
+    f" {DEFAULT_HISTORY}). With --draw, FILE is a folder (default: {DEFAULT_CHARTS}).",
 )
 @options.force_option()
 def command(

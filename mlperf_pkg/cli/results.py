@@ -54,10 +54,11 @@ def command(
     result set, with its rank in its table; results.json has everything. The folder
     official has the same files as 'mlperf-pkg score --tables'.
 
-    A result set with an error that is both official and by the written rules, or without
-    a score, is not in the tables; scores.csv and results.json give the reason. The column
-    'remarks' has the codes of all other errors. With '--verdict rules', every error by
-    the written rules counts. To accept a result set, waive the finding in mlperf-pkg.yaml.
+    The tables leave out a result set without a score, or with an error by both the
+    official checker and the written rules; scores.csv and results.json give the reason.
+    The column 'remarks' has the codes of all other errors. With '--verdict rules', every
+    error by the written rules counts. To accept a result set, waive the finding in
+    mlperf-pkg.yaml.
 
     Every system has a private id. FILE keeps the ids: a later run reads it, adds the ids
     of new systems, and never changes, removes or reuses one. Use the same FILE for every

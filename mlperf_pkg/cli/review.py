@@ -205,7 +205,7 @@ def _wanted(code: str) -> str:
 @click.option("--issue", metavar="URL", help="Record the issue of the objection.")
 @click.option("--note", metavar="TEXT", help="Record a note.")
 @options.repeatable("--by", metavar="ORG", text="Add an organisation that objects")
-@options.repeatable("--not-by", metavar="ORG", text="Remove an organisation that objects no more")
+@options.repeatable("--not-by", metavar="ORG", text="Remove an organisation that no longer objects")
 @click.option(
     "--issues",
     type=FILE,
@@ -231,13 +231,13 @@ def objections(
     one.
 
     TREE is the corrected round, or a submission. An objection is settled if its findings
-    are gone by new runs, a new description or other files. If the logs of the same runs
-    were edited, it stands until decided. What it was about is in a file beside FILE: as
-    it was when it was written or, with --id or --issues and a TREE, when this was first
-    given. An objection is removed if its result sets and descriptions are gone, as after
-    a withdrawal. New errors, which no objection names, follow. A waiver requires TREE:
-    the scores there may differ by less than 2 % from those in FILE, in the same order of
-    competitors.
+    are gone because of new runs, a new description or other files. If the logs of the
+    same runs were edited, it stands until decided. A file beside FILE has the runs as
+    they were when the objection was written or, with --id or --issues, when a TREE was
+    first given. An objection is removed if its result sets and descriptions are gone, as
+    after a withdrawal. New errors, which no objection names, follow. A waiver requires
+    TREE: its scores may differ by less than 2 % from those in FILE, if the order of the
+    competitors is the same.
 
     JSON is the output of 'gh issue list --state all --limit 1000 --json FIELDS', with
     the fields number,title,body,state,stateReason,labels,author,url. Its labels are
@@ -364,9 +364,9 @@ def audits(
 ) -> int:
     """Draw result sets that are candidates for an audit.
 
-    ROUND is a folder of submissions or a published round, such as 5.1. Result sets with
-    a score are drawn, of different submitters as far as possible. The output has the
-    seed: with the same seed and results, anybody draws the same ones.
+    ROUND is a folder of submissions or a published round, such as 5.1. The
+    candidates are result sets with a score, of different submitters as far as possible.
+    The output has the seed: with it and the same results, anybody draws the same sets.
 
     Exit status: 0 if the candidates were drawn, 2 if not.
 
@@ -435,7 +435,7 @@ def _sides(ctx: click.Context, _: click.Parameter, sides: tuple[str, ...]) -> tu
     "--proof",
     type=PATH,
     metavar="FOLDER",
-    help="Results on retired benchmarks of OLD, which prove Previews without being published.",
+    help="Read results on retired benchmarks of OLD, which prove Previews, from FOLDER.",
 )
 @options.judging
 @options.written(LISTING_FORMATS)

@@ -21,7 +21,10 @@ from mlperf_pkg.rulebook.rounds import where_instead
 
 _written = options.written(render.FORMATS)
 _only_benchmark = click.option(
-    "--benchmark", metavar="NAME", shell_complete=completion.benchmarks, help="Only this benchmark."
+    "--benchmark",
+    metavar="NAME",
+    shell_complete=completion.benchmarks,
+    help="Compare only this benchmark.",
 )
 
 
@@ -42,7 +45,7 @@ def command() -> None:
 @command.command(name="list")
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completion.benchmarks)
 @reads("usage")
-@options.round_option("Only this round.")
+@options.round_option("Show only this round.")
 @_only_benchmark
 @options.division_option(
     "Show the rules of this division for a benchmark.", default="closed", show_default=True
@@ -151,7 +154,7 @@ def _rules_of(round_: Round, benchmark: Benchmark, division: str) -> list[explai
 
 @command.command()
 @click.argument("name", shell_complete=completion.subjects)
-@options.round_option("Show the rules in this round (a benchmark: default the newest that has it).")
+@options.round_option("Show the rules in this round (default for a benchmark: its newest).")
 @options.division_option(
     "Show the rules of this division for a benchmark.", default="closed", show_default=True
 )
@@ -164,8 +167,8 @@ def _rules_of(round_: Round, benchmark: Benchmark, division: str) -> list[explai
     "--set",
     "settings",
     metavar="KEY=VALUE",
-    text="Is this value of a hyperparameter of a benchmark legal? VALUE as logs have it: 48, 0.1,"
-    " true, [1, 2], adamw",
+    text="Say whether a hyperparameter of a benchmark may have this value, as logs have it: 48,"
+    " 0.1, true, [1, 2], adamw",
 )
 @_written
 def show(
@@ -180,13 +183,13 @@ def show(
     """Explain a code, or show the rules of a key or of a benchmark.
 
     NAME is the code of a finding, a key of logs or a benchmark. For a code, show what
-    the rule requires, where and since when, its basis, severity and source, and a
-    log line that meets it. For a key, show its rules in all rounds and benchmarks;
+    the rule requires, where and since when, how to fix what breaks it, its basis,
+    severity and source, and a log line that meets it. For a key, show its rules in all rounds and benchmarks;
     for a benchmark, those in its newest round; --round chooses another. For a prefix of
     codes, such as SET or RCP, list the codes with their titles.
 
     --set answers whether hyperparameters are legal, by the code that judges logs: yes,
-    or no and why. Give those that depend on one another together.
+    or no and why. Give values that depend on one another together.
 
     Exit status: 0 if the rulebook has such a name, 2 if not. With --set, 0 if both the
     official checker and the written rules allow the values, 1 if one does not or if this
@@ -253,7 +256,7 @@ def _explained(kind: str, subject: str, name: str | None) -> render.Document:
 @click.argument("new", shell_complete=completion.rounds)
 @reads("usage")
 @_only_benchmark
-@options.division_option("Only this division.")
+@options.division_option("Compare only this division.")
 @_written
 def diff(
     *,

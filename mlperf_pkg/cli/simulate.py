@@ -104,7 +104,7 @@ _REQUIRED = {"benchmarks": "--benchmark", "system": "--system", "submitter": "--
     "--with",
     "extras",
     type=SuggestingChoice(simulation.EXTRAS),
-    text="Whole round: add power logs to systems of up to four nodes (power), stubs of code in"
+    text="Whole round: add power logs to systems of up to four nodes (power), or stubs of code in"
     " benchmarks/ (code)",
 )
 @reads("usage", "jobs")

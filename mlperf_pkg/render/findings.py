@@ -310,7 +310,7 @@ def _official_extent(report: Report, parts: Sequence[str]) -> str:
     if waived and fails:
         details.append(f"{len(waived)} waived, which the official checker ignores")
     if any(finding.code == NOT_DESCRIBED for finding in report.findings):
-        details.append("description not checked")
+        details.append("the description was not checked")
     outcome = "rejects" if fails else "accepts"
     judged_logs_only = {row.judged for row in report.result_sets} == {False}
     what = "the logs" if judged_logs_only else "this"
@@ -380,7 +380,7 @@ def sets_in_words(report: Report) -> Iterator[str]:
         if finding.code == NOT_DESCRIBED:
             hints[finding.hint or ""] = None
     for hint in hints:
-        yield f"description not checked: {hint}"
+        yield f"the description was not checked: {hint}"
     unjudged = [row for row in report.result_sets if not row.judged]
     if unjudged:
         number = len(report.result_sets)

@@ -456,7 +456,7 @@ def _values(names: frozenset[str], operands: Operands) -> list[str]:
     for name in sorted(names - OF_A_RECORD):
         value = operands.values.get(name)
         if value is None:
-            texts.append(f"{name} has no value before it")
+            texts.append(f"{name} is not logged before it")
         else:
             texts.append(f"{name} is {_shown(value)}")
     return texts
@@ -486,7 +486,8 @@ def _message(rule: Rule, expects: Expectation, operands: Operands) -> str:
     if counted and amount(tree, operands) == 0:
         return _message_of_no_interval(rule, counted, is_bound=is_bound)
     if counted:
-        return _message_of_interval(rule, counted, is_bound=is_bound)
+        is_one = amount(tree, operands) == 1
+        return _message_of_interval(rule, counted, is_bound=is_bound, is_one=is_one)
     counted = member_of(tree, "metadata")
     if counted:
         return _message_of_position(rule, counted, is_bound=is_bound)
@@ -501,13 +502,15 @@ def _message_of_no_interval(rule: Rule, counted: str, *, is_bound: bool) -> str:
     return f"{event} twice at the same {place} ({counted}); expected {expected}"
 
 
-def _message_of_interval(rule: Rule, counted: str, *, is_bound: bool) -> str:
-    interval = f"{{found:,}} {_unit(rule, counted)}"
+def _message_of_interval(rule: Rule, counted: str, *, is_bound: bool, is_one: bool) -> str:
+    unit = _unit(rule, counted)
+    interval = f"{{found:,}} {unit}"
     if is_bound:
         records = "evaluations" if _is_evaluation(rule) else f"records of {rule.key}"
         return f"{interval} between two {records}; expected {{expected}}"
-    event = _event(rule)
-    return f"{event} every {interval}; expected every {{expected}}"
+    if is_one:
+        interval = unit.removesuffix("s")
+    return f"{_event(rule)} every {interval}; expected every {{expected}}"
 
 
 def _message_of_position(rule: Rule, counted: str, *, is_bound: bool) -> str:

@@ -77,7 +77,7 @@ def test_too_few_runs_for_the_rcp_test(tmp_path: Path) -> None:
     for index in (2, 3, 4):
         remove(log(tmp_path, index))
     (text,) = [f.text for f in checked(tmp_path).findings if f.code == "RCP101"]
-    assert text == ("RCP test failed: RCP found: convergence was not compared with the reference")
+    assert text == "RCP test failed: convergence was not compared with the reference (RCP found)"
 
 
 def test_a_batch_size_without_reference_points(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def test_a_duplicate_names_its_first_line_and_the_last_one_counts() -> None:
 
 
 ERRORS = [  # bytes, line, message
-    (b"", 1, "found the end; expected a value"),
+    (b"", 1, "found the end of the text; expected a value"),
     (b'{"a": 1,\n\n}', 1, "found a comma before '}'; expected none"),
     (b'{"a": 1\n"b": 2}', 2, "found '\"b\"'; expected ',' or the closing bracket"),
     (b'{"a"\n1}', 2, "found '1'; expected ':' between a field name and its value"),

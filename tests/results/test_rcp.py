@@ -390,11 +390,11 @@ def test_in_words(margin: float, words: str) -> None:
         (
             2048,
             [20] * 5,
-            "There is no reference point for batch size 2,048: convergence was not compared with"
+            "There is no reference point for batch size 2,048, so convergence was not compared with"
             " the reference.",
         ),
-        (128, None, "Insufficient convergence: convergence was not compared with the reference."),
-        (128, [], "RCP found: convergence was not compared with the reference."),
+        (128, None, "Convergence was not compared with the reference (Insufficient convergence)."),
+        (128, [], "Convergence was not compared with the reference (RCP found)."),
     ],
 )
 def test_explain(batch_size: int, runs: list[float] | None, text: str) -> None:

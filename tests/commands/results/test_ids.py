@@ -112,7 +112,7 @@ X = '{"private_id": "x"}'
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "ids:1: found the end; expected a value"),
+        ("", "ids:1: found the end of the text; expected a value"),
         ("[]", "ids:1: expected private ids by row"),
         ('{"A/a": "x"}', "ids:1: expected private ids by row"),
         ('{"A/a": {"private_id": 7}}', "ids:1: expected private ids by row"),
