@@ -184,9 +184,9 @@ def show(
 
     NAME is the code of a finding, a key of logs or a benchmark. For a code, show what
     the rule requires, where and since when, how to fix what breaks it, its basis,
-    severity and source, and a log line that meets it. For a key, show its rules in all rounds and benchmarks;
-    for a benchmark, those in its newest round; --round chooses another. For a prefix of
-    codes, such as SET or RCP, list the codes with their titles.
+    severity and source, and a log line that meets it. For a key, show its rules in all
+    rounds and benchmarks; for a benchmark, those in its newest round; --round chooses
+    another. For a prefix of codes, such as SET or RCP, list the codes with their titles.
 
     --set answers whether hyperparameters are legal, by the code that judges logs: yes,
     or no and why. Give values that depend on one another together.

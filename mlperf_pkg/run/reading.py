@@ -401,14 +401,15 @@ class _Reading:
             hint = "if a fast run is dropped, the mean that the RCP test compares is higher"
         is_stopped = self._clock.stop_ms is not None
         ending = "run_stop is missing after run_start"
+        needed = 'run_stop with "success"'
         if is_stopped:
             ending = "run_stop says {found}"
-            reason = f'{reason}; expected "success"'
+            needed = '"success"'
         elif self._clock.start_ms is not None:
-            ending = "the log ends inside a run, before run_stop"
+            ending = "the log ends inside a run"
         self._add(
             code,
-            f"{ending}{reason}",
+            f"{ending}{reason}; expected {needed}",
             Finding if is_stopped else Pending,
             line=self._stop_line(),
             severity=severity,
