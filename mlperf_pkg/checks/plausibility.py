@@ -100,8 +100,8 @@ def check_spliced(context: SetContext) -> Iterator[Finding]:
             number = counted(len(set(values)), "evaluation")
             examples = ", ".join(map(repr, values[:_MANY]))
             message = (
-                f"{number} at the same place as in {{found:s}}, equal to the last digit, though the"
-                f" runs differ: {examples}"
+                f"this log has {number} of {{found:s}} at the same place, to the last digit, though"
+                f" the other values differ: {examples}"
             )
             yield context.finding("SET171", message, path=run.path, found=original.path)
 

@@ -153,7 +153,7 @@ GENERAL = (
         help="Read rounds and benchmarks from FOLDER too; they replace those of the same name.",
     ),
     _GeneralOption(
-        "-q", "--quiet", is_flag=True, help="Print only the verdicts; the exit status stays."
+        "-q", "--quiet", is_flag=True, help="Print only the verdicts; the exit status is the same."
     ),
     _GeneralOption("-v", "--verbose", is_flag=True, help="Show all runs and result sets."),
     _GeneralOption("--debug", is_flag=True, help="Show the tracebacks of unexpected errors."),

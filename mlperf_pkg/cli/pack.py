@@ -124,7 +124,7 @@ def _without_invalid(
         invalid = packing.reasons(report)
         if not invalid or len(invalid) >= len(report.result_sets):
             return tree, report
-        say("note", [f"left out: {reason}" for reason in invalid.values()])
+        say("note", [f"left out, as {reason}" for reason in invalid.values()])
         tree, report = packing.without_sets(tree, report, invalid, check_options)
 
 

@@ -466,7 +466,7 @@ def explain(result: RcpResult, points: Sequence[ReferencePoint], unit: str) -> s
     basis = _basis_in_words(result, f"{reference:,.{decimals}f}")
     compared = _compared_in_words(result, points, decimals, accepted=accepted)
     if is_in_another_unit(result):
-        unit = "epochs or samples"
+        unit = "(epochs or samples)"
     amount = f"{mean:,.{decimals}f}"
     if decimals == 1:
         amount = amount.removesuffix(".0")

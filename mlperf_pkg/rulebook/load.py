@@ -558,8 +558,10 @@ def reweighed(finding: Finding) -> Finding:
     return replace(finding, basis=basis, severity=own.severity)
 
 
-def finding_of(code: str, message: str, path: str, **fields: Any) -> Finding:
-    """Return a finding with the basis, the severity and the source of its code.
+def finding_of(
+    code: str, message: str, path: str, *, kind: type[Finding] = Finding, **fields: Any
+) -> Finding:
+    """Return a finding with the basis, the severity, the source and the hint of its code.
 
     ``fields`` are the others of ``Finding``, and those in which this finding is an exception.
     """
@@ -567,7 +569,7 @@ def finding_of(code: str, message: str, path: str, **fields: Any) -> Finding:
     usual = _package_codes().get(code, entry)
     given = {"basis": usual.basis, "severity": usual.severity, "hint": entry.hint}
     fields = {**given, "source": entry.source, **fields}
-    return reweighed(Finding(code=code, message=message, path=path, **fields))
+    return reweighed(kind(code=code, message=message, path=path, **fields))
 
 
 def unchecked_of(code: str, message: str, path: str, **fields: Any) -> Unchecked:

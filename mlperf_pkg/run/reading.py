@@ -16,7 +16,7 @@ from mlperf_pkg.infra.streams import problem_of
 from mlperf_pkg.log.block import Block, ScannedBlock
 from mlperf_pkg.log.reader import OF_LINES, LogReader
 from mlperf_pkg.log.record import Record
-from mlperf_pkg.rulebook.load import codes, reweighed
+from mlperf_pkg.rulebook.load import finding_of, reweighed
 from mlperf_pkg.rulebook.model import EVALUATION_KEYS
 from mlperf_pkg.rulebook.rounds import (
     Sureness,
@@ -186,8 +186,6 @@ class _Reading:
                         "RUN168",
                         f"{key} is {{found:s}}; expected {{expected}}",
                         line=self._reader.line_of(block.first + index),
-                        severity=Severity.WARNING,
-                        basis=Basis.ADVICE,
                         found=name,
                         expected="a finite number",
                     )
@@ -347,7 +345,6 @@ class _Reading:
                 "RUN165",
                 "eval_stop is logged {found:.1f} seconds before eval_start; expected after it",
                 line=self._reader.line_of(number),
-                basis=Basis.RULES,
                 found=early_ms / 1000,
             )
         self._check_initialisation()
@@ -367,7 +364,7 @@ class _Reading:
         elif clock.stop_ms < (clock.start_ms or 0.0):
             problem = "earlier than"
         message = f"run_stop is {problem} run_start; expected a later time"
-        self._add("RUN155", message, line=self._stop_line(), basis=Basis.RULES)
+        self._add("RUN155", message, line=self._stop_line())
 
     def _check_batch_size(self) -> set[str]:
         """Report a batch size that cannot be compared with those of the reference points.
@@ -380,7 +377,7 @@ class _Reading:
         for size, line in self._distinct.lines("global_batch_size").items():
             if not size.isdecimal() or int(size) == 0:
                 message = "global_batch_size is {found:s}; expected a positive whole number"
-                self._add("RUN166", message, line=line, basis=Basis.RULES, found=size)
+                self._add("RUN166", message, line=line, found=size)
                 broken.add("global_batch_size")
         return broken
 
@@ -435,8 +432,6 @@ class _Reading:
             "RUN180",
             message,
             line=self._reader.line_of(block.first + shortest.statement),
-            severity=Severity.WARNING,
-            basis=Basis.ADVICE,
             found=round(shortest.seconds, 3),
             expected=round(shortest.needed, 3),
         )
@@ -452,8 +447,6 @@ class _Reading:
             f"{key} is logged {{found:,.1f}} seconds before init_start;"
             " expected init_start before the initialisation",
             line=self._reader.line_of(self._rules.seen["init_start"].first_number),
-            severity=Severity.WARNING,
-            basis=Basis.ADVICE,
             found=early_ms / 1000,
         )
 
@@ -468,7 +461,6 @@ class _Reading:
                     "LOG115",
                     f"time_ms is {{found}}, in {unit}; expected {{expected}}",
                     line=self._reader.line_of(starts.first_number),
-                    basis=Basis.RULES,
                     found=self._clock.start_ms,
                     expected="milliseconds since 1970",
                 )
@@ -489,8 +481,6 @@ class _Reading:
         self._add(
             "RUN158",
             "the run is dated {found:s}; expected {expected}",
-            severity=Severity.WARNING,
-            basis=Basis.RULES,
             found=str(day),
             expected=f"{limit} (round {choice.name})",
         )
@@ -503,9 +493,8 @@ class _Reading:
         return self._reader.line_of(number)
 
     def _add(self, code: str, message: str, kind: type[Finding] = Finding, **more: Any) -> None:
-        entry = codes()[code]
-        fields = {"path": self._log.source.label, "source": entry.source, "hint": entry.hint}
-        self._findings.add(reweighed(kind(code=code, message=message, **{**fields, **more})))
+        path = self._log.source.label
+        self._findings.add(finding_of(code, message, path, kind=kind, **more))
 
 
 def _take_records(block: Block, takers: Mapping[str, Taker]) -> None:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from mlperf_pkg.findings import Basis, Finding, in_order, verdicts_of
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log.spans import RunSpan, spans_of
-from mlperf_pkg.rulebook.load import codes, reweighed
+from mlperf_pkg.rulebook.load import finding_of
 from mlperf_pkg.rulebook.rounds import known_verdicts
 from mlperf_pkg.run.model import LogFile, Run
 
@@ -30,7 +30,7 @@ def run_of_several(run: Run, log: LogFile, read_alone: Callable[[LogFile], Run])
     codes_of_runs = _codes_of_runs(run, log, spans, read_alone)
     kept = [finding for finding in run.findings if finding.code in codes_of_runs]
     dropped = [finding for finding in run.findings if finding.code not in codes_of_runs]
-    findings = in_order([*kept, reweighed(_several_runs(run.path, spans, dropped))])
+    findings = in_order([*kept, _several_runs(run.path, spans, dropped)])
     verdicts = known_verdicts(verdicts_of(findings), run.usage, run.round)
     return replace(run, findings=findings, verdicts=verdicts)
 
@@ -59,16 +59,16 @@ def _several_runs(path: str, spans: list[RunSpan], dropped: list[Finding]) -> Fi
     places += ", ".join(map(str, lines[:_MAX_LINES]))
     if len(lines) > _MAX_LINES:
         places += ", ..."
-    return Finding(
-        code="LOG111",
-        message="the file has {found} runs; expected {expected}: split it into one file per run,"
-        f" before {places}",
-        path=path,
+    message = "the file has {found} runs; expected {expected}: split it into one file per run,"
+    basis = Basis.BOTH if is_official else Basis.RULES
+    return finding_of(
+        "LOG111",
+        f"{message} before {places}",
+        path,
         line=lines[0],
-        basis=Basis.BOTH if is_official else Basis.RULES,
+        basis=basis,
         found=len(lines) + 1,
         expected=1,
-        source=codes()["LOG111"].source,
     )
 
 

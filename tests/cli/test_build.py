@@ -155,7 +155,7 @@ def test_an_option_copies_what_is_outside_the_workspace(linked: Path) -> None:
 def test_nothing_valid_is_left(tmp_path: Path) -> None:
     result = call("build", resnet_workspace(tmp_path, RESNET[:4]), "--invalid", "drop")
     assert result.exit_code == 1
-    assert "note: left out: bow-pod16/resnet is not valid:\n  results/bow-pod16" in result.stderr
+    assert "note: left out, as bow-pod16/resnet is not valid:\n  results/bow-pod16" in result.stderr
     assert "no result set is valid: nothing is left to build" in result.stderr
 
 

@@ -6,7 +6,6 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -18,12 +17,13 @@ from mlperf_pkg.commands.archive.encryption import Ask
 from mlperf_pkg.commands.archive.tar import ENDING, HashedFile, HashedTree
 from mlperf_pkg.commands.builder import manifest as manifests
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts, folded, in_report
+from mlperf_pkg.findings import Finding, Severity, Verdict, Verdicts, folded, in_report
 from mlperf_pkg.infra.files import new_folder, scratch_folder
 from mlperf_pkg.infra.json_values import MAX_BYTES
 from mlperf_pkg.infra.paths import open_file, read_file
 from mlperf_pkg.infra.streams import temporary_files
 from mlperf_pkg.results.report import Report
+from mlperf_pkg.rulebook.load import finding_of
 from mlperf_pkg.rulebook.rounds import round_of_tree
 
 SUFFIX = ".sha256"
@@ -83,7 +83,7 @@ def verify_archive(
         try:
             tree, tree_findings = _unpacked(plain, archive, folder, largest)
         except tar.BadArchive as bad:
-            findings.append(finding(bad.code, bad.message, bad.path or archive.name))
+            findings.append(finding_of(bad.code, bad.message, bad.path or archive.name))
             report = _unchecked(findings)
         else:
             findings += tree_findings
@@ -131,10 +131,10 @@ def _unpacked(
         if packed_by is not None:
             reason = f"compressed by {packed_by or 'another version'}, not {tar.compressor()}"
         message = f"{reason}: only its manifest vouches for its files"
-        findings.append(finding("PACK106", message, archive.name, Severity.NOTE))
+        findings.append(finding_of("PACK106", message, archive.name))
     elif _digest_of_packed(tree) != digest_of(plain):
         message = "packing its files again gives other bytes"
-        findings.append(finding("PACK105", message, archive.name))
+        findings.append(finding_of("PACK105", message, archive.name))
     return tree, findings
 
 
@@ -203,30 +203,21 @@ def _unchecked(findings: Sequence[Finding]) -> Report:
 # ---- integrity ----------------------------------------------------------------------------
 
 
-def finding(
-    code: str, message: str, path: str, severity: Severity = Severity.ERROR, **more: Any
-) -> Finding:
-    """Return a finding about integrity: reviewers must get what was checked and packed."""
-    basis = Basis.RULES if severity is Severity.ERROR else Basis.ADVICE
-    source = "mlperf-pkg: integrity of archives and trees"
-    return Finding(code, message, path, None, severity, basis, source=source, **more)
-
-
 def check_checksum(archive: Path) -> Iterator[Finding]:
     """Compare an archive with the checksum file beside it."""
     beside = archive.with_name(archive.name + SUFFIX)
     if not beside.exists():
         message = f"no checksum file {beside.name} beside it"
-        yield finding("PACK107", message, archive.name, Severity.NOTE)
+        yield finding_of("PACK107", message, archive.name)
         return
     text = read_file(beside, MAX_BYTES).decode("utf-8", "replace")
     expected = _checksum_in(text, archive.name)
     digest = digest_of(archive)
     if expected is None:
-        yield finding("PACK101", f"no checksum of {archive.name}", beside.name)
+        yield finding_of("PACK101", f"no checksum of {archive.name}", beside.name)
     elif digest != expected:
         message = f"SHA-256 is {digest}; expected {expected} as in {beside.name}"
-        yield finding("PACK101", message, archive.name, found=digest, expected=expected)
+        yield finding_of("PACK101", message, archive.name, found=digest, expected=expected)
 
 
 def _checksum_in(text: str, name: str) -> str | None:
@@ -241,19 +232,21 @@ def _checksum_in(text: str, name: str) -> str | None:
 def check_manifest(tree: HashedTree, *, required: bool = True) -> Iterator[Finding]:
     """Compare the files of a tree with its manifest."""
     for path, reason in tree.unfit.items():
-        yield finding("PACK206", reason, path)
+        yield finding_of("PACK206", reason, path)
     files = {file.path: file for file in tree.files}
     own = files.pop(manifests.MANIFEST, None)
     if own is None:
         if required:
-            yield finding("PACK201", "no manifest lists the files", manifests.MANIFEST)
+            yield finding_of("PACK201", "no manifest lists the files", manifests.MANIFEST)
     elif own.size > manifests.LARGEST:
-        yield finding("PACK202", f"larger than {manifests.LARGEST >> 20} MiB", manifests.MANIFEST)
+        yield finding_of(
+            "PACK202", f"over {manifests.LARGEST >> 20} MiB", manifests.MANIFEST
+        )
     else:
         try:
             entries = manifests.read_manifest(tree.root)
         except ValueError as error:
-            yield finding("PACK202", str(error), manifests.MANIFEST)
+            yield finding_of("PACK202", str(error), manifests.MANIFEST)
         else:
             yield from _compare(entries, files)
 
@@ -263,19 +256,19 @@ def _compare(
 ) -> Iterator[Finding]:
     for path in sorted(entries.keys() | files.keys()):
         if path not in files:
-            yield finding("PACK203", f"listed in {manifests.MANIFEST}, but does not exist", path)
+            yield finding_of("PACK203", f"listed in {manifests.MANIFEST}, but does not exist", path)
             continue
         if path not in entries:
-            yield finding("PACK205", f"not listed in {manifests.MANIFEST}", path)
+            yield finding_of("PACK205", f"not listed in {manifests.MANIFEST}", path)
             continue
         file = files[path]
         entry = entries[path]
         if file.size != entry.size:
             message = f"{file.size} bytes; expected {entry.size} as in {manifests.MANIFEST}"
-            yield finding("PACK204", message, path, found=file.size, expected=entry.size)
+            yield finding_of("PACK204", message, path, found=file.size, expected=entry.size)
         elif file.sha256 != entry.sha256:
             message = f"the content differs from {manifests.MANIFEST} (SHA-256)"
-            yield finding("PACK204", message, path, found=file.sha256, expected=entry.sha256)
+            yield finding_of("PACK204", message, path, found=file.sha256, expected=entry.sha256)
 
 
 # ---- checksums ----------------------------------------------------------------------------

@@ -86,7 +86,7 @@ def prepare(folders: inputs.Folders, order: Order) -> Prepared:
     notes = [*plan.notes, *notes]
     judged = planning.judge(plan, workspace, order.bypasses)
     if order.invalid == "drop":
-        notes += [f"left out: {reason}" for reason in planning.reasons(judged)]
+        notes += [f"left out, as {reason}" for reason in planning.reasons(judged)]
         plan, judged = planning.without_invalid(plan, judged)
     target = folders.output / plan.submitter
     files: tuple[writing.PlannedFile, ...] = ()
