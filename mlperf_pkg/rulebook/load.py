@@ -567,8 +567,13 @@ def finding_of(
     """
     entry = codes()[code]
     usual = _package_codes().get(code, entry)
-    given = {"basis": usual.basis, "severity": usual.severity, "hint": entry.hint}
-    fields = {**given, "source": entry.source, **fields}
+    fields = {
+        "basis": usual.basis,
+        "severity": usual.severity,
+        "source": entry.source,
+        "hint": entry.hint,
+        **fields,
+    }
     return reweighed(kind(code=code, message=message, path=path, **fields))
 
 

@@ -384,13 +384,11 @@ class _Reading:
     def _check_ending(self) -> None:
         """Report a run that does not say success; in Open, any stopping criterion may be used."""
         code = "RUN130"
-        severity = Severity.WARNING
-        basis = Basis.RULES
+        weight = {}
         reason = ": this run did not converge"
         hint = None
         if self._is_converged:
-            severity = Severity.NOTE
-            basis = Basis.ADVICE
+            weight = {"severity": Severity.NOTE, "basis": Basis.ADVICE}
             reason = ""
         if self._rules.targets.reached_number is not None and not self._is_open:
             code = "RUN140"
@@ -409,11 +407,10 @@ class _Reading:
             f"{ending}{reason}; expected {needed}",
             Finding if is_stopped else Pending,
             line=self._stop_line(),
-            severity=severity,
-            basis=basis,
             found=self._clock.status,
             expected="success",
             hint=hint,
+            **weight,
         )
 
     def _check_stated_times(self, block: Block) -> None:

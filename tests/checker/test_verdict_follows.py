@@ -414,7 +414,7 @@ def example_of(code: str) -> Example | None:
 def raised(folder: Path, code: str, basis: str = "rules", severity: str = "error") -> Path:
     """A folder of rules with ``findings.yaml`` alone, which gives a code another weight."""
     entry = codes()[code]
-    names = ("title", "explanation", "source", "since")
+    names = ("title", "explanation", "fix", "source", "since")
     fields = {name: getattr(entry, name) for name in names if getattr(entry, name)}
     folder.mkdir(exist_ok=True)
     text = yaml.safe_dump({code: {**fields, "basis": basis, "severity": severity}})

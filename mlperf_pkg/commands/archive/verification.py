@@ -239,9 +239,7 @@ def check_manifest(tree: HashedTree, *, required: bool = True) -> Iterator[Findi
         if required:
             yield finding_of("PACK201", "no manifest lists the files", manifests.MANIFEST)
     elif own.size > manifests.LARGEST:
-        yield finding_of(
-            "PACK202", f"over {manifests.LARGEST >> 20} MiB", manifests.MANIFEST
-        )
+        yield finding_of("PACK202", f"over {manifests.LARGEST >> 20} MiB", manifests.MANIFEST)
     else:
         try:
             entries = manifests.read_manifest(tree.root)
