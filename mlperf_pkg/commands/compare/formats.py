@@ -139,6 +139,8 @@ _HIDDEN = (
     "hyperparameters",
     "usage",
     "is_verified",
+    "id",
+    "assumed_round",
 )
 
 
@@ -203,8 +205,15 @@ def text(rows: Sequence[ComparisonRow], view: View) -> str:
 def _summary(groups: Sequence[Sequence[ComparisonRow]], shown: Sequence[ComparisonRow]) -> Table:
     """Return a line for each group, with its fastest system."""
     name = _naming(shown, owned=True)
-    fastest = Column("Fastest", 40, of=lambda group: name(group[0].result))
-    return table_of((*_SUMMARY, fastest), groups)
+    fastest = Column("Fastest of its category", 40, of=lambda group: name(group[0].result))
+    return table_of((*_SUMMARY, fastest), [_of_one_category(group) for group in groups])
+
+
+def _of_one_category(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
+    """Return the rows of the category of the baseline, or of the fastest without one."""
+    first = next((row for row in rows if row.baseline), rows[0])
+    category = first.result.availability_in_short
+    return [row for row in rows if row.result.availability_in_short == category]
 
 
 def markdown(rows: Sequence[ComparisonRow], view: View) -> str:
@@ -371,9 +380,6 @@ def _remarks(
         yield f"{results} on other numbers of accelerators: --verbose shows them"
     if not any(row.baseline for row in rows):
         yield "the baseline has no result here"
-    targets = {row.result.target for row in rows if row.result.target}
-    if len(targets) > 1:
-        yield "the rounds require different quality: compare times with care"
     names_by_remark: dict[str, dict[str, None]] = {}
     for row in rows:
         for remark in _remarks_on(row):

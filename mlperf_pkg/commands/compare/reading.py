@@ -15,12 +15,13 @@ from statistics import median
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mlperf_pkg.checker.check import check_inputs
 from mlperf_pkg.checker.values import Checked, Options, ScoredSet, scores
 from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.checks.published import is_verified
 from mlperf_pkg.commands.compare.ratios import Result, plain
+from mlperf_pkg.commands.notice import shown_results
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.infra.paths import AnyPath, read_file
@@ -106,6 +107,7 @@ def read_results(
 
 def _results_of(checked: Checked, argument: int, wanted: Filter) -> dict[_Key, Result]:
     runs = {run.path: run for run in checked.runs}
+    shown = shown_results(checked)
     places = checked.places
     numbers: Counter[tuple[AnyPath, str]] = Counter()
     results = {}
@@ -119,7 +121,9 @@ def _results_of(checked: Checked, argument: int, wanted: Filter) -> dict[_Key, R
         trainings = []
         for path in _timed_runs(scored):
             trainings.append(read_training(places[path].source, runs[path]))
-        results[key] = _result(scored.row, first, context, trainings, argument)
+        result = _result(scored.row, first, context, trainings, argument)
+        beside = shown[scored.row.id]
+        results[key] = replace(result, is_verified=beside.is_verified, id=beside.id)
     return results
 
 
@@ -164,7 +168,6 @@ def _result(
         availability=_availability(description.get("status")),
         hyperparameters=_hyperparameters(first),
         usage=row.usage,
-        is_verified=is_verified(context, row.unscaled_minutes),
     )
 
 

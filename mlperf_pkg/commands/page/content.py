@@ -23,7 +23,7 @@ from mlperf_pkg.checks.descriptions import SystemFile, category
 from mlperf_pkg.commands.charts.benchmarks import Looks
 from mlperf_pkg.commands.charts.drawing import drawn_sets
 from mlperf_pkg.commands.charts.sets import DrawnSet
-from mlperf_pkg.commands.compare.published import comparable_rounds, with_standings
+from mlperf_pkg.commands.compare.published import with_standings
 from mlperf_pkg.commands.compare.ratios import Prices, price_of
 from mlperf_pkg.commands.notice import (
     PER_ACCELERATOR,
@@ -55,6 +55,7 @@ from mlperf_pkg.render.text import (
 )
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow
+from mlperf_pkg.rulebook.rounds import comparable_rounds
 
 MOST_SETTINGS = 60  # hyperparameters of a result set that are shown
 _MOST_VALUES = 3  # of one hyperparameter
@@ -389,7 +390,7 @@ def _about(division: str, points: Sequence[Point], companies: Mapping[str, Colle
         about += f", {division or 'no'} division"
     categories = {point.availability for point in points}
     if len(categories) == 1:
-        about += f", {_category(*categories)}"
+        about += f", {category_name(*categories)}"
     return about
 
 
@@ -442,11 +443,12 @@ def _best_by_category(
         for entry in best:
             title = entry.title
             if len(ordered) > 1:
-                title = f"{title}, {_category(name)}"
+                title = f"{title}, {category_name(name)}"
             yield replace(entry, title=title)
 
 
-def _category(availability: str) -> str:
+def category_name(availability: str) -> str:
+    """Return an availability as it is written beside a result: ``on-premise``."""
     return {"onprem": "on-premise", "": "no category"}.get(availability, availability)
 
 
@@ -485,10 +487,14 @@ def _best_weak(points: Iterable[Point]) -> Iterator[Best]:
 
 
 def _since(before: Sequence[Point], best: Point, value: Callable[[Point], float] = _MINUTES) -> str:
-    """Return how the best value changed: ``8 % slower than 5.0``, ``unchanged since 5.0``."""
-    if not before:
+    """Return how the best value changed: ``8 % slower than 5.0``, ``unchanged since 5.0``.
+
+    It is compared with the best one on as many accelerators, if any.
+    """
+    alike = [value(point) for point in before if point.accelerators == best.accelerators]
+    if not alike:
         return ""
-    change = wording.change(min(map(value, before)), value(best))
+    change = wording.change(min(alike), value(best))
     if change == wording.UNCHANGED:
         return f"{change} since {before[0].round}"
     if " as " in change:
@@ -710,9 +716,10 @@ class ResultColumn(Column, frozen=True):
 
 
 def in_words(standing: Standing) -> str:
-    """Return a standing: ``3 of 12 in 2.0 on 16 accelerators, 1 of 2 with Bow IPU``."""
+    """Return a standing: ``3 of 12 Preview in 2.0 on 16 accelerators, 1 of 2 with Bow IPU``."""
     count = wording.counted(standing.accelerators, "accelerator")
-    text = f"{_rank(standing.overall)} in {standing.round} on {count}"
+    rank = f"{_rank(standing.overall)} {standing.category}".rstrip()
+    text = f"{rank} in {standing.round} on {count}"
     if standing.of_model is None:
         return text
     return f"{text}, {_rank(standing.of_model)} with {standing.accelerator_model}"

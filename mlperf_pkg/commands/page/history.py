@@ -31,6 +31,7 @@ from mlperf_pkg.commands.notice import (
     published_result,
     score,
 )
+from mlperf_pkg.commands.page.content import category_name
 from mlperf_pkg.commands.page.html import columns, compact
 from mlperf_pkg.commands.page.template import file, filled, packed, raw
 from mlperf_pkg.published.model import PublishedSet, comparable, known_division
@@ -118,6 +119,11 @@ class HistoryEntry(Struct, frozen=True):
         return f"{number:,} \u00d7 {self.accelerator}"
 
     @property
+    def category(self) -> str:
+        """The category, in short; as described if it is none of the rules."""
+        return category(self.row.status) or self.row.status
+
+    @property
     def year(self) -> float:
         """The day of submission of its round, in years."""
         return year_of(self.row.usage, self.row.round)
@@ -183,6 +189,16 @@ class TargetSpan(Struct, frozen=True):
         return list(dict.fromkeys(entry.row.round for entry in self.entries))
 
     @property
+    def categories(self) -> list[str]:
+        """The categories of its entries, that with most of them first."""
+        return [name for name, _ in Counter(one.category for one in self.entries).most_common()]
+
+    def of(self, name: str) -> "TargetSpan":
+        """Return the entries of a category: only these compete."""
+        entries = tuple(entry for entry in self.entries if entry.category == name)
+        return replace(self, entries=entries)
+
+    @property
     def overall(self) -> Series:
         """The fastest of each round."""
         return _fastest("overall", self.entries)
@@ -195,11 +211,15 @@ class TargetSpan(Struct, frozen=True):
 
     @property
     def gains(self) -> list[Series]:
-        """The same number of the same accelerators in several rounds, most rounds first."""
-        groups = by_key((entry.hardware, entry) for entry in self.entries if entry.row.accelerators)
+        """The same number of the same accelerators in several rounds, most rounds first.
+
+        Each is of one category.
+        """
+        counted = [entry for entry in self.entries if entry.row.accelerators]
+        groups = by_key(((entry.hardware, entry.category), entry) for entry in counted)
         lines = []
-        for hardware, entries in groups.items():
-            series = _fastest(hardware, entries)
+        for (hardware, name), entries in groups.items():
+            series = _fastest(f"{hardware}, {category_name(name)}", entries)
             if series.is_line:
                 lines.append(series)
 
@@ -232,6 +252,18 @@ class Trend(Struct, frozen=True):
     def rounds(self) -> list[str]:
         """The rounds that have a result of it, the oldest first."""
         return [name for span in self.spans for name in span.rounds]
+
+    @property
+    def categories(self) -> list[str]:
+        """The categories of its results, those of the latest target first."""
+        names: dict[str, None] = {}
+        for span in reversed(self.spans):
+            names |= dict.fromkeys(span.categories)
+        return list(names)
+
+    def of(self, name: str) -> "Trend":
+        """Return the trend of a category."""
+        return replace(self, spans=tuple(span.of(name) for span in self.spans))
 
     @property
     def latest(self) -> TargetSpan:
@@ -460,6 +492,7 @@ def history_html(history: ResultHistory, home: str = "") -> str:
         "title": marked(_TITLE),
         "embargo": embargo(results),
         "notice": notice(results, [PER_ACCELERATOR, _GAIN]),
+        "category_name": category_name,
         "fastest": fastest,
         "small_chart": small_chart,
         "table": raw(packed(_table(history))),
@@ -473,7 +506,10 @@ def history_html(history: ResultHistory, home: str = "") -> str:
 def fastest(
     trend: Trend, rounds: list[str], *, eight: bool
 ) -> Iterator[tuple[str, HistoryEntry | None]]:
-    """Yield a cell for each round: its class, ``new`` where the target is new, and the entry."""
+    """Yield a cell for each round: its class, ``new`` where the target is new, and the entry.
+
+    The ``trend`` is that of a category.
+    """
     cells: dict[str, tuple[str, HistoryEntry | None]] = {}
     for number, span in enumerate(trend.spans):
         series = span.overall
@@ -491,7 +527,7 @@ def fastest(
 def small_chart(trend: Trend) -> list[tuple[str, list[tuple[float, float]]]]:
     """Return the lines of a small chart of minutes over time: the class and the points of each.
 
-    It is logarithmic in minutes.
+    It is logarithmic in minutes. The ``trend`` is that of a category.
     """
     lines: list[tuple[str, Series]] = []
     for span in trend.spans:
@@ -559,7 +595,7 @@ def _row(entry: HistoryEntry, trend: str, span: int) -> Mapping[str, Any]:
         **{name: getattr(row, name) for name in _FIELDS},
         "scaling": row.scaling or "",
         "division": known_division(row.division),
-        "status": category(row.status) or row.status,
+        "status": entry.category,
         "accelerator": entry.accelerator,
         "processor": row.host_processor,
         "batch": row.global_batch_size,

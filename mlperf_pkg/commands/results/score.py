@@ -284,9 +284,12 @@ def _title(row: ResultSetRow, report: Report) -> str:
 
 
 def _standing_in_short(standing: Standing) -> str:
-    """Return ``3rd of 41 on 8 accelerators in 5.1``."""
+    """Return ``3rd of 41 on 8 accelerators in 5.1 (Preview)``."""
     accelerators = wording.counted(standing.accelerators, "accelerator")
-    return f"{_in_words(standing.overall)} on {accelerators} in {standing.round}"
+    text = f"{_in_words(standing.overall)} on {accelerators} in {standing.round}"
+    if standing.category:
+        text += f" ({standing.category})"
+    return text
 
 
 def _in_words(rank: Rank) -> str:

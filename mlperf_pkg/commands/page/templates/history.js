@@ -17,6 +17,7 @@
     Nodes: "nodes", Processor: "processor", Framework: "framework", "Global batch size": "batch", Runs: "runs",
     "Energy, joules": "energy", Path: "path",
   };
+  const MINUTES = ["minutes", "unscaled", "official"];
   const FILTERS = { b: "Benchmark", usage: "Usage", round: "Round", submitter: "Submitter", accelerator: "Accelerator", accelerators: "Accelerators", division: "Division", status: "Availability", own: "Whose" };
   const STATE = ["q", "sort", "x", "y", "benchmark", ...Object.keys(FILTERS)]; // what is filtered, ordered and drawn
 
@@ -209,7 +210,8 @@
     const facts = Object.entries(FACTS).filter(([, name]) => row[name] !== null && row[name] !== "");
     details.querySelector("dl").replaceChildren(...facts.map(([title, name]) => {
       const pair = make("div", "");
-      const value = typeof row[name] === "number" ? row[name].toLocaleString("en", { maximumFractionDigits: 6 }) : row[name];
+      const text = typeof row[name] === "number" ? row[name].toLocaleString("en", { maximumFractionDigits: 6 }) : row[name];
+      const value = MINUTES.includes(name) && !row.public ? `${text} (unverified)` : text;
       pair.append(make("dt", title), make("dd", value));
       return pair;
     }));
@@ -252,7 +254,7 @@
     const lines = [];
     const latest = Math.max(...points.map((one) => one.span));
     for (const span of new Set(points.map((one) => one.span))) {
-      const of = points.filter((one) => one.span === span);
+      const of = plot.competing(points.filter((one) => one.span === span));
       const eight = of.filter((one) => one.accelerators === 8);
       const kinds = [["fastest", of], ["fastest on 8", eight.length < of.length ? eight : []]];
       for (const [color, [name, members]] of kinds.entries()) {
@@ -291,7 +293,7 @@
     const ticks = [...new Map(byUsage.map((one) => [one.x, `${one.usage === "hpc" ? "HPC " : ""}${one.round}`]))].sort(([a], [b]) => a - b);
     const unit = state.get("y") ? "accelerator-minutes" : "minutes";
     plot.draw(byId("plot"), {
-      title: `${many ? `${names.length} benchmarks` : benchmarks[names[0]].title}: ${unit} over ${state.get("x") || "rounds"}`,
+      title: `${many ? `${names.length} benchmarks` : benchmarks[names[0]].title}: ${unit} over ${state.get("x") || "rounds"}${many ? "" : `, lines: ${plot.competing(points)[0].status.replace("onprem", "on-premise")}`}`,
       x: state.get("x") ? { title: points.every((one) => one.accelerators) ? "accelerators" : "accelerators, or nodes without them" } : { title: "round, by day of submission", ticks }, y: { title: unit }, series, each: many,
     });
   }

@@ -26,7 +26,7 @@
     const y = Number(of === "rate" ? rate : minutes) * (of === "cost" ? x : 1);
     return {
       x, y, rank: of === "rate" ? -y : Number(minutes), minutes: Number(minutes), benchmark: get("Benchmark"), round: get("Round"), accelerator,
-      open: get("Division") !== "closed", fails, href: `#${row.dataset.set}`, text: fails ? `${text}\n${fails} FAIL` : text,
+      open: get("Division") !== "closed", status: get("Availability"), fails, href: `#${row.dataset.set}`, text: fails ? `${text}\n${fails} FAIL` : text,
     };
   }
 

@@ -190,10 +190,20 @@ const plot = (() => {
       .sort((a, b) => b.points.length - a.points.length || (a.name < b.name ? -1 : 1));
   }
 
-  function fastest(points) {
+  // The points that compete: Closed ones if there are any, of the category (status) that has most of them.
+  function competing(points) {
     const closed = points.filter((point) => !point.open);
+    const pool = closed.length ? closed : points;
+    const sizes = new Map();
+    for (const { status } of pool) sizes.set(status, (sizes.get(status) || 0) + 1);
+    const most = Math.max(...sizes.values());
+    const [chosen] = [...sizes].find(([, size]) => size === most) || [];
+    return pool.filter(({ status }) => status === chosen);
+  }
+
+  function fastest(points) {
     const best = new Map();
-    for (const point of closed.length ? closed : points) {
+    for (const point of competing(points)) {
       const better = (one, other) => (one.rank ?? one.minutes) < (other.rank ?? other.minutes);
       if (!best.has(point.x) || better(point, best.get(point.x))) best.set(point.x, point);
     }
@@ -255,5 +265,5 @@ const plot = (() => {
     charts.byId("png").addEventListener("click", () => png(target.firstChild, `${name()}.png`));
   }
 
-  return { draw, sketch, grouped, show, offer };
+  return { draw, sketch, grouped, competing, show, offer };
 })();
