@@ -87,7 +87,7 @@ def _board(shown: Mapping[str, ShownResult], rows: list[ResultSetRow]) -> Chart:
         description=text,
         spec=_board_spec(scores, logarithmic=most > _LOG_FROM * least),
         data={"scores": scores},
-        subject=_rounds(rows),
+        subject=f"{_rounds(rows)}; {_BESIDE}",
     )
 
 
@@ -102,8 +102,9 @@ def _score(row: ResultSetRow, order: int, result: ShownResult) -> Mapping[str, A
     division = _OTHER
     if row.division in _DIVISIONS:
         division = row.division
+    name = named(row.submitter, row.system) or row.id
     return {
-        "set": named(row.submitter, row.system) or row.id,
+        "set": name + _in_brackets(result),
         "minutes": rounded(row.score_minutes or 0, 7),
         "label": score(row.score_minutes, is_verified=result.is_verified),
         "division": division,
@@ -111,6 +112,18 @@ def _score(row: ResultSetRow, order: int, result: ShownResult) -> Mapping[str, A
         "rules": wording.VERDICTS[row.verdict.rules],
         "order": order,
     }
+
+
+_BESIDE = "beside each system, its number of accelerators and its category"
+
+
+def _in_brackets(result: ShownResult) -> str:
+    """Return what must stand beside a system, as far as it is known: `` (16, Preview)``."""
+    facts = [result.category]
+    if result.accelerators:
+        facts.insert(0, f"{result.accelerators:,}")
+    text = ", ".join(filter(None, facts))
+    return f" ({text})" if text else ""
 
 
 def _board_spec(scores: Rows, *, logarithmic: bool) -> Spec:
@@ -332,6 +345,7 @@ def _comparison(
     more = len(compared) - _MOST_COMPARED
     if more > 0:
         subject += f"; {more} slower ones are not shown"
+    subject += f"; {_BESIDE}; of the baseline{_in_brackets(baseline.shown)}"
     rounds = {baseline.round, *(row.result.round for row in compared)}
     ratios: list[Mapping[str, Any]] = []
     for row in compared[:_MOST_COMPARED]:
@@ -359,6 +373,7 @@ def _ratios(
         system = f"{result.submitter}: {result.system}"
     if named and result.round:
         system = f"{result.round} {system}"
+    system += _in_brackets(result.shown)
     for name in measures:
         field, _ = _MEASURES[name]
         ratio = getattr(row, field)

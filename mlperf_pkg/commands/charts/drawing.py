@@ -21,7 +21,7 @@ from mlperf_pkg.commands.charts.benchmarks import comparisons, scoreboard
 from mlperf_pkg.commands.charts.chart import Chart, prepared
 from mlperf_pkg.commands.charts.sets import DrawnRun, DrawnSet, curves, rcp, timeline, times
 from mlperf_pkg.commands.compare.ratios import ComparisonRow
-from mlperf_pkg.commands.notice import notice, shown_results
+from mlperf_pkg.commands.notice import ShownResult, notice, shown_results
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import cached
 from mlperf_pkg.infra.parallel import WorkerLostError, pool
@@ -35,8 +35,11 @@ MAX_NAME = 150  # characters of a file name
 _UNSAFE = re.compile(r"[^A-Za-z0-9._]+")
 
 
-def drawn_sets(checked: Checked) -> Iterator[DrawnSet]:
-    """Yield the result sets of a check with ``curves``, in the order of its report."""
+def drawn_sets(checked: Checked, shown: Mapping[str, ShownResult]) -> Iterator[DrawnSet]:
+    """Yield the result sets of a check with ``curves``, in the order of its report.
+
+    They are ``shown`` as here, by id.
+    """
     runs = {run.path: run for run in checked.runs}
     for scored in scores(checked).sets:
         usage = "training"
@@ -47,7 +50,8 @@ def drawn_sets(checked: Checked) -> Iterator[DrawnSet]:
         for row, run_name in zip(scored.runs, run_names, strict=True):
             curve = runs[row.label].curve or Curve()
             drawn_runs.append(DrawnRun(row, curve, run_name))
-        yield DrawnSet(scored.row, tuple(drawn_runs), usage)
+        is_verified = shown[scored.row.id].is_verified
+        yield DrawnSet(scored.row, tuple(drawn_runs), usage, is_verified)
 
 
 def set_charts(drawn: DrawnSet, points: int = 150, spans: int = 40) -> list[Chart]:
@@ -85,7 +89,7 @@ def files(checked: Checked, names: Collection[str]) -> dict[str, Chart]:
 def _named_charts(checked: Checked) -> Iterator[tuple[str, Chart]]:
     """Yield the charts of a check, with the name of the result set or the benchmark."""
     shown = shown_results(checked)
-    for drawn_set in drawn_sets(checked):
+    for drawn_set in drawn_sets(checked, shown):
         row = drawn_set.row
         name = row.path
         if not set_name(row.path):  # several sets may be in one folder

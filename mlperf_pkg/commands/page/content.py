@@ -130,8 +130,7 @@ class ResultSection(Struct, frozen=True):
     """A result set of a page; ``id`` is that of its element.
 
     ``settings`` are its batch size and hyperparameters in words; ``system`` is None if there is no
-    description, ``standing`` where it is unknown. A score ``is_verified`` if it was published and
-    its logs are those of the record.
+    description, ``standing`` where it is unknown.
     """
 
     drawn: DrawnSet
@@ -141,7 +140,11 @@ class ResultSection(Struct, frozen=True):
     standing: Standing | None = None
     id: str = ""
     findings: tuple[ShownFinding, ...] = ()
-    is_verified: bool = False
+
+    @property
+    def is_verified(self) -> bool:
+        """Whether its score was published and its logs are those of the record."""
+        return self.drawn.is_verified
 
     @property
     def result(self) -> ShownResult:
@@ -152,6 +155,11 @@ class ResultSection(Struct, frozen=True):
     def score(self) -> str:
         """The score in minutes, with ``unverified`` where it must say so."""
         return score(self.row.score_minutes, is_verified=self.is_verified)
+
+    @property
+    def official(self) -> str:
+        """The score of the official summarizer, as ``score``."""
+        return score(self.row.official_minutes, is_verified=self.is_verified)
 
     @property
     def row(self) -> ResultSetRow:
@@ -256,9 +264,9 @@ class ResultSection(Struct, frozen=True):
             seeds = "pass"
         facts = [
             ("Minutes", self.score),
-            ("Olympic mean", wording.minutes(row.unscaled_minutes)),
+            ("Olympic mean", score(row.unscaled_minutes, is_verified=self.is_verified)),
             ("Scaling factor", f"{row.scaling_factor:.4f}"),
-            ("Summarizer", wording.minutes(row.official_minutes)),
+            ("Summarizer", self.official),
             ("Seeds", seeds),
         ]
         if self.standing:
@@ -295,7 +303,7 @@ def sections(checked: Checked, prices: Prices) -> Iterator[ResultSection]:
         with suppress(PublishedResultsError):
             scored = with_standings(scored, checked)
     for drawn, context, scored_set in zip(
-        drawn_sets(checked), checked.contexts, scored.sets, strict=True
+        drawn_sets(checked, shown), checked.contexts, scored.sets, strict=True
     ):
         system_name = None
         if context.system:
@@ -308,7 +316,6 @@ def sections(checked: Checked, prices: Prices) -> Iterator[ResultSection]:
             settings=settings,
             price=price,
             standing=scored_set.published,
-            is_verified=shown[drawn.row.id].is_verified,
         )
 
 
@@ -792,7 +799,7 @@ COLUMNS = (
     _column("Price", "price", _part("usd", _whole), "n", unit="USD", may_lack=True),
     _column("RCP margin", "row", wording.rcp),
     _column("Division", "row.division", filters=True),
-    _column("Summarizer", "row.official_minutes", wording.minutes, "n"),
+    _column("Summarizer", "official", str, "n"),
     _column("Runs", "row", wording.runs, "n"),
 )
 

@@ -330,7 +330,10 @@ def points_picture(file: Path) -> Callable[[Reference], bytes]:
     format_ = file_format(file, ".svg", ".png", ".html")
 
     def picture(reference: Reference) -> bytes:
-        subject = f"{reference.benchmark}, {reference.usage} {reference.round}"
+        subject = (
+            f"{reference.benchmark}, {reference.usage} {reference.round}; runs of the reference,"
+            f" not results; source: {reference.source}"
+        )
         chart = points_chart(reference.points, reference.runs.required, reference.unit, subject)
         if format_ != "html":
             return picture_of(chart, format_, file)

@@ -749,8 +749,7 @@ def read_side(argument: str, options: Options) -> ReviewSide:
             round_ = named[1]
     if round_ and not Path(argument).exists():
         return record_side(usage, round_)
-    checked = check([argument], options)
-    side = checked_side(argument, checked, shown_results(checked))
+    side = checked_side(argument, check([argument], options))
     if not side.entries:
         raise UserError(f"{argument}: no result set; expected a folder of submissions or a round")
     return side
@@ -777,8 +776,12 @@ def record_side(usage: str, round_: str | None = None) -> ReviewSide:
     return ReviewSide(f"{round_ or 'all rounds'} (published)", tuple(entries))
 
 
-def checked_side(name: str, checked: Checked, shown: Mapping[str, ShownResult]) -> ReviewSide:
-    """Return the result sets of a check, as they are ``shown``, by id."""
+def checked_side(
+    name: str, checked: Checked, shown: Mapping[str, ShownResult] | None = None
+) -> ReviewSide:
+    """Return the result sets of a check; ``shown`` is as ``shown_results`` returns it."""
+    if shown is None:
+        shown = shown_results(checked)
     sources = {}
     for context in checked.contexts:
         for run in context.runs:

@@ -80,7 +80,11 @@ def test_the_same_accelerators_are_the_same_in_every_spelling() -> None:
     rounds = zip(["1.0", "1.1", "2.0"], [30.0, 25.0, 20.0], names, strict=True)
     sets = [entry(name, minutes, accelerator_model=model) for name, minutes, model in rounds]
     [gain] = trend_of(*sets, entry("2.0", 10.0, accelerator_model="B1")).latest.gains
-    assert (gain.name, gain.gain, len(gain.entries)) == ("8 \u00d7 A100-SXM4-80GB, on-premise", 1.5, 3)
+    assert (gain.name, gain.gain, len(gain.entries)) == (
+        "8 \u00d7 A100-SXM4-80GB, on-premise",
+        1.5,
+        3,
+    )
 
 
 NAMES = [
@@ -139,7 +143,9 @@ def test_the_fastest_resnet_of_each_round(record: ResultHistory) -> None:
         " 3.0 0.183 NVIDIA_CoreWeave, 3.1 0.183 NVIDIA, 4.0 0.183 NVIDIA"
     )
     # The IPU systems of one kind are one series.
-    [series] = [one for one in trend.latest.gains if one.name == "16 \u00d7 Graphcore IPU GC200, on-premise"]
+    [series] = [
+        one for one in trend.latest.gains if one.name == "16 \u00d7 Graphcore IPU GC200, on-premise"
+    ]
     assert series.gain == pytest.approx(1.310, abs=0.0006)
 
 

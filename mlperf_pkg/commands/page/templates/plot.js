@@ -212,24 +212,25 @@ const plot = (() => {
 
   // ---- files --------------------------------------------------------------------------------
 
-  function picture(svg) {
+  // Returns a drawing as a file: with a background, and below it what it is about and what must stand beside results.
+  function picture(svg, about = "") {
     const copy = svg.cloneNode(true);
     const { color, backgroundColor } = getComputedStyle(document.body);
     copy.setAttribute("color", color);
     for (const link of copy.querySelectorAll("a")) link.removeAttribute("href");
-    footnote(copy);
+    footnote(copy, about.trim().replace(/\s+/g, " "));
     const back = add(copy, "rect", { width: "100%", height: "100%", fill: backgroundColor });
     copy.prepend(back);
     return new XMLSerializer().serializeToString(copy);
   }
 
-  // Adds what must stand beside results below a picture, which is then higher.
-  function footnote(svg) {
+  function footnote(svg, about) {
     const { width, height } = svg.viewBox.baseVal;
     const most = Math.floor(width / 5.5);
-    const lines = [...document.querySelectorAll("#notice p")].flatMap(({ textContent }) => {
+    const paragraphs = [...document.querySelectorAll("#notice p")].map(({ textContent }) => textContent);
+    const lines = [about, ...paragraphs].filter(Boolean).flatMap((paragraph) => {
       const wrapped = [""];
-      for (const word of textContent.split(" ")) {
+      for (const word of paragraph.split(" ")) {
         const line = `${wrapped.at(-1)} ${word}`.trim();
         if (line.length <= most) wrapped[wrapped.length - 1] = line;
         else wrapped.push(word);
@@ -237,7 +238,9 @@ const plot = (() => {
       return wrapped;
     });
     lines.forEach((line, index) => add(svg, "text", { x: 4, y: height + 16 + 14 * index, fill: "currentColor", "font-size": 10 }, line));
-    svg.setAttribute("viewBox", `0 0 ${width} ${height + 14 * lines.length + 16}`);
+    const higher = height + 14 * lines.length + 16;
+    svg.setAttribute("viewBox", `0 0 ${width} ${higher}`);
+    if (svg.hasAttribute("height")) svg.setAttribute("height", higher); // drawings of Vega have one
   }
 
   function png(svg, name) {
@@ -265,5 +268,5 @@ const plot = (() => {
     charts.byId("png").addEventListener("click", () => png(target.firstChild, `${name()}.png`));
   }
 
-  return { draw, sketch, grouped, competing, show, offer };
+  return { draw, sketch, grouped, competing, show, picture, offer };
 })();
