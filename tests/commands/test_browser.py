@@ -564,8 +564,8 @@ def test_a_permalink_opens_a_result_with_its_source(
 def test_a_point_and_a_number_lead_to_their_result(history: Opened) -> None:
     page = history.page
     page.locator("#b").select_option("resnet")
-    page.locator("#plot a[aria-label^='resnet, round 0.7: 0.472 minutes']").click()
-    expect(page.locator("#details-title")).to_have_text("Google: resnet, round 0.7")
+    page.locator("#plot a[aria-label^='resnet, round 2.0: 0.191 minutes']").click()
+    expect(page.locator("#details-title")).to_have_text("Google: resnet, round 2.0")
     press(page, "Close")
     page.locator(".rounds a", has_text="0.229").click()
     expect(page.locator("#details-title")).to_have_text("Google: resnet, round 1.0")

@@ -1,5 +1,6 @@
 """What must stand beside a result, in every output that is made for showing."""
 
+import json
 import re
 import shutil
 from collections.abc import Iterator
@@ -117,20 +118,18 @@ def _write_all(round_: Path, folder: Path) -> None:
     call("score", round_, "--format", "markdown", "-o", folder / "score.md")
     compared = ("compare", round_, "--published", "2.0")
     call(*compared, "--format", "markdown", "-o", folder / "compare.md")
+    call("review", round_, "-o", folder / "review")
+    drawn = ("review", "audits", round_, "--seed", "7")
+    call(*drawn, "--format", "markdown", "-o", folder / "audits.md")
 
 
 def _without_scripts(file: Path) -> str:
     return re.sub("<script.*?</script>", "", file.read_text("utf-8"), flags=re.DOTALL)
 
 
-OUTPUTS = [
-    "report.html",
-    "history.html",
-    "site/index.html",
-    "results/results.html",
-    "score.md",
-    "compare.md",
-]
+WITHOUT_SCORES = ["site/index.html", "review/review.html", "review/README.md"]
+WITH_SCORES = ["report.html", "results/results.html", "score.md", "compare.md", "audits.md"]
+OUTPUTS = ["history.html", *WITH_SCORES, *WITHOUT_SCORES]
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
@@ -141,8 +140,8 @@ def test_every_output_has_it(output: str, shown: Path) -> None:
     assert "MLPerf® Training v2.0; Closed division; resnet;" in verified
     assert "(unverified)" not in verified
     edited = _without_scripts(shown / "edited-shown" / output)
-    # The history shows the published score, and the index no scores of a single submission.
-    assert ("(unverified)" in edited) == (output not in ("history.html", "site/index.html"))
+    # The history shows the published score.
+    assert ("(unverified)" in edited) == (output in WITH_SCORES)
 
 
 PICTURES = ["charts/resnet.scoreboard.svg", "charts/ACME-results-bow-pod16-resnet.rcp.svg"]
@@ -164,7 +163,17 @@ def test_every_picture_has_it_as_text(output: str, shown: Path) -> None:
 def test_results_before_publication_say_so(output: str, shown: Path) -> None:
     page = _without_scripts(shown / "next-shown" / output)
     assert "These results may not be shown before MLCommons has published" in page
-    assert ("(unverified)" in page) == (output != "site/index.html")
+    assert ("(unverified)" in page) == (output not in WITHOUT_SCORES)
+
+
+@pytest.mark.parametrize("output", WITH_SCORES)
+def test_each_score_says_that_it_is_unverified(output: str, shown: Path) -> None:
+    """The score, the mean and the official score, which are equal, wherever they stand."""
+    [result] = json.loads(call("score", shown / "next", "--format", "json").output)["result_sets"]
+    number = re.escape(f"{result['score_minutes']:.3f}")
+    text = re.sub("<[^>]*>", "", _without_scripts(shown / "next-shown" / output))
+    assert len(re.findall(number, text)) > 0
+    assert re.findall(rf"{number}(?! min \(unverified\)| \(unverified\)).*", text) == []
 
 
 def test_a_built_tree_has_it() -> None:
