@@ -797,7 +797,7 @@ COLUMNS = (
     _column("Batch size", "settings", _batch_size, "n", may_lack=True),
     _column("Energy", "row.energy_joules", _kilo, "n", unit="kJ", may_lack=True),
     _column("Price", "price", _part("usd", _whole), "n", unit="USD", may_lack=True),
-    _column("RCP margin", "row", wording.rcp),
+    _column("RCP margin", "row", wording.rcp, "one"),
     _column("Division", "row.division", filters=True),
     _column("Summarizer", "official", str, "n"),
     _column("Runs", "row", wording.runs, "n"),

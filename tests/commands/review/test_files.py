@@ -5,6 +5,7 @@ import io
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -74,8 +75,8 @@ def test_csv_and_page_escape_all_and_mark_cells() -> None:
 
 def test_scores_say_that_they_are_unverified(tmp_path: Path) -> None:
     """Also in a package, which is made of the JSON of a review; CSV has numbers."""
-    minutes = {"scaling_factor": 1.02, "unscaled_minutes": 10.0, "score_minutes": 10.2}
-    rows = [a_set("ACME", rcp=rcp(), **minutes)]
+    minutes: dict[str, Any] = {"unscaled_minutes": 10.0, "score_minutes": 10.2}
+    rows = [a_set("ACME", rcp=rcp(), scaling_factor=1.02, **minutes)]
     reviewed = a_round(["ACME", "Beta"], rows)
     review = review_of(reviewed, [convergence.section(reviewed)])
     files.write_review(tmp_path / "review", files_of(review), force=False)

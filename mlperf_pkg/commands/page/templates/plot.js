@@ -33,6 +33,7 @@ const plot = (() => {
   function powers(least, most, room) {
     const ticks = [];
     for (let tick = 1; tick <= most; tick *= 2) if (tick >= least) ticks.push([tick, tick.toLocaleString("en")]);
+    if (ticks.length < 2) return decades(least, most);
     const every = Math.ceil((ticks.length * 52) / room);
     return ticks.filter((_, index) => index % every === 0);
   }
