@@ -91,7 +91,7 @@ def command(
 
     --chart draws the systems with as many accelerators as the baseline, with --verbose
     all. The ratios of several benchmarks are in files of their own: for speed.svg, in
-    speed-bert-closed.svg and so on.
+    speed-resnet-closed.svg and so on.
 
     Exit status: 0 if a result was compared with a baseline, 1 if there was nothing to
     compare, 2 if the comparison or its chart could not be done.

@@ -68,7 +68,7 @@ def scoreboard(
         board = partial(_board, shown)
         [chart] = prepared("scoreboard", benchmark, partial(map, board, [benchmark_rows]))
         results = [shown[row.id] for row in benchmark_rows]
-        yield benchmark, replace(chart, notice=tuple(notice(results)))
+        yield benchmark, replace(chart, notice=(f"{_BESIDE}.", *notice(results)))
 
 
 def _board(shown: Mapping[str, ShownResult], rows: list[ResultSetRow]) -> Chart:
@@ -87,7 +87,7 @@ def _board(shown: Mapping[str, ShownResult], rows: list[ResultSetRow]) -> Chart:
         description=text,
         spec=_board_spec(scores, logarithmic=most > _LOG_FROM * least),
         data={"scores": scores},
-        subject=f"{_rounds(rows)}; {_BESIDE}",
+        subject=_rounds(rows),
     )
 
 
@@ -114,7 +114,7 @@ def _score(row: ResultSetRow, order: int, result: ShownResult) -> Mapping[str, A
     }
 
 
-_BESIDE = "beside each system, its number of accelerators and its category"
+_BESIDE = "Beside each system: its number of accelerators, and its category"
 
 
 def _in_brackets(result: ShownResult) -> str:
@@ -345,7 +345,6 @@ def _comparison(
     more = len(compared) - _MOST_COMPARED
     if more > 0:
         subject += f"; {more} slower ones are not shown"
-    subject += f"; {_BESIDE}; of the baseline{_in_brackets(baseline.shown)}"
     rounds = {baseline.round, *(row.result.round for row in compared)}
     ratios: list[Mapping[str, Any]] = []
     for row in compared[:_MOST_COMPARED]:
@@ -359,7 +358,10 @@ def _comparison(
         _comparison_spec(ratios),
         {"ratios": ratios},
         subject,
-        notice=tuple(notice(results, [f"{SPEED_UP}, also per dollar, accelerator and joule"])),
+        notice=(
+            f"{_BESIDE}; the baseline: {baseline.name}{_in_brackets(baseline.shown)}.",
+            *notice(results, [f"{SPEED_UP}, also per dollar, accelerator and joule"]),
+        ),
     )
 
 

@@ -154,7 +154,8 @@ def _noted(chart: Chart) -> str:
     higher = height + (len(lines) + 1) * _LINE
     new_size = f'width="{width:g}" height="{higher:g}" viewBox="0 0 {width:g} {higher:g}"'
     noted = picture.replace(size[0], new_size, 1)
-    return noted.removesuffix("</svg>") + f"{_footnote(lines, height)}</svg>"
+    back = f'<rect y="{height:g}" width="{width:g}" height="{higher - height:g}" fill="white"/>'
+    return noted.removesuffix("</svg>") + f"{back}{_footnote(lines, height)}</svg>"
 
 
 def _footnote(lines: Iterable[str], top: float) -> str:
