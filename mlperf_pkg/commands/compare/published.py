@@ -242,8 +242,7 @@ def with_standings(scores: Scores, checked: Checked) -> Scores:
         system = _system_of(scored, context, checked)
         standing = None
         if system and system.accelerators:
-            key = _peer_key(scored.row, system.accelerators, system.status or "")
-            rivals = peers.get(key, [])
+            rivals = peers.get(_peer_key(scored.row, system.accelerators, system.status or ""), [])
             round_ = context.round.name
             if (context.round.usage, round_) not in published_rounds:
                 round_ = _latest(context, scored.row.benchmark, rivals)

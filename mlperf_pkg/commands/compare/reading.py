@@ -35,6 +35,7 @@ from mlperf_pkg.run import evaluations
 from mlperf_pkg.run.evaluations import position_of
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.submission.find import find_part, labels
+from mlperf_pkg.submission.model import Place
 
 _Key = tuple[AnyPath, str, int]
 """The identity of a result: its folder or file, its name, and its number among equal names."""
@@ -115,23 +116,25 @@ def _results_of(checked: Checked, argument: int, wanted: Filter) -> dict[_Key, R
         if not scored.runs or not wanted.accepts_benchmark(scored.row.benchmark):
             continue
         first = runs[scored.runs[0].label]
-        folder = places[first.path].path.resolve().parent
-        numbers[folder, context.identity] += 1
-        key = (folder, context.identity, numbers[folder, context.identity])
-        trainings = []
-        for path in _timed_runs(scored):
-            trainings.append(read_training(places[path].source, runs[path]))
+        place = (places[first.path].path.resolve().parent, context.identity)
+        numbers[place] += 1
+        trainings = _trainings(scored, runs, places)
         result = _result(scored.row, first, context, trainings, argument)
         beside = shown[scored.row.id]
-        results[key] = replace(result, is_verified=beside.is_verified, id=beside.id)
+        results[*place, numbers[place]] = replace(
+            result, is_verified=beside.is_verified, id=beside.id
+        )
     return results
 
 
-def _timed_runs(scored: ScoredSet) -> list[str]:
-    """Return the runs whose logs say how fast a set trained: those that count in its score."""
+def _trainings(
+    scored: ScoredSet, runs: Mapping[str, Run], places: Mapping[str, Place]
+) -> list[Training]:
+    """Return how fast a set trained by its logs: those of the runs that count in its score."""
     if scored.row.scaling == "weak":
         return []
-    return [run.label for run in scored.runs if run.dropped is None]
+    paths = [run.label for run in scored.runs if run.dropped is None]
+    return [read_training(places[path].source, runs[path]) for path in paths]
 
 
 def _result(

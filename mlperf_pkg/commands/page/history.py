@@ -37,11 +37,10 @@ from mlperf_pkg.commands.page.template import file, filled, packed, raw
 from mlperf_pkg.published.model import PublishedSet, comparable, known_division
 from mlperf_pkg.published.results import PublishedResults
 from mlperf_pkg.render.table import by_key
-from mlperf_pkg.rulebook import explain
 from mlperf_pkg.rulebook.documents import rounds, usages
-from mlperf_pkg.rulebook.load import load_benchmark, submission_date
+from mlperf_pkg.rulebook.load import submission_date
 from mlperf_pkg.rulebook.model import version_of
-from mlperf_pkg.rulebook.rounds import TRAINING, changes_until, first_name
+from mlperf_pkg.rulebook.rounds import TRAINING, first_name, version_since
 
 MAX_BYTES = 300_000
 
@@ -176,10 +175,11 @@ class Series(Struct, frozen=True):
 class TargetSpan(Struct, frozen=True):
     """The entries of a benchmark in rounds whose results compare: one target, and no change.
 
-    The ``new`` ones of the user compete with nobody.
+    The ``version`` is the first of these rounds, empty if it is the first of all. The ``new`` ones
+    of the user compete with nobody.
     """
 
-    target: str
+    version: str
     entries: tuple[HistoryEntry, ...]
     new: tuple[HistoryEntry, ...] = ()
 
@@ -455,7 +455,7 @@ def _trends(entries: Sequence[HistoryEntry]) -> Iterator[Trend]:
 def _spans(entries: Iterable[HistoryEntry]) -> Iterator[TargetSpan]:
     """Yield the spans of a benchmark; those without a published entry are left out."""
     ordered = sorted(entries, key=lambda entry: version_of(entry.row.round))
-    for (target, _), members in groupby(ordered, key=_comparable_with):
+    for version, members in groupby(ordered, key=_version):
         published = []
         new = []
         for entry in members:
@@ -464,17 +464,11 @@ def _spans(entries: Iterable[HistoryEntry]) -> Iterator[TargetSpan]:
             else:
                 published.append(entry)
         if published:
-            yield TargetSpan(target, tuple(published), tuple(new))
+            yield TargetSpan(version, tuple(published), tuple(new))
 
 
-def _comparable_with(entry: HistoryEntry) -> tuple[str, int]:
-    """Return what comparable results have in common: the target, and how often it changed."""
-    edition = (entry.row.usage, entry.row.round, entry.row.benchmark)
-    rules = load_benchmark(*edition)
-    target = "unknown"
-    if rules is not None:
-        target = explain.target(rules)
-    return target, changes_until(*edition)
+def _version(entry: HistoryEntry) -> str:
+    return version_since(entry.row.usage, entry.row.round, entry.row.benchmark)
 
 
 # ---- as HTML ------------------------------------------------------------------------------

@@ -61,8 +61,7 @@ def test_some_results_are_in_the_table_only(name: str, value: float | str | None
 def test_another_target_is_never_compared() -> None:
     trend = trend_of(entry("0.7", 50.0, "bert"), entry("1.0", 21.0, "bert"))
     assert [span.rounds for span in trend.spans] == [["0.7"], ["1.0"]]
-    targets = ["at least 0.712 and below 1.0", "at least 0.72 and below 1.0"]
-    assert [span.target for span in trend.spans] == targets
+    assert [span.version for span in trend.spans] == ["", "1.0"]
     assert not any(span.overall.is_line for span in trend.spans)
     text = history_html(history_of(entry("0.7", 50.0, "bert"), entry("1.0", 21.0, "bert")))
     assert text.count('<td class="new">') == 2  # overall and on 8 accelerators
