@@ -191,7 +191,7 @@ const plot = (() => {
       .sort((a, b) => b.points.length - a.points.length || (a.name < b.name ? -1 : 1));
   }
 
-  // The points that compete: Closed ones if there are any, of the category (status) that has most of them.
+  // The points that compete: Closed ones, if any, of the category (status) with most of them.
   function competing(points) {
     const closed = points.filter((point) => !point.open);
     const pool = closed.length ? closed : points;
@@ -213,7 +213,7 @@ const plot = (() => {
 
   // ---- files --------------------------------------------------------------------------------
 
-  // Returns a drawing as a file: with a background, and below it what it is about and what must stand beside results.
+  // A drawing as a file; below it are what it is about and what must stand beside results.
   function picture(svg, about = "") {
     const copy = svg.cloneNode(true);
     const { color, backgroundColor } = getComputedStyle(document.body);
@@ -241,7 +241,7 @@ const plot = (() => {
     lines.forEach((line, index) => add(svg, "text", { x: 4, y: height + 16 + 14 * index, fill: "currentColor", "font-size": 10 }, line));
     const higher = height + 14 * lines.length + 16;
     svg.setAttribute("viewBox", `0 0 ${width} ${higher}`);
-    if (svg.hasAttribute("height")) svg.setAttribute("height", higher); // drawings of Vega have one
+    if (svg.hasAttribute("height")) svg.setAttribute("height", higher); // of Vega
   }
 
   function png(svg, name) {
