@@ -128,8 +128,8 @@ _SETTINGS = (
 _SUMMARY = (
     Column("Benchmarks", of=lambda rows: rows[0].result.group.title),
     Column("Results", 7, numbers=True, of=len),
-    Column("Minutes", 9, True, of=lambda rows: rows[0].result.minutes, show=wording.minutes),
-    Column("Speed", 8, numbers=True, of=lambda rows: rows[0].speed, show=_times),
+    Column("Minutes", 9, True, of=lambda rows: _fastest(rows).result.minutes, show=wording.minutes),
+    Column("Speed", 8, numbers=True, of=lambda rows: _fastest(rows).speed, show=_times),
 )
 _HIDDEN = (
     "result",
@@ -203,17 +203,17 @@ def text(rows: Sequence[ComparisonRow], view: View) -> str:
 
 
 def _summary(groups: Sequence[Sequence[ComparisonRow]], shown: Sequence[ComparisonRow]) -> Table:
-    """Return a line for each group, with its fastest system."""
+    """Return a line for each group, with the fastest system of one category."""
     name = _naming(shown, owned=True)
-    fastest = Column("Fastest of its category", 40, of=lambda group: name(group[0].result))
-    return table_of((*_SUMMARY, fastest), [_of_one_category(group) for group in groups])
+    fastest = Column("Fastest of its category", 40, of=lambda rows: name(_fastest(rows).result))
+    return table_of((*_SUMMARY, fastest), groups)
 
 
-def _of_one_category(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
-    """Return the rows of the category of the baseline, or of the fastest without one."""
-    first = next((row for row in rows if row.baseline), rows[0])
-    category = first.result.availability_in_short
-    return [row for row in rows if row.result.availability_in_short == category]
+def _fastest(rows: Sequence[ComparisonRow]) -> ComparisonRow:
+    """Return the fastest of the category of the baseline, or of all without a baseline."""
+    baseline = next((row for row in rows if row.baseline), rows[0])
+    category = baseline.result.availability_in_short
+    return next(row for row in rows if row.result.availability_in_short == category)
 
 
 def markdown(rows: Sequence[ComparisonRow], view: View) -> str:
