@@ -20,7 +20,7 @@ from mlperf_pkg.commands.notice import (
 from mlperf_pkg.rulebook.rounds import changes_until
 from tests.helpers.program import call
 from tests.helpers.published import publish
-from tests.helpers.trees import write_submission
+from tests.helpers.trees import SYSTEM, write_submission
 
 OWN = ShownResult("training", "5.1", "bert", "closed", "Available on-premise", 8, 5.0)
 VERIFIED = ShownResult("training", "5.1", "bert", "closed", "Preview", 64, 5.0, is_verified=True)
@@ -96,7 +96,8 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """
     root = tmp_path_factory.mktemp("shown")
     round_ = root / "verified/v2.0"
-    write_submission(round_ / "ACME")
+    results = write_submission(round_ / "ACME") / "results"
+    (results / SYSTEM / "privateid.json").write_text('{"private_id": "2.0-2101"}', "utf-8")
     shutil.copytree(round_, root / "next/v2.1")
     shutil.copytree(root / "verified", root / "edited")
     log = next((root / "edited").rglob("result_0.txt"))
@@ -139,6 +140,8 @@ def test_every_output_has_it(output: str, shown: Path) -> None:
     assert SNAPSHOT in verified
     assert "MLPerf® Training v2.0; Closed division; resnet;" in verified
     assert "(unverified)" not in verified
+    # The record has no ids, so the history has none.
+    assert ("results 2.0-2101" in verified) == (output != "history.html")
     edited = _without_scripts(shown / "edited-shown" / output)
     # The history shows the published score.
     assert ("(unverified)" in edited) == (output in WITH_SCORES)

@@ -130,7 +130,7 @@ class ResultSection(Struct, frozen=True):
     """A result set of a page; ``id`` is that of its element.
 
     ``settings`` are its batch size and hyperparameters in words; ``system`` is None if there is no
-    description, ``standing`` where it is unknown.
+    description, ``standing`` where it is unknown. ``result_id`` is that of MLCommons, if known.
     """
 
     drawn: DrawnSet
@@ -140,6 +140,7 @@ class ResultSection(Struct, frozen=True):
     standing: Standing | None = None
     id: str = ""
     findings: tuple[ShownFinding, ...] = ()
+    result_id: str = ""
 
     @property
     def is_verified(self) -> bool:
@@ -149,7 +150,8 @@ class ResultSection(Struct, frozen=True):
     @property
     def result(self) -> ShownResult:
         """What must stand beside it."""
-        return shown_result(self.row, self.system, is_verified=self.is_verified)
+        shown = shown_result(self.row, self.system, is_verified=self.is_verified)
+        return replace(shown, id=self.result_id)
 
     @property
     def score(self) -> str:
@@ -316,6 +318,7 @@ def sections(checked: Checked, prices: Prices) -> Iterator[ResultSection]:
             settings=settings,
             price=price,
             standing=scored_set.published,
+            result_id=shown[drawn.row.id].id,
         )
 
 

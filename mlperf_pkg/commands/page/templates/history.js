@@ -250,11 +250,10 @@
   }
 
   // Over rounds: the fastest, those on 8 accelerators, and Moore's law, for each target; the other results are points.
-  function overRounds(points) {
+  function overRounds(points, latest, category) {
     const lines = [];
-    const latest = Math.max(...points.map((one) => one.span));
     for (const span of new Set(points.map((one) => one.span))) {
-      const of = plot.competing(points.filter((one) => one.span === span));
+      const of = points.filter((one) => one.span === span && one.status === category);
       const eight = of.filter((one) => one.accelerators === 8);
       const kinds = [["fastest", of], ["fastest on 8", eight.length < of.length ? eight : []]];
       for (const [color, [name, members]] of kinds.entries()) {
@@ -278,10 +277,11 @@
     for (const { trend, span } of ranked) latest.set(trend, Math.max(span, latest.get(trend) || 0));
     const points = state.get("x") ? ranked.filter(({ trend, span }) => span === latest.get(trend)) : ranked;
     const names = [...latest.keys()];
+    const category = plot.competing(ranked.filter(({ trend, span }) => span === latest.get(trend)))[0]?.status;
     if (!plot.show(points.length > 1)) return;
     const lined = points.map((one) => ({ ...one, of: `${one.trend} ${one.span}` }));
     const many = names.length > 1;
-    const series = many ? plot.grouped(lined, "of") : state.get("x") ? plot.grouped(lined, "accelerator") : overRounds(lined);
+    const series = many ? plot.grouped(lined, "of") : state.get("x") ? plot.grouped(lined, "accelerator") : overRounds(lined, latest.get(names[0]), category);
     for (const one of many ? series : []) {
       const [{ trend, span }] = one.points;
       one.name = benchmarks[trend].title;
@@ -293,7 +293,7 @@
     const ticks = [...new Map(byUsage.map((one) => [one.x, `${one.usage === "hpc" ? "HPC " : ""}${one.round}`]))].sort(([a], [b]) => a - b);
     const unit = state.get("y") ? "accelerator-minutes" : "minutes";
     plot.draw(byId("plot"), {
-      title: `${many ? `${names.length} benchmarks` : benchmarks[names[0]].title}: ${unit} over ${state.get("x") || "rounds"}${many ? "" : `, lines: ${plot.competing(points)[0].status.replace("onprem", "on-premise")}`}`,
+      title: `${many ? `${names.length} benchmarks` : benchmarks[names[0]].title}: ${unit} over ${state.get("x") || "rounds"}${many || state.get("x") ? "" : `, lines: ${category.replace("onprem", "on-premise")}`}`,
       x: state.get("x") ? { title: points.every((one) => one.accelerators) ? "accelerators" : "accelerators, or nodes without them" } : { title: "round, by day of submission", ticks }, y: { title: unit }, series, each: many,
     });
   }
