@@ -528,6 +528,10 @@ def test_a_benchmark_is_drawn_over_rounds_and_over_accelerators(history: Opened)
     page.locator(".card[href='#b=bert']").click()
     assert "b=bert" in page.url
     assert {"fastest", "fastest on 8", "Moore's law"} <= {*labels.all_text_contents()}
+    expect(labels.first).to_have_text("bert: minutes over rounds, lines: on-premise")
+    page.locator("#status").select_option("cloud")
+    expect(labels.first).to_have_text("bert: minutes over rounds, lines: cloud")
+    page.locator("#status").select_option("")
     page.locator("#x").select_option("accelerators")
     page.locator("#y").select_option("cost")
     drawn = {"1,024", "accelerator-minutes", "NVIDIA H100-SXM5-80GB"}

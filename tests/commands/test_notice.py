@@ -17,7 +17,7 @@ from mlperf_pkg.commands.notice import (
     notice,
     score,
 )
-from mlperf_pkg.rulebook.rounds import changes_until
+from mlperf_pkg.rulebook.rounds import changes_until, version_since
 from tests.helpers.program import call
 from tests.helpers.published import publish
 from tests.helpers.trees import SYSTEM, write_submission
@@ -84,6 +84,21 @@ def test_versions_compare(
     edition: tuple[str, str, str], other: tuple[str, str, str], *, compare: bool
 ) -> None:
     assert (changes_until(*edition) == changes_until(*other)) is compare
+
+
+@pytest.mark.parametrize(
+    ("edition", "since"),
+    [
+        (("training", "5.0", "bert"), "1.0"),
+        (("training", "0.7", "bert"), ""),
+        (("training", "5.0", "retinanet"), "2.0"),
+        (("training", "4.0", "resnet"), ""),
+        (("hpc", "3.0", "oc20"), "3.0"),
+        (("training", "9.0", "bert"), ""),
+    ],
+)
+def test_a_version_has_a_first_round(edition: tuple[str, str, str], since: str) -> None:
+    assert version_since(*edition) == since
 
 
 # ---- every output -------------------------------------------------------------------------

@@ -44,6 +44,21 @@ def test_the_fastest_of_each_round_overall_and_on_eight_accelerators() -> None:
     assert (span.on_eight.gain, span.overall.gain, span.overall.record_gain) == (2.0, 1 / 3, 1.0)
 
 
+def test_only_results_of_one_category_compete() -> None:
+    sets = [entry("2.0", 20.0), entry("3.0", 9.0), entry("3.0", 8.0)]
+    previews = [entry("2.0", 5.0, status="Preview"), entry("3.0", 2.0, status="Preview")]
+    trend = trend_of(*sets, *previews)
+    assert trend.categories == ["onprem", "preview"]
+    assert by_round(trend.of("onprem").latest.overall) == {"2.0": 20.0, "3.0": 8.0}
+    assert by_round(trend.of("preview").latest.overall) == {"2.0": 5.0, "3.0": 2.0}
+    assert [gain.gain for gain in trend.latest.gains] == [2.5, 2.5]
+    page = history_html(history_of(*sets, *previews))
+    assert '<th scope="row">resnet</th><td>preview</td>' in page
+    assert "<b>8.000</b> min, on-premise" in page
+    assert "preview: 2.000 min, 3.0, ACME, 8 \u00d7 A1" in page
+    assert "the record does not have the number of its models" in page
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
