@@ -29,6 +29,7 @@ LEGEND = (
 )
 NOT_VERIFIED = "Result not verified by MLCommons Association."
 PER_ACCELERATOR = "accelerator-minutes (minutes of training times the number of accelerators)"
+GAP = "gaps and changes (minutes of a result compared with those of another one)"
 SPEED_UP = "speed-up (minutes of the baseline divided by minutes of the result)"
 
 _BESIDE_VERIFIED = (

@@ -26,6 +26,7 @@ from mlperf_pkg.commands.charts.sets import DrawnSet
 from mlperf_pkg.commands.compare.published import with_standings
 from mlperf_pkg.commands.compare.ratios import Prices, price_of
 from mlperf_pkg.commands.notice import (
+    GAP,
     PER_ACCELERATOR,
     ShownResult,
     embargo,
@@ -606,7 +607,7 @@ class PageContent:
         self.looks = Looks(section.accelerator for section in sections)
         results = [section.result for section in self.sections]
         self.embargo = embargo(results)
-        self.notice = notice(results, [PER_ACCELERATOR])
+        self.notice = notice(results, [PER_ACCELERATOR, GAP])
 
     def _benchmarks(self) -> Iterator[BenchmarkSections]:
         """Yield the result sets by benchmark; a report of several rounds names the round."""

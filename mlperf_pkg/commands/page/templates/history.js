@@ -47,7 +47,7 @@
     return ["accelerators", "nodes", "energy"].includes(name) ? Math.round(value).toLocaleString("en") : String(value);
   }
 
-  // ---- the state of the page, which is in its address ------------------------------------
+  // ---- the state of the page, which is in its address ----
 
   const state = new URLSearchParams();
 
@@ -63,7 +63,7 @@
     history.replaceState(null, "", `#${state}`);
   }
 
-  // ---- the table: rows are made when they come into view ----------------------------------
+  // ---- the table: rows are made when they come into view ----
 
   const table = byId("table");
   const body = table.tBodies[0];
@@ -196,7 +196,7 @@
     charts.save(`${["mlperf-results", ...filtered()].join(" ")}.csv`, "text/csv", `\ufeff${text}`);
   }
 
-  // ---- the details of a result ---------------------------------------------------------------
+  // ---- the details of a result ----
 
   const details = byId("details");
 
@@ -237,7 +237,7 @@
   details.addEventListener("close", () => set({ r: "" }));
   details.addEventListener("click", (event) => { if (event.target === details) details.close(); });
 
-  // ---- the chart ------------------------------------------------------------------------------
+  // ---- the chart ----
 
   function point(row) {
     const title = `${titled(row)}, round ${row.round}: ${shown(row, "minutes")} minutes, ${row.accelerators ? shown(row, "accelerators") : `${shown(row, "nodes")} nodes`} \u00d7 ${row.accelerator}`;
@@ -298,7 +298,7 @@
     });
   }
 
-  // ---- start ----------------------------------------------------------------------------------
+  // ---- start ----
 
   function follow() {
     const text = location.hash.slice(1);

@@ -8,7 +8,7 @@
   const benchmarks = new Map(); // of all result sets
   let results = [];
 
-  // ---- the chart -----------------------------------------------------------------------------
+  // ---- the chart ----
 
   const UNITS = { cost: "accelerator-minutes", rate: "models a minute" };
 
@@ -74,7 +74,7 @@
     return [{ name: "ideal scaling", points: [], line, dashed: true }];
   }
 
-  // ---- the result sets that are picked -------------------------------------------------------
+  // ---- the result sets that are picked ----
 
   const chosen = () => (table.state.get("set") || "").split(",").map(byId).filter((set) => set && set.matches(".set")).slice(0, 2);
 
@@ -154,7 +154,7 @@
     else document.querySelector("#plot a[tabindex='0']")?.focus();
   });
 
-  // ---- links ---------------------------------------------------------------------------------
+  // ---- links ----
 
   document.addEventListener("click", (event) => {
     const link = event.target.closest("a[href^='#']");
@@ -184,7 +184,7 @@
     target.scrollIntoView({ behavior: "instant" });
   }
 
-  // ---- findings ------------------------------------------------------------------------------
+  // ---- findings ----
 
   const filters = byId("finding-filters");
   const kinds = [...document.querySelectorAll(".kind")].map((element) => ({ element, text: element.textContent.toLowerCase() }));

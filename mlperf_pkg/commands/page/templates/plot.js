@@ -211,7 +211,7 @@ const plot = (() => {
     return [...best.values()].sort((a, b) => a.x - b.x);
   }
 
-  // ---- files --------------------------------------------------------------------------------
+  // ---- files ----
 
   // A drawing as a file; below it are what it is about and what must stand beside results.
   function picture(svg, about = "") {
