@@ -308,7 +308,7 @@ _SMALL = 0.1  # ratios below it are shown with two digits
 _ROOM = 4.0  # times: free space left of bars on a logarithmic axis, for their labels
 _AXIS: Spec = {"field": "ratio", "type": "quantitative", "title": "times the baseline"}
 _LOG_RATIOS_FROM = 10  # smallest to largest ratio: above it the axis is logarithmic
-_BASELINE: Spec = {"type": "rule", "strokeDash": [4, 3]}
+_BASELINE: Spec = {"type": "rule", "strokeDash": [4, 3], "opacity": 0.4}
 _MEASURES = {  # by name in the legend: the field of a row, and the colour
     "speed": ("speed", BLUE),
     "per dollar": ("performance_per_dollar", GREEN),
