@@ -33,9 +33,14 @@ const plot = (() => {
   function powers(least, most, room) {
     const ticks = [];
     for (let tick = 1; tick <= most; tick *= 2) if (tick >= least) ticks.push([tick, tick.toLocaleString("en")]);
-    if (ticks.length < 2) return decades(least, most);
     const every = Math.ceil((ticks.length * 52) / room);
     return ticks.filter((_, index) => index % every === 0);
+  }
+
+  // Ticks of sizes: those of the points if they are few.
+  function sizes(series, domain, room) {
+    const own = [...new Set(series.flatMap(({ points }) => points.map(({ x }) => x)))];
+    return own.length < 3 ? own.map((one) => [one, one.toLocaleString("en")]) : powers(...domain, room);
   }
 
   const cut = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}\u2026` : text);
@@ -120,7 +125,7 @@ const plot = (() => {
     const box = { left: LEFT, top: TOP, right: width - room - 10, bottom: size - BOTTOM };
     const domain = domains(series, x);
     const places = [scale(domain.x, [box.left, box.right], x.ticks ? Number : Math.log), scale(domain.y, [box.bottom, box.top], Math.log)];
-    axes(svg, { x: x.ticks || powers(...domain.x, box.right - box.left), y: decades(...domain.y) }, box, places);
+    axes(svg, { x: x.ticks || sizes(series, domain.x, box.right - box.left), y: decades(...domain.y) }, box, places);
     label(svg, lines(svg, series, places), [box.right, box.bottom], room);
     return [[box.left, box.right, size], size];
   }
@@ -132,7 +137,7 @@ const plot = (() => {
     const columns = Math.max(1, Math.min(fitting, Math.ceil(Math.sqrt(2 * names.length)))); // about twice as wide as high
     const step = { x: (width - LEFT) / columns, y: SMALL.title + SMALL.height + SMALL.ticks + SMALL.gap };
     const domain = domains(series, x);
-    const ticks = { x: x.ticks || powers(...domain.x, step.x - SMALL.gap), y: decades(domain.y[0], domain.y[1]) };
+    const ticks = { x: x.ticks || sizes(series, domain.x, step.x - SMALL.gap), y: decades(domain.y[0], domain.y[1]) };
     ticks.y = ticks.y.filter((_, index) => index % Math.ceil((ticks.y.length * 16) / SMALL.height) === 0);
     names.forEach((name, index) => {
       const left = Math.round(LEFT + (index % columns) * step.x);
