@@ -109,17 +109,17 @@ def read_results(
 def _results_of(checked: Checked, argument: int, wanted: Filter) -> dict[_Key, Result]:
     runs = {run.path: run for run in checked.runs}
     shown = shown_results(checked)
-    places = checked.places
     numbers: Counter[tuple[AnyPath, str]] = Counter()
     results = {}
     for scored, context in zip(scores(checked).sets, checked.contexts, strict=True):
         if not scored.runs or not wanted.accepts_benchmark(scored.row.benchmark):
             continue
         first = runs[scored.runs[0].label]
-        place = (places[first.path].path.resolve().parent, context.identity)
+        place = (checked.places[first.path].path.resolve().parent, context.identity)
         numbers[place] += 1
-        trainings = _trainings(scored, runs, places)
-        result = _result(scored.row, first, context, trainings, argument)
+        result = _result(
+            scored.row, first, context, _trainings(scored, runs, checked.places), argument
+        )
         beside = shown[scored.row.id]
         results[*place, numbers[place]] = replace(
             result, is_verified=beside.is_verified, id=beside.id
