@@ -123,9 +123,9 @@ class Rank(Struct, frozen=True):
 class Standing(Struct, frozen=True):
     """The rank of a score among the scores of a published round.
 
-    They have the same benchmark, division and number of accelerators; ``of_model`` is the rank
-    among those on the same model of accelerator, None if there is no other. The next is the next
-    faster score or, of the fastest, the next slower one.
+    They have the same benchmark, division, number of accelerators and ``category``, in words;
+    ``of_model`` is the rank among those on the same model of accelerator, None if there is no
+    other. The next is the next faster score or, of the fastest, the next slower one.
     """
 
     round: str
@@ -135,6 +135,7 @@ class Standing(Struct, frozen=True):
     of_model: Rank | None
     next_submitter: str = ""
     next_minutes: float = 0.0
+    category: str = ""
 
 
 class ScoredSet(Struct, frozen=True):

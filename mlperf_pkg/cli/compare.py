@@ -10,7 +10,13 @@ from mlperf_pkg.cli.group import FILE, PATH, Command
 from mlperf_pkg.cli.options import noted
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.commands.compare.formats import COMPARE_FORMATS
-from mlperf_pkg.commands.compare.ratios import Result, all_prices, baseline_test, compare
+from mlperf_pkg.commands.compare.ratios import (
+    Result,
+    all_prices,
+    baseline_test,
+    compare,
+    with_rounds,
+)
 from mlperf_pkg.commands.compare.reading import Filter, read_results
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import write_all
@@ -78,13 +84,14 @@ def command(
     are marked [5.1]. Text shows only those with the same number of accelerators as a
     PATH; --verbose shows all.
 
-    Results are compared where benchmark and division agree, the fastest first. The
-    baseline of each benchmark is the first result of the first PATH, or of the
-    system, submitter or both (ACME/dgx) that --baseline names.
+    Results are compared where benchmark and division agree, and only of rounds whose
+    versions of the benchmark compare ("since 1.0" names the first one), the fastest
+    first. The baseline of each benchmark is the first result of the first PATH, or of
+    the system, submitter or both (ACME/dgx) that --baseline names.
 
     --chart draws the systems with as many accelerators as the baseline, with --verbose
     all. The ratios of several benchmarks are in files of their own: for speed.svg, in
-    speed-bert-closed.svg and so on.
+    speed-resnet-closed.svg and so on.
 
     Exit status: 0 if a result was compared with a baseline, 1 if there was nothing to
     compare, 2 if the comparison or its chart could not be done.
@@ -133,4 +140,4 @@ def _results(
 
         usage = check_options.usage or check_options.config.usage
         results += read_rounds(published, results, wanted, usage)
-    return results
+    return with_rounds(results)

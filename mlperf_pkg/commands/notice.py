@@ -5,13 +5,16 @@ apply to the output of a check, annotations, summaries of CI and CSV.
 Source: MLPerf_Results_Messaging_Guidelines
 """
 
+import re
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checks.descriptions import CATEGORIES, SystemFile, category
 from mlperf_pkg.checks.published import is_verified
+from mlperf_pkg.commands.results.systems import own_id, systems_of
 from mlperf_pkg.published.model import PublishedSet, known_division
 from mlperf_pkg.published.results import usable_results
 from mlperf_pkg.results import wording
@@ -19,7 +22,6 @@ from mlperf_pkg.results.report import Report, ResultSetRow, SystemRow, descripti
 from mlperf_pkg.rulebook.model import version_of
 from mlperf_pkg.rulebook.rounds import TRAINING
 
-UNVERIFIED = "unverified"
 LEGEND = (
     "The MLPerf name and logo are registered and unregistered trademarks of MLCommons Association"
     " in the United States and other countries. All rights reserved. Unauthorized use strictly"
@@ -27,6 +29,7 @@ LEGEND = (
 )
 NOT_VERIFIED = "Result not verified by MLCommons Association."
 PER_ACCELERATOR = "accelerator-minutes (minutes of training times the number of accelerators)"
+GAP = "gaps and changes (minutes of a result compared with those of another one)"
 SPEED_UP = "speed-up (minutes of the baseline divided by minutes of the result)"
 
 _BESIDE_VERIFIED = (
@@ -39,6 +42,7 @@ _OPEN = (
 )
 _MOST_BENCHMARKS = 12
 _DIVISIONS = {"closed": "Closed", "open": "Open"}
+_RESULT_ID = re.compile(r"\d+\.\d+-\d+")  # that MLCommons gave, such as 5.1-0023
 _USAGES = {TRAINING: "Training", "hpc": "HPC"}
 
 
@@ -66,14 +70,26 @@ def shown_results(checked: Checked) -> dict[str, ShownResult]:
     """Return the result sets of a check as they are shown, by id; reads their logs once more."""
     results = {}
     contexts = {context.id: context for context in checked.contexts}
+    ids = {}
+    for submitted in systems_of(checked):
+        for _, result in submitted.sets:
+            ids[result.row.id] = result_id(own_id(submitted) or "")
     for row in checked.report.result_sets:
         system = None
         verified = False
         if row.id in contexts:
             system = contexts[row.id].system
             verified = is_verified(contexts[row.id], row.unscaled_minutes)
-        results[row.id] = shown_result(row, system, is_verified=verified)
+        shown = shown_result(row, system, is_verified=verified)
+        results[row.id] = replace(shown, id=ids.get(row.id, ""))
     return results
+
+
+def result_id(text: str) -> str:
+    """Return an id if it is one of MLCommons; empty if it is a private one."""
+    if _RESULT_ID.fullmatch(text):
+        return text
+    return ""
 
 
 def unverified_results(report: Report) -> dict[str, ShownResult]:
@@ -131,7 +147,7 @@ def score(minutes: float | None, *, is_verified: bool) -> str:
     text = wording.minutes(minutes)
     if is_verified or text == wording.NOTHING:
         return text
-    return f"{text} ({UNVERIFIED})"
+    return f"{text} ({wording.UNVERIFIED})"
 
 
 def marked(text: str) -> str:
@@ -228,8 +244,8 @@ def _verification(results: Sequence[ShownResult]) -> str:
         return f"Verified by MLCommons Association: {source}."
     if verified:
         return (
-            f"Marked {UNVERIFIED}: {NOT_VERIFIED} {_BESIDE_VERIFIED} All others are verified by"
-            f" MLCommons Association: {source}."
+            f"Marked {wording.UNVERIFIED}: {NOT_VERIFIED} {_BESIDE_VERIFIED} All others are"
+            f" verified by MLCommons Association: {source}."
         )
     text = NOT_VERIFIED
     if snapshot:

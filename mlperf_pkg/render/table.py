@@ -86,7 +86,8 @@ class RowGroup(Struct, frozen=True):
 class Table(Struct, frozen=True):
     """A table: columns, rows in groups, and a note below.
 
-    ``marked`` are the cells that differ from what is expected, as (row, column), both from 0.
+    ``marked`` are the cells that differ from what is expected, as (row, column), both from 0;
+    ``unverified`` are scores, which say so in documents.
     """
 
     columns: Sequence[Column]
@@ -94,6 +95,7 @@ class Table(Struct, frozen=True):
     title: str = ""
     note: str = ""
     marked: frozenset[tuple[int, int]] = frozenset()
+    unverified: frozenset[tuple[int, int]] = frozenset()
 
     @property
     def rows(self) -> list[Any]:
@@ -117,6 +119,16 @@ class Table(Struct, frozen=True):
     def spans(self, row: Any) -> list[Span]:
         """Return the cells of a row in documents, with their styles."""
         return [_span(row, place, column) for place, column in self.titled]
+
+    def texts(self, number: int, row: Any) -> list[tuple[int, Column, str]]:
+        """Return the cells of the row of this number in documents, with places and columns."""
+        cells = []
+        for (content, _), (place, column) in zip(self.spans(row), self.titled, strict=True):
+            text = content
+            if (number, place) in self.unverified:
+                text += f" ({wording.UNVERIFIED})"
+            cells.append((place, column, text))
+        return cells
 
 
 def table_of(columns: Sequence[Column], rows: Iterable[Any], **more: Any) -> Table:
@@ -174,11 +186,10 @@ def document(*paragraphs: str) -> str:
 
 def _markdown_rows(table: Table, rows: Sequence[Any], first: int) -> str:
     """Return rows below the heads of their columns; ``first`` is the number of the first one."""
-    titled = table.titled
-    lines = _markdown_heads([column for _, column in titled])
+    lines = _markdown_heads([column for _, column in table.titled])
     for number, row in enumerate(rows, first):
         cells = []
-        for (text, _), (place, _) in zip(table.spans(row), titled, strict=True):
+        for place, _, text in table.texts(number, row):
             cell = escape_markdown(text)
             is_marked = (number, place) in table.marked
             cells.append(f"**{cell}**" if is_marked else cell)
@@ -271,12 +282,11 @@ def html(table: Table, *, headed: bool = False, checks: bool = False) -> str:
     In a ``headed`` table, the first cell of a row is its heading, with a checkbox for ``checks``,
     and long cells have the class ``t``.
     """
-    titled = table.titled
-    head = "".join(_html_head(column) for _, column in titled)
+    head = "".join(_html_head(column) for _, column in table.titled)
     lines = []
     for number, row in enumerate(table.rows):
         cells = []
-        for (text, _), (place, column) in zip(table.spans(row), titled, strict=True):
+        for place, column, text in table.texts(number, row):
             classes = ["n"] if column.numbers else []
             if headed and len(text) > _LONG:
                 classes.append("t")

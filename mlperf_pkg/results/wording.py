@@ -8,6 +8,7 @@ from mlperf_pkg.results.rcp import is_missing, margin_in_words
 from mlperf_pkg.results.report import ResultSetRow, RunRow
 from mlperf_pkg.results.scoring import NO_TIME, NOT_CONVERGED
 
+UNVERIFIED = "unverified"
 NOTHING = "-"
 SUCCESS = "success"
 VERDICTS = {Verdict.PASS: "pass", Verdict.FAIL: "FAIL", Verdict.NOT_CHECKED: "not checked"}

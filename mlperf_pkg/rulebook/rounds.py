@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 
@@ -14,7 +14,12 @@ from mlperf_pkg.findings import Verdict, Verdicts
 from mlperf_pkg.infra.resources import official_folder, per_rulebook
 from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.rulebook.documents import model_of, rounds, usages
-from mlperf_pkg.rulebook.load import benchmarks_of, load_round, submission_date
+from mlperf_pkg.rulebook.load import (
+    benchmarks_of,
+    load_benchmark,
+    load_round,
+    submission_date,
+)
 from mlperf_pkg.rulebook.model import version_of
 
 # Published logs are dated up to about four weeks after the submission (reruns in review).
@@ -201,6 +206,51 @@ def changes_until(usage: str, round_name: str, benchmark: str) -> int:
     """
     changed = _CHANGED.get((usage, first_name(usage, round_name, benchmark)), [])
     return sum(version_of(name) <= version_of(round_name) for name in changed)
+
+
+def comparable_rounds(usage: str, round_name: str, benchmark: str) -> Iterator[tuple[str, str]]:
+    """Yield the rounds before a round whose results of a benchmark compare, the latest first.
+
+    They have the same target, and the benchmark did not change since. Each has the name of the
+    benchmark in that round.
+    """
+    rules = load_benchmark(usage, round_name, benchmark)
+    changes = changes_until(usage, round_name, benchmark)
+    for older, name in _rounds_before(usage, round_name, benchmark):
+        former = load_benchmark(usage, older, name)
+        if rules is None or former is None or rules.target != former.target:
+            continue
+        if changes_until(usage, older, name) == changes:
+            yield older, name
+
+
+def _rounds_before(usage: str, round_name: str, benchmark: str) -> Iterator[tuple[str, str]]:
+    """Yield the rounds before a round that have a benchmark, the latest first, and its names."""
+    earlier = [name for name in rounds(usage) if version_of(name) < version_of(round_name)]
+    name = benchmark
+    newer = round_name
+    for older in sorted(earlier, key=version_of, reverse=True):
+        if name not in benchmarks_of(usage, older):
+            name = model_of(usage, newer, name) or name
+        newer = older
+        if name in benchmarks_of(usage, older):
+            yield older, name
+
+
+@per_rulebook
+def version_since(usage: str, round_name: str, benchmark: str) -> str:
+    """Return the round since which results of a benchmark compare with those of a round.
+
+    It is empty if they compare with those of all rounds before, or the rules do not have the round.
+    """
+    if usage not in usages() or round_name not in rounds(usage):
+        return ""
+    before = list(_rounds_before(usage, round_name, benchmark))
+    compared = list(comparable_rounds(usage, round_name, benchmark))
+    if len(compared) == len(before):
+        return ""
+    oldest, _ = [(round_name, benchmark), *compared][-1]
+    return oldest
 
 
 @per_rulebook

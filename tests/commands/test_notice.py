@@ -1,5 +1,6 @@
 """What must stand beside a result, in every output that is made for showing."""
 
+import json
 import re
 import shutil
 from collections.abc import Iterator
@@ -16,10 +17,10 @@ from mlperf_pkg.commands.notice import (
     notice,
     score,
 )
-from mlperf_pkg.rulebook.rounds import changes_until
+from mlperf_pkg.rulebook.rounds import changes_until, version_since
 from tests.helpers.program import call
 from tests.helpers.published import publish
-from tests.helpers.trees import write_submission
+from tests.helpers.trees import SYSTEM, write_submission
 
 OWN = ShownResult("training", "5.1", "bert", "closed", "Available on-premise", 8, 5.0)
 VERIFIED = ShownResult("training", "5.1", "bert", "closed", "Preview", 64, 5.0, is_verified=True)
@@ -85,6 +86,21 @@ def test_versions_compare(
     assert (changes_until(*edition) == changes_until(*other)) is compare
 
 
+@pytest.mark.parametrize(
+    ("edition", "since"),
+    [
+        (("training", "5.0", "bert"), "1.0"),
+        (("training", "0.7", "bert"), ""),
+        (("training", "5.0", "retinanet"), "2.0"),
+        (("training", "4.0", "resnet"), ""),
+        (("hpc", "3.0", "oc20"), "3.0"),
+        (("training", "9.0", "bert"), ""),
+    ],
+)
+def test_a_version_has_a_first_round(edition: tuple[str, str, str], since: str) -> None:
+    assert version_since(*edition) == since
+
+
 # ---- every output -------------------------------------------------------------------------
 
 
@@ -95,7 +111,8 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """
     root = tmp_path_factory.mktemp("shown")
     round_ = root / "verified/v2.0"
-    write_submission(round_ / "ACME")
+    results = write_submission(round_ / "ACME") / "results"
+    (results / SYSTEM / "privateid.json").write_text('{"private_id": "2.0-2101"}', "utf-8")
     shutil.copytree(round_, root / "next/v2.1")
     shutil.copytree(root / "verified", root / "edited")
     log = next((root / "edited").rglob("result_0.txt"))
@@ -117,20 +134,18 @@ def _write_all(round_: Path, folder: Path) -> None:
     call("score", round_, "--format", "markdown", "-o", folder / "score.md")
     compared = ("compare", round_, "--published", "2.0")
     call(*compared, "--format", "markdown", "-o", folder / "compare.md")
+    call("review", round_, "-o", folder / "review")
+    drawn = ("review", "audits", round_, "--seed", "7")
+    call(*drawn, "--format", "markdown", "-o", folder / "audits.md")
 
 
 def _without_scripts(file: Path) -> str:
     return re.sub("<script.*?</script>", "", file.read_text("utf-8"), flags=re.DOTALL)
 
 
-OUTPUTS = [
-    "report.html",
-    "history.html",
-    "site/index.html",
-    "results/results.html",
-    "score.md",
-    "compare.md",
-]
+WITHOUT_SCORES = ["site/index.html", "review/review.html", "review/README.md"]
+WITH_SCORES = ["report.html", "results/results.html", "score.md", "compare.md", "audits.md"]
+OUTPUTS = ["history.html", *WITH_SCORES, *WITHOUT_SCORES]
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
@@ -140,9 +155,11 @@ def test_every_output_has_it(output: str, shown: Path) -> None:
     assert SNAPSHOT in verified
     assert "MLPerf® Training v2.0; Closed division; resnet;" in verified
     assert "(unverified)" not in verified
+    # The record has no ids, so the history has none.
+    assert ("results 2.0-2101" in verified) == (output != "history.html")
     edited = _without_scripts(shown / "edited-shown" / output)
-    # The history shows the published score, and the index no scores of a single submission.
-    assert ("(unverified)" in edited) == (output not in ("history.html", "site/index.html"))
+    # The history shows the published score.
+    assert ("(unverified)" in edited) == (output in WITH_SCORES)
 
 
 PICTURES = ["charts/resnet.scoreboard.svg", "charts/ACME-results-bow-pod16-resnet.rcp.svg"]
@@ -164,7 +181,17 @@ def test_every_picture_has_it_as_text(output: str, shown: Path) -> None:
 def test_results_before_publication_say_so(output: str, shown: Path) -> None:
     page = _without_scripts(shown / "next-shown" / output)
     assert "These results may not be shown before MLCommons has published" in page
-    assert ("(unverified)" in page) == (output != "site/index.html")
+    assert ("(unverified)" in page) == (output not in WITHOUT_SCORES)
+
+
+@pytest.mark.parametrize("output", WITH_SCORES)
+def test_each_score_says_that_it_is_unverified(output: str, shown: Path) -> None:
+    """The score, the mean and the official score, which are equal, wherever they stand."""
+    [result] = json.loads(call("score", shown / "next", "--format", "json").output)["result_sets"]
+    number = re.escape(f"{result['score_minutes']:.3f}")
+    text = re.sub("<[^>]*>", "", _without_scripts(shown / "next-shown" / output))
+    assert len(re.findall(number, text)) > 0
+    assert re.findall(rf"{number}(?! min \(unverified\)| \(unverified\)).*", text) == []
 
 
 def test_a_built_tree_has_it() -> None:

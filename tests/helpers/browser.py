@@ -52,14 +52,12 @@ class Opened:
         return not self.messages and len(others) == 1
 
 
-def assert_accessible(page: Page, within: str = "html", *, only_colours: bool = False) -> None:
+def assert_accessible(page: Page, within: str = "html") -> None:
     """No rule of axe is broken. What is like that before it is taken from the page: axe is slow."""
     alike = [f"{name}:nth-child(n+5)" for name in (".card", "tr", "option", "svg :is(a, g, path)")]
     remove = "alike => document.querySelectorAll(alike).forEach(one => one.remove())"
     page.evaluate(remove, ", ".join(alike))
     options: dict[str, Any] = {"resultTypes": ["violations"]}
-    if only_colours:
-        options["runOnly"] = ["color-contrast"]
     results = Axe().run(page, {"include": [within]}, options)
     assert results.violations_count == 0, results.generate_report()
 

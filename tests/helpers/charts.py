@@ -10,6 +10,7 @@ from mlperf_pkg.commands.charts import drawing
 from mlperf_pkg.commands.charts.chart import Chart
 from mlperf_pkg.commands.charts.drawing import set_charts
 from mlperf_pkg.commands.charts.sets import DrawnSet
+from mlperf_pkg.commands.notice import shown_results
 from tests.helpers.trees import simulated, write_set
 
 DEFECT = (
@@ -28,7 +29,7 @@ def drawn(benchmark: str = "bert", round_: str = "2.0", runs: int | None = None)
     with TemporaryDirectory() as folder:
         logs = write_set(Path(folder), simulated(benchmark, round_=round_, runs=runs))
         checked = check([str(logs)], Options(round=round_, curves=True))
-        return next(drawing.drawn_sets(checked))
+        return next(drawing.drawn_sets(checked, shown_results(checked)))
 
 
 def charts(one: DrawnSet) -> dict[str, Chart]:

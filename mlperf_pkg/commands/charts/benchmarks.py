@@ -68,7 +68,7 @@ def scoreboard(
         board = partial(_board, shown)
         [chart] = prepared("scoreboard", benchmark, partial(map, board, [benchmark_rows]))
         results = [shown[row.id] for row in benchmark_rows]
-        yield benchmark, replace(chart, notice=tuple(notice(results)))
+        yield benchmark, replace(chart, notice=(f"{_BESIDE}.", *notice(results)))
 
 
 def _board(shown: Mapping[str, ShownResult], rows: list[ResultSetRow]) -> Chart:
@@ -102,8 +102,9 @@ def _score(row: ResultSetRow, order: int, result: ShownResult) -> Mapping[str, A
     division = _OTHER
     if row.division in _DIVISIONS:
         division = row.division
+    name = named(row.submitter, row.system) or row.id
     return {
-        "set": named(row.submitter, row.system) or row.id,
+        "set": name + _in_brackets(result),
         "minutes": rounded(row.score_minutes or 0, 7),
         "label": score(row.score_minutes, is_verified=result.is_verified),
         "division": division,
@@ -111,6 +112,18 @@ def _score(row: ResultSetRow, order: int, result: ShownResult) -> Mapping[str, A
         "rules": wording.VERDICTS[row.verdict.rules],
         "order": order,
     }
+
+
+_BESIDE = "Beside each system: its number of accelerators, and its category"
+
+
+def _in_brackets(result: ShownResult) -> str:
+    """Return what must stand beside a system, as far as it is known: `` (16, Preview)``."""
+    facts = [result.category]
+    if result.accelerators:
+        facts.insert(0, f"{result.accelerators:,}")
+    text = ", ".join(filter(None, facts))
+    return f" ({text})" if text else ""
 
 
 def _board_spec(scores: Rows, *, logarithmic: bool) -> Spec:
@@ -295,7 +308,7 @@ _SMALL = 0.1  # ratios below it are shown with two digits
 _ROOM = 4.0  # times: free space left of bars on a logarithmic axis, for their labels
 _AXIS: Spec = {"field": "ratio", "type": "quantitative", "title": "times the baseline"}
 _LOG_RATIOS_FROM = 10  # smallest to largest ratio: above it the axis is logarithmic
-_BASELINE: Spec = {"type": "rule", "strokeDash": [4, 3]}
+_BASELINE: Spec = {"type": "rule", "strokeDash": [4, 3], "opacity": 0.4}
 _MEASURES = {  # by name in the legend: the field of a row, and the colour
     "speed": ("speed", BLUE),
     "per dollar": ("performance_per_dollar", GREEN),
@@ -345,7 +358,10 @@ def _comparison(
         _comparison_spec(ratios),
         {"ratios": ratios},
         subject,
-        notice=tuple(notice(results, [f"{SPEED_UP}, also per dollar, accelerator and joule"])),
+        notice=(
+            f"{_BESIDE}; the baseline: {baseline.name}{_in_brackets(baseline.shown)}.",
+            *notice(results, [f"{SPEED_UP}, also per dollar, accelerator and joule"]),
+        ),
     )
 
 
@@ -359,6 +375,7 @@ def _ratios(
         system = f"{result.submitter}: {result.system}"
     if named and result.round:
         system = f"{result.round} {system}"
+    system += _in_brackets(result.shown)
     for name in measures:
         field, _ = _MEASURES[name]
         ratio = getattr(row, field)

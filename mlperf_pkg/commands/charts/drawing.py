@@ -21,7 +21,7 @@ from mlperf_pkg.commands.charts.benchmarks import comparisons, scoreboard
 from mlperf_pkg.commands.charts.chart import Chart, prepared
 from mlperf_pkg.commands.charts.sets import DrawnRun, DrawnSet, curves, rcp, timeline, times
 from mlperf_pkg.commands.compare.ratios import ComparisonRow
-from mlperf_pkg.commands.notice import notice, shown_results
+from mlperf_pkg.commands.notice import ShownResult, notice, shown_results
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import cached
 from mlperf_pkg.infra.parallel import WorkerLostError, pool
@@ -35,8 +35,11 @@ MAX_NAME = 150  # characters of a file name
 _UNSAFE = re.compile(r"[^A-Za-z0-9._]+")
 
 
-def drawn_sets(checked: Checked) -> Iterator[DrawnSet]:
-    """Yield the result sets of a check with ``curves``, in the order of its report."""
+def drawn_sets(checked: Checked, shown: Mapping[str, ShownResult]) -> Iterator[DrawnSet]:
+    """Yield the result sets of a check with ``curves``, in the order of its report.
+
+    They are ``shown`` as here, by id.
+    """
     runs = {run.path: run for run in checked.runs}
     for scored in scores(checked).sets:
         usage = "training"
@@ -47,7 +50,8 @@ def drawn_sets(checked: Checked) -> Iterator[DrawnSet]:
         for row, run_name in zip(scored.runs, run_names, strict=True):
             curve = runs[row.label].curve or Curve()
             drawn_runs.append(DrawnRun(row, curve, run_name))
-        yield DrawnSet(scored.row, tuple(drawn_runs), usage)
+        is_verified = shown[scored.row.id].is_verified
+        yield DrawnSet(scored.row, tuple(drawn_runs), usage, is_verified)
 
 
 def set_charts(drawn: DrawnSet, points: int = 150, spans: int = 40) -> list[Chart]:
@@ -85,7 +89,7 @@ def files(checked: Checked, names: Collection[str]) -> dict[str, Chart]:
 def _named_charts(checked: Checked) -> Iterator[tuple[str, Chart]]:
     """Yield the charts of a check, with the name of the result set or the benchmark."""
     shown = shown_results(checked)
-    for drawn_set in drawn_sets(checked):
+    for drawn_set in drawn_sets(checked, shown):
         row = drawn_set.row
         name = row.path
         if not set_name(row.path):  # several sets may be in one folder
@@ -150,7 +154,8 @@ def _noted(chart: Chart) -> str:
     higher = height + (len(lines) + 1) * _LINE
     new_size = f'width="{width:g}" height="{higher:g}" viewBox="0 0 {width:g} {higher:g}"'
     noted = picture.replace(size[0], new_size, 1)
-    return noted.removesuffix("</svg>") + f"{_footnote(lines, height)}</svg>"
+    back = f'<rect y="{height:g}" width="{width:g}" height="{higher - height:g}" fill="white"/>'
+    return noted.removesuffix("</svg>") + f"{back}{_footnote(lines, height)}</svg>"
 
 
 def _footnote(lines: Iterable[str], top: float) -> str:

@@ -32,6 +32,7 @@ from mlperf_pkg.commands.charts.chart import (
     tooltip,
     view,
 )
+from mlperf_pkg.commands.notice import score
 from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.rcp import (
@@ -87,11 +88,12 @@ class DrawnRun(Struct, frozen=True):
 
 
 class DrawnSet(Struct, frozen=True):
-    """A result set with its runs."""
+    """A result set with its runs; whether its score ``is_verified`` is as where it is shown."""
 
     row: ResultSetRow
     runs: tuple[DrawnRun, ...]
     usage: str
+    is_verified: bool = False
 
     @property
     def rules(self) -> Benchmark | None:
@@ -218,11 +220,12 @@ def times(drawn: DrawnSet) -> Chart | None:
     counted = [run["minutes"] for run in runs if run["state"] == COUNTS]
     dropped = [run for run in timed if run.state == DROPPED]
     mean = drawn.row.unscaled_minutes
-    data = {"runs": runs, "box": _box(counted), "mean": _mean(mean)}
+    mean_in_words = score(mean, is_verified=drawn.is_verified)
+    data = {"runs": runs, "box": _box(counted), "mean": _mean(mean, mean_in_words)}
     text = (
         f"{len(timed)} runs with a time, {len(counted)} of them count,"
         f" {len(dropped)} are dropped as fastest or slowest."
-        f" Olympic mean {wording.minutes(mean)} minutes."
+        f" Olympic mean {mean_in_words} minutes."
     )
     layers = _time_layers(_state_looks(timed))
     # A layer without data makes a warning in the console.
@@ -258,10 +261,10 @@ def _box(minutes: Sequence[float]) -> Rows:
     return [box]
 
 
-def _mean(minutes: float | None) -> Rows:
+def _mean(minutes: float | None, in_words: str) -> Rows:
     if minutes is None:
         return []
-    return [{"minutes": rounded(minutes, 7), "label": f"olympic mean {wording.minutes(minutes)}"}]
+    return [{"minutes": rounded(minutes, 7), "label": f"olympic mean {in_words}"}]
 
 
 def _time_layers(looks: Mapping[str, Spec]) -> list[Spec]:

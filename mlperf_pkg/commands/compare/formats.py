@@ -128,8 +128,8 @@ _SETTINGS = (
 _SUMMARY = (
     Column("Benchmarks", of=lambda rows: rows[0].result.group.title),
     Column("Results", 7, numbers=True, of=len),
-    Column("Minutes", 9, True, of=lambda rows: rows[0].result.minutes, show=wording.minutes),
-    Column("Speed", 8, numbers=True, of=lambda rows: rows[0].speed, show=_times),
+    Column("Minutes", 9, True, of=lambda rows: _fastest(rows).result.minutes, show=wording.minutes),
+    Column("Speed", 8, numbers=True, of=lambda rows: _fastest(rows).speed, show=_times),
 )
 _HIDDEN = (
     "result",
@@ -139,6 +139,8 @@ _HIDDEN = (
     "hyperparameters",
     "usage",
     "is_verified",
+    "id",
+    "assumed_round",
 )
 
 
@@ -201,10 +203,17 @@ def text(rows: Sequence[ComparisonRow], view: View) -> str:
 
 
 def _summary(groups: Sequence[Sequence[ComparisonRow]], shown: Sequence[ComparisonRow]) -> Table:
-    """Return a line for each group, with its fastest system."""
+    """Return a line for each group, with the fastest system of one category."""
     name = _naming(shown, owned=True)
-    fastest = Column("Fastest", 40, of=lambda group: name(group[0].result))
+    fastest = Column("Fastest of its category", 40, of=lambda rows: name(_fastest(rows).result))
     return table_of((*_SUMMARY, fastest), groups)
+
+
+def _fastest(rows: Sequence[ComparisonRow]) -> ComparisonRow:
+    """Return the fastest of the category of the baseline, or of all without a baseline."""
+    baseline = next((row for row in rows if row.baseline), rows[0])
+    category = baseline.result.availability_in_short
+    return next(row for row in rows if row.result.availability_in_short == category)
 
 
 def markdown(rows: Sequence[ComparisonRow], view: View) -> str:
@@ -371,9 +380,6 @@ def _remarks(
         yield f"{results} on other numbers of accelerators: --verbose shows them"
     if not any(row.baseline for row in rows):
         yield "the baseline has no result here"
-    targets = {row.result.target for row in rows if row.result.target}
-    if len(targets) > 1:
-        yield "the rounds require different quality: compare times with care"
     names_by_remark: dict[str, dict[str, None]] = {}
     for row in rows:
         for remark in _remarks_on(row):

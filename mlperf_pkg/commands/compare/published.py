@@ -1,6 +1,6 @@
 """The published results of this package: as results to compare, and to rank scores among."""
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import pairwise
 from pathlib import Path
@@ -13,6 +13,7 @@ from mlperf_pkg.checks.descriptions import SystemFile, check_system
 from mlperf_pkg.checks.names import plain_name
 from mlperf_pkg.commands.compare.ratios import Result, ResultGroup
 from mlperf_pkg.commands.compare.reading import Filter, framework_of, hardware_of, target_of
+from mlperf_pkg.commands.notice import category_in_words
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.json_values import MAX_BYTES
 from mlperf_pkg.infra.paths import read_file
@@ -20,10 +21,9 @@ from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.published.model import PublishedSet, comparable, known_division
 from mlperf_pkg.published.results import PublishedResults, published_results
 from mlperf_pkg.results.report import ResultSetRow
-from mlperf_pkg.rulebook.documents import model_of, rounds
-from mlperf_pkg.rulebook.load import benchmarks_of, load_benchmark
+from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import is_round_name, version_of
-from mlperf_pkg.rulebook.rounds import changes_until
+from mlperf_pkg.rulebook.rounds import comparable_rounds, version_since
 
 ALL = "all"
 _DEPTH = 3  # folders from results/ to a log: system, perhaps strong or weak, benchmark
@@ -76,11 +76,17 @@ def _sets_to_compare(
     sets = _of_rounds(published, scored, names, usage)
     _refuse_unknown(benchmarks, sets.values(), scored.values())
     groups = {result.group for result in own}
+    of_any_version = {result.group for result in own if not result.round}
+
+    def is_compared(row: PublishedSet) -> bool:
+        group = _group(row)
+        return group in groups or group._replace(version="") in of_any_version
+
     if own:
-        sets = {index: row for index, row in sets.items() if _group(row) in groups}
+        sets = {index: row for index, row in sets.items() if is_compared(row)}
     if not sets:
-        group_names = ", ".join(sorted(f"{group.benchmark} ({group.division})" for group in groups))
-        elsewhere = _rounds_in_words(row for row in scored.values() if _group(row) in groups)
+        group_names = ", ".join(sorted(group.title for group in groups))
+        elsewhere = _rounds_in_words(row for row in scored.values() if is_compared(row))
         raise UserError(f"--published: no result of {group_names} in these rounds{elsewhere}")
     return sets
 
@@ -180,7 +186,8 @@ def _settings(published: PublishedResults, sets: _Sets) -> Mapping[int, Mapping[
 
 
 def _group(row: PublishedSet) -> ResultGroup:
-    return ResultGroup(row.benchmark, known_division(row.division), row.scaling or "")
+    version = version_since(row.usage, row.round, row.benchmark)
+    return ResultGroup(row.benchmark, known_division(row.division), row.scaling or "", version)
 
 
 def _identity(result: Result) -> tuple[ResultGroup, float | None]:
@@ -227,7 +234,7 @@ def with_standings(scores: Scores, checked: Checked) -> Scores:
     peers: dict[Hashable, list[PublishedSet]] = {}
     for row in published.sets:
         if row.score_minutes is not None:
-            peers.setdefault(_peer_key(row, row.accelerators), []).append(row)
+            peers.setdefault(_peer_key(row, row.accelerators, row.status), []).append(row)
     contexts = {context.id: context for context in checked.contexts}
     ranked = []
     for scored in scores.sets:
@@ -235,7 +242,7 @@ def with_standings(scores: Scores, checked: Checked) -> Scores:
         system = _system_of(scored, context, checked)
         standing = None
         if system and system.accelerators:
-            rivals = peers.get(_peer_key(scored.row, system.accelerators), [])
+            rivals = peers.get(_peer_key(scored.row, system.accelerators, system.status or ""), [])
             round_ = context.round.name
             if (context.round.usage, round_) not in published_rounds:
                 round_ = _latest(context, scored.row.benchmark, rivals)
@@ -298,6 +305,7 @@ def _standing(
     return Standing(
         round=round_,
         accelerators=system.accelerators or 0,
+        category=category_in_words(system.status or ""),
         overall=_rank(minutes, rivals),
         accelerator_model=model,
         of_model=_rank(minutes, alike) if alike else None,
@@ -306,9 +314,10 @@ def _standing(
     )
 
 
-def _peer_key(row: ResultSetRow | PublishedSet, accelerators: int | None) -> Hashable:
+def _peer_key(row: ResultSetRow | PublishedSet, accelerators: int | None, status: str) -> Hashable:
     """Return what results that rank together have in common."""
-    return row.benchmark, known_division(row.division), row.scaling, accelerators or 0
+    division = known_division(row.division)
+    return row.benchmark, division, row.scaling, accelerators or 0, category_in_words(status)
 
 
 def _minutes(row: ResultSetRow | PublishedSet) -> float:
@@ -321,24 +330,3 @@ def _rank(minutes: float, others: Sequence[PublishedSet]) -> Rank:
         if _minutes(row) < minutes:
             rank += 1
     return Rank(rank, of=len(others) + 1)
-
-
-def comparable_rounds(usage: str, round_: str, benchmark: str) -> Iterator[tuple[str, str]]:
-    """Yield the rounds before a round whose results of a benchmark compare, the latest first.
-
-    They have the same target, and the benchmark did not change since. Each has the name of the
-    benchmark in that round.
-    """
-    rules = load_benchmark(usage, round_, benchmark)
-    earlier = (name for name in rounds(usage) if version_of(name) < version_of(round_))
-    name = benchmark
-    newer = round_
-    for older in sorted(earlier, key=version_of, reverse=True):
-        if name not in benchmarks_of(usage, older):
-            name = model_of(usage, newer, name) or name
-        newer = older
-        former = load_benchmark(usage, older, name)
-        if rules is None or former is None or rules.target != former.target:
-            continue
-        if changes_until(usage, older, name) == changes_until(usage, round_, benchmark):
-            yield older, name

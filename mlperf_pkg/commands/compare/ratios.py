@@ -1,6 +1,7 @@
 """Results, their ratios to a baseline and to the same system in an earlier round, and prices.
 
-Results compare if benchmark, division and kind of scaling agree, whatever their rounds.
+Results compare if benchmark, division and kind of scaling agree, in rounds whose versions of the
+benchmark compare.
 """
 
 import math
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from mlperf_pkg.checks.descriptions import category
 from mlperf_pkg.commands.notice import ShownResult, category_in_words
@@ -23,7 +25,7 @@ from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.published.model import known_division
 from mlperf_pkg.render.table import by_key
 from mlperf_pkg.rulebook.model import version_of
-from mlperf_pkg.rulebook.rounds import TRAINING
+from mlperf_pkg.rulebook.rounds import TRAINING, version_since
 from mlperf_pkg.submission.submitters import SubmitterNames, is_same_submitter
 
 PRICES_NAME = Path("systems") / "prices.yaml"
@@ -33,11 +35,15 @@ Prices = Mapping[str, Price]
 
 
 class ResultGroup(NamedTuple):
-    """The group in which results are compared; a name is empty if the result lacks it."""
+    """The group in which results are compared; a name is empty if the result lacks it.
+
+    ``version`` is the first round with which its results compare, empty if all earlier ones do.
+    """
 
     benchmark: str
     division: str
     scaling: str
+    version: str = ""
 
     @property
     def title(self) -> str:
@@ -45,6 +51,8 @@ class ResultGroup(NamedTuple):
         kind = self.division or "no division"
         if self.scaling:
             kind = f"{kind}, {self.scaling} scaling"
+        if self.version:
+            kind = f"{kind}, since {self.version}"
         return f"{self.benchmark} ({kind})"
 
 
@@ -58,7 +66,8 @@ class Result(Struct, frozen=True):
     ``framework`` identify the results of other rounds that are of the same system.
     ``availability`` is the status in the system description. ``published`` marks a published result
     of this package. The values of ``hyperparameters`` are JSON. A result ``is_verified`` if it was
-    published and its logs, if any, are those of the record.
+    published and its logs, if any, are those of the record. ``id`` is that of MLCommons, if known;
+    without a round, it is compared as one of the ``assumed_round``.
     """
 
     argument: int
@@ -88,6 +97,8 @@ class Result(Struct, frozen=True):
     hyperparameters: Mapping[str, str] = field(default_factory=dict)
     usage: str = TRAINING
     is_verified: bool = False
+    id: str = ""
+    assumed_round: str = ""
 
     @property
     def shown(self) -> ShownResult:
@@ -101,12 +112,15 @@ class Result(Struct, frozen=True):
             accelerators=self.accelerators,
             minutes=self.minutes,
             is_verified=self.is_verified,
+            id=self.id,
         )
 
     @property
     def group(self) -> ResultGroup:
         """The results that it compares with."""
-        return ResultGroup(self.benchmark, known_division(self.division), self.scaling or "")
+        division = known_division(self.division)
+        version = version_since(self.usage, self.round or self.assumed_round, self.benchmark)
+        return ResultGroup(self.benchmark, division, self.scaling or "", version)
 
     @property
     def name(self) -> str:
@@ -179,6 +193,18 @@ def compare(
         members.sort(key=_by_speed)
         rows += [_row(result, baseline, members, prices) for result in members]
     return tuple(rows)
+
+
+def with_rounds(results: Sequence[Result]) -> list[Result]:
+    """Return results; those without a round are compared with the first of their benchmark."""
+    rounds: dict[str, str] = {}
+    for result in results:
+        if result.round:
+            rounds.setdefault(result.benchmark, result.round)
+    assumed = []
+    for result in results:
+        assumed.append(replace(result, assumed_round=rounds.get(result.benchmark, "")))
+    return assumed
 
 
 def _by_speed(result: Result) -> tuple[float, str]:

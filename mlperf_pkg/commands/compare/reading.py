@@ -15,12 +15,13 @@ from statistics import median
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mlperf_pkg.checker.check import check_inputs
 from mlperf_pkg.checker.values import Checked, Options, ScoredSet, scores
 from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.checks.published import is_verified
 from mlperf_pkg.commands.compare.ratios import Result, plain
+from mlperf_pkg.commands.notice import shown_results
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.infra.paths import AnyPath, read_file
@@ -34,6 +35,7 @@ from mlperf_pkg.run import evaluations
 from mlperf_pkg.run.evaluations import position_of
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.submission.find import find_part, labels
+from mlperf_pkg.submission.model import Place
 
 _Key = tuple[AnyPath, str, int]
 """The identity of a result: its folder or file, its name, and its number among equal names."""
@@ -106,28 +108,33 @@ def read_results(
 
 def _results_of(checked: Checked, argument: int, wanted: Filter) -> dict[_Key, Result]:
     runs = {run.path: run for run in checked.runs}
-    places = checked.places
+    shown = shown_results(checked)
     numbers: Counter[tuple[AnyPath, str]] = Counter()
     results = {}
     for scored, context in zip(scores(checked).sets, checked.contexts, strict=True):
         if not scored.runs or not wanted.accepts_benchmark(scored.row.benchmark):
             continue
         first = runs[scored.runs[0].label]
-        folder = places[first.path].path.resolve().parent
-        numbers[folder, context.identity] += 1
-        key = (folder, context.identity, numbers[folder, context.identity])
-        trainings = []
-        for path in _timed_runs(scored):
-            trainings.append(read_training(places[path].source, runs[path]))
-        results[key] = _result(scored.row, first, context, trainings, argument)
+        place = (checked.places[first.path].path.resolve().parent, context.identity)
+        numbers[place] += 1
+        result = _result(
+            scored.row, first, context, _trainings(scored, runs, checked.places), argument
+        )
+        beside = shown[scored.row.id]
+        results[*place, numbers[place]] = replace(
+            result, is_verified=beside.is_verified, id=beside.id
+        )
     return results
 
 
-def _timed_runs(scored: ScoredSet) -> list[str]:
-    """Return the runs whose logs say how fast a set trained: those that count in its score."""
+def _trainings(
+    scored: ScoredSet, runs: Mapping[str, Run], places: Mapping[str, Place]
+) -> list[Training]:
+    """Return how fast a set trained by its logs: those of the runs that count in its score."""
     if scored.row.scaling == "weak":
         return []
-    return [run.label for run in scored.runs if run.dropped is None]
+    paths = [run.label for run in scored.runs if run.dropped is None]
+    return [read_training(places[path].source, runs[path]) for path in paths]
 
 
 def _result(
@@ -164,7 +171,6 @@ def _result(
         availability=_availability(description.get("status")),
         hyperparameters=_hyperparameters(first),
         usage=row.usage,
-        is_verified=is_verified(context, row.unscaled_minutes),
     )
 
 

@@ -23,9 +23,10 @@ from mlperf_pkg.checks.descriptions import SystemFile, category
 from mlperf_pkg.commands.charts.benchmarks import Looks
 from mlperf_pkg.commands.charts.drawing import drawn_sets
 from mlperf_pkg.commands.charts.sets import DrawnSet
-from mlperf_pkg.commands.compare.published import comparable_rounds, with_standings
+from mlperf_pkg.commands.compare.published import with_standings
 from mlperf_pkg.commands.compare.ratios import Prices, price_of
 from mlperf_pkg.commands.notice import (
+    GAP,
     PER_ACCELERATOR,
     ShownResult,
     embargo,
@@ -55,6 +56,7 @@ from mlperf_pkg.render.text import (
 )
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow
+from mlperf_pkg.rulebook.rounds import comparable_rounds
 
 MOST_SETTINGS = 60  # hyperparameters of a result set that are shown
 _MOST_VALUES = 3  # of one hyperparameter
@@ -129,8 +131,7 @@ class ResultSection(Struct, frozen=True):
     """A result set of a page; ``id`` is that of its element.
 
     ``settings`` are its batch size and hyperparameters in words; ``system`` is None if there is no
-    description, ``standing`` where it is unknown. A score ``is_verified`` if it was published and
-    its logs are those of the record.
+    description, ``standing`` where it is unknown. ``result_id`` is that of MLCommons, if known.
     """
 
     drawn: DrawnSet
@@ -140,17 +141,28 @@ class ResultSection(Struct, frozen=True):
     standing: Standing | None = None
     id: str = ""
     findings: tuple[ShownFinding, ...] = ()
-    is_verified: bool = False
+    result_id: str = ""
+
+    @property
+    def is_verified(self) -> bool:
+        """Whether its score was published and its logs are those of the record."""
+        return self.drawn.is_verified
 
     @property
     def result(self) -> ShownResult:
         """What must stand beside it."""
-        return shown_result(self.row, self.system, is_verified=self.is_verified)
+        shown = shown_result(self.row, self.system, is_verified=self.is_verified)
+        return replace(shown, id=self.result_id)
 
     @property
     def score(self) -> str:
         """The score in minutes, with ``unverified`` where it must say so."""
         return score(self.row.score_minutes, is_verified=self.is_verified)
+
+    @property
+    def official(self) -> str:
+        """The score of the official summarizer, as ``score``."""
+        return score(self.row.official_minutes, is_verified=self.is_verified)
 
     @property
     def row(self) -> ResultSetRow:
@@ -255,9 +267,9 @@ class ResultSection(Struct, frozen=True):
             seeds = "pass"
         facts = [
             ("Minutes", self.score),
-            ("Olympic mean", wording.minutes(row.unscaled_minutes)),
+            ("Olympic mean", score(row.unscaled_minutes, is_verified=self.is_verified)),
             ("Scaling factor", f"{row.scaling_factor:.4f}"),
-            ("Summarizer", wording.minutes(row.official_minutes)),
+            ("Summarizer", self.official),
             ("Seeds", seeds),
         ]
         if self.standing:
@@ -294,7 +306,7 @@ def sections(checked: Checked, prices: Prices) -> Iterator[ResultSection]:
         with suppress(PublishedResultsError):
             scored = with_standings(scored, checked)
     for drawn, context, scored_set in zip(
-        drawn_sets(checked), checked.contexts, scored.sets, strict=True
+        drawn_sets(checked, shown), checked.contexts, scored.sets, strict=True
     ):
         system_name = None
         if context.system:
@@ -307,7 +319,7 @@ def sections(checked: Checked, prices: Prices) -> Iterator[ResultSection]:
             settings=settings,
             price=price,
             standing=scored_set.published,
-            is_verified=shown[drawn.row.id].is_verified,
+            result_id=shown[drawn.row.id].id,
         )
 
 
@@ -389,7 +401,7 @@ def _about(division: str, points: Sequence[Point], companies: Mapping[str, Colle
         about += f", {division or 'no'} division"
     categories = {point.availability for point in points}
     if len(categories) == 1:
-        about += f", {_category(*categories)}"
+        about += f", {category_name(*categories)}"
     return about
 
 
@@ -442,11 +454,12 @@ def _best_by_category(
         for entry in best:
             title = entry.title
             if len(ordered) > 1:
-                title = f"{title}, {_category(name)}"
+                title = f"{title}, {category_name(name)}"
             yield replace(entry, title=title)
 
 
-def _category(availability: str) -> str:
+def category_name(availability: str) -> str:
+    """Return an availability as it is written beside a result: ``on-premise``."""
     return {"onprem": "on-premise", "": "no category"}.get(availability, availability)
 
 
@@ -485,10 +498,14 @@ def _best_weak(points: Iterable[Point]) -> Iterator[Best]:
 
 
 def _since(before: Sequence[Point], best: Point, value: Callable[[Point], float] = _MINUTES) -> str:
-    """Return how the best value changed: ``8 % slower than 5.0``, ``unchanged since 5.0``."""
-    if not before:
+    """Return how the best value changed: ``8 % slower than 5.0``, ``unchanged since 5.0``.
+
+    It is compared with the best one on as many accelerators, if any.
+    """
+    alike = [value(point) for point in before if point.accelerators == best.accelerators]
+    if not alike:
         return ""
-    change = wording.change(min(map(value, before)), value(best))
+    change = wording.change(min(alike), value(best))
     if change == wording.UNCHANGED:
         return f"{change} since {before[0].round}"
     if " as " in change:
@@ -590,7 +607,7 @@ class PageContent:
         self.looks = Looks(section.accelerator for section in sections)
         results = [section.result for section in self.sections]
         self.embargo = embargo(results)
-        self.notice = notice(results, [PER_ACCELERATOR])
+        self.notice = notice(results, [PER_ACCELERATOR, GAP])
 
     def _benchmarks(self) -> Iterator[BenchmarkSections]:
         """Yield the result sets by benchmark; a report of several rounds names the round."""
@@ -710,9 +727,10 @@ class ResultColumn(Column, frozen=True):
 
 
 def in_words(standing: Standing) -> str:
-    """Return a standing: ``3 of 12 in 2.0 on 16 accelerators, 1 of 2 with Bow IPU``."""
+    """Return a standing: ``3 of 12 Preview in 2.0 on 16 accelerators, 1 of 2 with Bow IPU``."""
     count = wording.counted(standing.accelerators, "accelerator")
-    text = f"{_rank(standing.overall)} in {standing.round} on {count}"
+    rank = f"{_rank(standing.overall)} {standing.category}".rstrip()
+    text = f"{rank} in {standing.round} on {count}"
     if standing.of_model is None:
         return text
     return f"{text}, {_rank(standing.of_model)} with {standing.accelerator_model}"
@@ -783,9 +801,9 @@ COLUMNS = (
     _column("Batch size", "settings", _batch_size, "n", may_lack=True),
     _column("Energy", "row.energy_joules", _kilo, "n", unit="kJ", may_lack=True),
     _column("Price", "price", _part("usd", _whole), "n", unit="USD", may_lack=True),
-    _column("RCP margin", "row", wording.rcp),
+    _column("RCP margin", "row", wording.rcp, "one"),
     _column("Division", "row.division", filters=True),
-    _column("Summarizer", "row.official_minutes", wording.minutes, "n"),
+    _column("Summarizer", "official", str, "n"),
     _column("Runs", "row", wording.runs, "n"),
 )
 

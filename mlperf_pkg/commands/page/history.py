@@ -31,16 +31,16 @@ from mlperf_pkg.commands.notice import (
     published_result,
     score,
 )
+from mlperf_pkg.commands.page.content import category_name
 from mlperf_pkg.commands.page.html import columns, compact
 from mlperf_pkg.commands.page.template import file, filled, packed, raw
 from mlperf_pkg.published.model import PublishedSet, comparable, known_division
 from mlperf_pkg.published.results import PublishedResults
 from mlperf_pkg.render.table import by_key
-from mlperf_pkg.rulebook import explain
 from mlperf_pkg.rulebook.documents import rounds, usages
-from mlperf_pkg.rulebook.load import load_benchmark, submission_date
+from mlperf_pkg.rulebook.load import submission_date
 from mlperf_pkg.rulebook.model import version_of
-from mlperf_pkg.rulebook.rounds import TRAINING, changes_until, first_name
+from mlperf_pkg.rulebook.rounds import TRAINING, first_name, version_since
 
 MAX_BYTES = 300_000
 
@@ -118,6 +118,11 @@ class HistoryEntry(Struct, frozen=True):
         return f"{number:,} \u00d7 {self.accelerator}"
 
     @property
+    def category(self) -> str:
+        """The category, in short; as described if it is none of the rules."""
+        return category(self.row.status) or self.row.status
+
+    @property
     def year(self) -> float:
         """The day of submission of its round, in years."""
         return year_of(self.row.usage, self.row.round)
@@ -170,10 +175,11 @@ class Series(Struct, frozen=True):
 class TargetSpan(Struct, frozen=True):
     """The entries of a benchmark in rounds whose results compare: one target, and no change.
 
-    The ``new`` ones of the user compete with nobody.
+    The ``version`` is the first of these rounds, empty if it is the first of all. The ``new`` ones
+    of the user compete with nobody.
     """
 
-    target: str
+    version: str
     entries: tuple[HistoryEntry, ...]
     new: tuple[HistoryEntry, ...] = ()
 
@@ -181,6 +187,16 @@ class TargetSpan(Struct, frozen=True):
     def rounds(self) -> list[str]:
         """Its rounds, the oldest first."""
         return list(dict.fromkeys(entry.row.round for entry in self.entries))
+
+    @property
+    def categories(self) -> list[str]:
+        """The categories of its entries, that with most of them first."""
+        return [name for name, _ in Counter(one.category for one in self.entries).most_common()]
+
+    def of(self, name: str) -> "TargetSpan":
+        """Return the entries of a category: only these compete."""
+        entries = tuple(entry for entry in self.entries if entry.category == name)
+        return replace(self, entries=entries)
 
     @property
     def overall(self) -> Series:
@@ -195,11 +211,15 @@ class TargetSpan(Struct, frozen=True):
 
     @property
     def gains(self) -> list[Series]:
-        """The same number of the same accelerators in several rounds, most rounds first."""
-        groups = by_key((entry.hardware, entry) for entry in self.entries if entry.row.accelerators)
+        """The same number of the same accelerators in several rounds, most rounds first.
+
+        Each is of one category.
+        """
+        counted = [entry for entry in self.entries if entry.row.accelerators]
+        groups = by_key(((entry.hardware, entry.category), entry) for entry in counted)
         lines = []
-        for hardware, entries in groups.items():
-            series = _fastest(hardware, entries)
+        for (hardware, name), entries in groups.items():
+            series = _fastest(f"{hardware}, {category_name(name)}", entries)
             if series.is_line:
                 lines.append(series)
 
@@ -232,6 +252,18 @@ class Trend(Struct, frozen=True):
     def rounds(self) -> list[str]:
         """The rounds that have a result of it, the oldest first."""
         return [name for span in self.spans for name in span.rounds]
+
+    @property
+    def categories(self) -> list[str]:
+        """The categories of its results, those of the latest target first."""
+        names: dict[str, None] = {}
+        for span in reversed(self.spans):
+            names |= dict.fromkeys(span.categories)
+        return list(names)
+
+    def of(self, name: str) -> "Trend":
+        """Return the trend of a category."""
+        return replace(self, spans=tuple(span.of(name) for span in self.spans))
 
     @property
     def latest(self) -> TargetSpan:
@@ -423,7 +455,7 @@ def _trends(entries: Sequence[HistoryEntry]) -> Iterator[Trend]:
 def _spans(entries: Iterable[HistoryEntry]) -> Iterator[TargetSpan]:
     """Yield the spans of a benchmark; those without a published entry are left out."""
     ordered = sorted(entries, key=lambda entry: version_of(entry.row.round))
-    for (target, _), members in groupby(ordered, key=_comparable_with):
+    for version, members in groupby(ordered, key=_version):
         published = []
         new = []
         for entry in members:
@@ -432,17 +464,11 @@ def _spans(entries: Iterable[HistoryEntry]) -> Iterator[TargetSpan]:
             else:
                 published.append(entry)
         if published:
-            yield TargetSpan(target, tuple(published), tuple(new))
+            yield TargetSpan(version, tuple(published), tuple(new))
 
 
-def _comparable_with(entry: HistoryEntry) -> tuple[str, int]:
-    """Return what comparable results have in common: the target, and how often it changed."""
-    edition = (entry.row.usage, entry.row.round, entry.row.benchmark)
-    rules = load_benchmark(*edition)
-    target = "unknown"
-    if rules is not None:
-        target = explain.target(rules)
-    return target, changes_until(*edition)
+def _version(entry: HistoryEntry) -> str:
+    return version_since(entry.row.usage, entry.row.round, entry.row.benchmark)
 
 
 # ---- as HTML ------------------------------------------------------------------------------
@@ -460,6 +486,7 @@ def history_html(history: ResultHistory, home: str = "") -> str:
         "title": marked(_TITLE),
         "embargo": embargo(results),
         "notice": notice(results, [PER_ACCELERATOR, _GAIN]),
+        "category_name": category_name,
         "fastest": fastest,
         "small_chart": small_chart,
         "table": raw(packed(_table(history))),
@@ -473,7 +500,10 @@ def history_html(history: ResultHistory, home: str = "") -> str:
 def fastest(
     trend: Trend, rounds: list[str], *, eight: bool
 ) -> Iterator[tuple[str, HistoryEntry | None]]:
-    """Yield a cell for each round: its class, ``new`` where the target is new, and the entry."""
+    """Yield a cell for each round: its class, ``new`` where the target is new, and the entry.
+
+    The ``trend`` is that of a category.
+    """
     cells: dict[str, tuple[str, HistoryEntry | None]] = {}
     for number, span in enumerate(trend.spans):
         series = span.overall
@@ -491,7 +521,7 @@ def fastest(
 def small_chart(trend: Trend) -> list[tuple[str, list[tuple[float, float]]]]:
     """Return the lines of a small chart of minutes over time: the class and the points of each.
 
-    It is logarithmic in minutes.
+    It is logarithmic in minutes. The ``trend`` is that of a category.
     """
     lines: list[tuple[str, Series]] = []
     for span in trend.spans:
@@ -559,7 +589,7 @@ def _row(entry: HistoryEntry, trend: str, span: int) -> Mapping[str, Any]:
         **{name: getattr(row, name) for name in _FIELDS},
         "scaling": row.scaling or "",
         "division": known_division(row.division),
-        "status": category(row.status) or row.status,
+        "status": entry.category,
         "accelerator": entry.accelerator,
         "processor": row.host_processor,
         "batch": row.global_batch_size,

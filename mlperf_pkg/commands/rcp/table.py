@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mlperf_pkg.commands.rcp.reference import Reference
 from mlperf_pkg.infra.text import escape_html, visible
@@ -332,6 +333,8 @@ def points_picture(file: Path) -> Callable[[Reference], bytes]:
     def picture(reference: Reference) -> bytes:
         subject = f"{reference.benchmark}, {reference.usage} {reference.round}"
         chart = points_chart(reference.points, reference.runs.required, reference.unit, subject)
+        origin = f"Runs of the reference, not results. Source: {reference.source}."
+        chart = replace(chart, notice=(origin,))
         if format_ != "html":
             return picture_of(chart, format_, file)
         page = _PAGE.format(

@@ -118,7 +118,8 @@ def _table(scores: Scores, view: View) -> Table:
     has_energy = any(run.energy_joules is not None for run in runs)
     groups: list[RowGroup] = []
     for scored in scores.sets:
-        rows = [*_run_rows(scored.runs), *_steps(scored.row, _score(scores, scored.row))]
+        is_verified = scored.row.id not in scores.unverified
+        rows = [*_run_rows(scored.runs), *_steps(scored.row, is_verified=is_verified)]
         remarks = list(_remarks(scored, scores.report, has_energy=has_energy))
         groups.append(RowGroup(f"{scored.row.benchmark}: {title(scored.row)}", rows, remarks))
     return Table(_RUNS if has_energy else _RUNS[:-1], groups)
@@ -169,18 +170,19 @@ def _score(scores: Scores, row: ResultSetRow) -> str:
     return score(row.score_minutes, is_verified=row.id not in scores.unverified)
 
 
-def _steps(row: ResultSetRow, score: str) -> Iterator[tuple[object, ...]]:
-    """Yield the steps from the mean to the ``score``, and the official score."""
+def _steps(row: ResultSetRow, *, is_verified: bool) -> Iterator[tuple[object, ...]]:
+    """Yield the steps from the mean to the score, and the official score."""
+    shown_score = partial(score, is_verified=is_verified)
     why = ""
     if row.official_minutes is None:
         why = "mlperf-logging gives no score"
         if row.runs_required is None:  # unknown without rules for the benchmark
             why = "not checked"
-    yield "olympic mean", wording.minutes(row.unscaled_minutes), "", "", ""
+    yield "olympic mean", shown_score(row.unscaled_minutes), "", "", ""
     yield "scaling factor", f"{row.scaling_factor:.4f}", "", "", ""
-    yield ("score", HEADING), (score, HEADING), "", "", ""
+    yield ("score", HEADING), (shown_score(row.score_minutes), HEADING), "", "", ""
     energy = _kilojoules(row.energy_joules)
-    yield "official", wording.minutes(row.official_minutes), "", why, energy
+    yield "official", shown_score(row.official_minutes), "", why, energy
 
 
 def _remarks(scored: ScoredSet, report: Report, *, has_energy: bool) -> Iterator[str]:
@@ -284,9 +286,12 @@ def _title(row: ResultSetRow, report: Report) -> str:
 
 
 def _standing_in_short(standing: Standing) -> str:
-    """Return ``3rd of 41 on 8 accelerators in 5.1``."""
+    """Return ``3rd of 41 on 8 accelerators in 5.1 (Preview)``."""
     accelerators = wording.counted(standing.accelerators, "accelerator")
-    return f"{_in_words(standing.overall)} on {accelerators} in {standing.round}"
+    text = f"{_in_words(standing.overall)} on {accelerators} in {standing.round}"
+    if standing.category:
+        text += f" ({standing.category})"
+    return text
 
 
 def _in_words(rank: Rank) -> str:

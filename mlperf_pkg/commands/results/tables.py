@@ -4,7 +4,6 @@ They are CSV, JSON, a workbook and a page, in a folder with the private ids and 
 """
 
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby, product
@@ -18,7 +17,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checks.descriptions import CATEGORIES
-from mlperf_pkg.commands.notice import ShownResult, embargo, marked, notice
+from mlperf_pkg.commands.notice import ShownResult, embargo, marked, notice, result_id
 from mlperf_pkg.commands.page.template import file as template_file
 from mlperf_pkg.commands.page.template import filled
 from mlperf_pkg.commands.results import official as summarizer
@@ -59,7 +58,6 @@ IDS = "privateid.json"
 OFFICIAL = "official"
 
 _COLUMN_WIDTH = 14
-_RESULT_ID = re.compile(r"\d+\.\d+-\d+")  # that MLCommons gave, such as 5.1-0023
 _FROZEN = 3  # columns of a sheet: id, submitter and system
 
 
@@ -385,9 +383,6 @@ def _shown_results(publication: Publication) -> Iterator[ShownResult]:
     rows = {row.key: row for row in publication.rows}
     for score in publication.scores:
         row = rows[score.row]
-        result_id = ""
-        if _RESULT_ID.fullmatch(row.id):
-            result_id = row.id
         if not score.reason:
             yield ShownResult(
                 usage=publication.usage,
@@ -398,7 +393,7 @@ def _shown_results(publication: Publication) -> Iterator[ShownResult]:
                 accelerators=row.accelerators,
                 minutes=score.minutes,
                 is_verified=score.is_verified,
-                id=result_id,
+                id=result_id(row.id),
             )
 
 

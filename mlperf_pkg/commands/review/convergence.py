@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
+from mlperf_pkg.commands.notice import ShownResult
 from mlperf_pkg.commands.review.calendar import SUBMISSION, Calendar
 from mlperf_pkg.commands.review.round import Cell, ReviewedRound, ReviewSection, column, with_rows
 from mlperf_pkg.findings import Basis, Finding
@@ -117,13 +118,20 @@ def section(reviewed: ReviewedRound) -> ReviewSection:
         "missing": table_of(
             _MISSING, missing, title="Missing reference points", note=_MISSING_NOTE
         ),
-        "normalised": _normalised_table(normalised),
+        "normalised": _normalised_table(normalised, reviewed.shown),
     }
     counts = Counter(test.state for test in tests)
     date = f"{dates[SUBMISSION]:%Y-%m-%d}" if dates else "unknown"
     texts = [text.format(date=date) for state, text in _TEXTS.items() if counts[state]]
     summary = (_total(counts), *_summary(tests, missing, normalised))
-    return ReviewSection("convergence", "Convergence", tuple(texts), with_rows(tables), summary)
+    return ReviewSection(
+        "convergence",
+        "Convergence",
+        tuple(texts),
+        with_rows(tables),
+        summary,
+        derived=(_INCREASE,) if normalised else (),
+    )
 
 
 def _by_margin(test: RcpTest) -> tuple[float, str, str]:
@@ -170,9 +178,12 @@ def _sets_table(tests: Sequence[RcpTest]) -> Table:
     )
 
 
-def _normalised_table(rows: Iterable[ResultSetRow]) -> Table:
-    cells = []
+def _normalised_table(rows: Iterable[ResultSetRow], shown: Mapping[str, ShownResult]) -> Table:
+    cells: list[tuple[Cell, ...]] = []
+    unverified = set[tuple[int, int]]()
     for row in rows:
+        if not shown[row.id].is_verified:
+            unverified.update((len(cells), place) for place in _SCORES)
         score = row.score_minutes or 0.0
         unscaled = row.unscaled_minutes or 0.0
         increase = 100 * (row.scaling_factor - 1)
@@ -188,7 +199,13 @@ def _normalised_table(rows: Iterable[ResultSetRow]) -> Table:
                 _rounded(increase, 2),
             )
         )
-    return table_of(_NORMALISED, cells, title="Normalised scores", note=_NORMALISED_NOTE)
+    return table_of(
+        _NORMALISED,
+        cells,
+        title="Normalised scores",
+        note=_NORMALISED_NOTE,
+        unverified=frozenset(unverified),
+    )
 
 
 def _missing(tests: Iterable[RcpTest], dates: Calendar) -> Iterator[tuple[Cell, ...]]:
@@ -258,7 +275,9 @@ _NORMALISED = (
     column("Minutes", numbers=True),
     column("Percent", numbers=True),
 )
+_SCORES = (4, 5)  # their places among the columns
 _NORMALISED_NOTE = "Minutes and percent: the increase of the time-to-train by the factor."
+_INCREASE = "increase by the factor (the score less the unscaled one, in minutes and in percent)"
 
 
 # ---- words ----------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from msgspec import Meta, Struct, ValidationError, convert
 from msgspec.structs import asdict, replace
 
 from mlperf_pkg.checker.reading import guarded
-from mlperf_pkg.commands.notice import marked, notice, shown_results
+from mlperf_pkg.commands.notice import marked, notice
 from mlperf_pkg.commands.page.template import file, page_head
 from mlperf_pkg.commands.review import (
     checklist,
@@ -130,7 +130,11 @@ def review_of(reviewed: ReviewedRound, sections: Sequence[ReviewSection]) -> Rev
     choices = {**asdict(reviewed.choices), "one_spelling": True}
     head = {name: getattr(report, name) for name in HEAD}
     head |= {"choices": choices, "counts": counts}
-    shown = shown_results(reviewed.checked)
+    results = [*reviewed.shown.values()]
+    derived: list[str] = []
+    for section in sections:
+        results += section.results
+        derived += section.derived
     return Review(
         title=reviewed.title,
         head=head,
@@ -138,7 +142,7 @@ def review_of(reviewed: ReviewedRound, sections: Sequence[ReviewSection]) -> Rev
         submitters=reviewed.submitters,
         sections=sections,
         parts=reviewed.parts,
-        notice=notice(shown.values()),
+        notice=notice(results, derived),
     )
 
 
@@ -174,7 +178,7 @@ def _readme(review: Review) -> str:
             line += f": {escape_markdown(section.summary[0])}"
         links.append(line)
     parts = [
-        f"# {escape_markdown(review.title)}: review",
+        f"# {escape_markdown(marked(review.title))}: review",
         review.counts,
         "\n".join(links),
         f"The same as [one page]({PAGE}), as [JSON]({DATA}), and its tables as CSV in {TABLES}/.",
@@ -182,7 +186,8 @@ def _readme(review: Review) -> str:
     if review.problems:
         parts.append("## Missing or unclear")
         parts.append("\n".join(f"- {escape_markdown(text)}" for text in review.problems))
-    return tables.document(*parts, *map(markdown, review.sections))
+    beside = map(escape_markdown, review.notice)
+    return tables.document(*parts, *map(markdown, review.sections), *beside)
 
 
 # ---- formats ------------------------------------------------------------------------------
@@ -233,6 +238,7 @@ def _section_json(section: ReviewSection, files: Mapping[str, str]) -> dict[str,
                 "columns": [column.key for _, column in table.keyed],
                 "rows": [as_json(table.values(row)) for row in table.rows],
                 "marked": sorted(table.marked),
+                "unverified": sorted(table.unverified),
                 "note": table.note,
             }
         )
@@ -253,6 +259,7 @@ class _TableJson(Struct):
     rows: list[list[str | int | float | None]]
     marked: frozenset[tuple[int, int]]
     note: str
+    unverified: frozenset[tuple[int, int]] = frozenset()
 
 
 class _SectionJson(Struct):
@@ -267,7 +274,12 @@ class _SectionJson(Struct):
         made = {}
         for table in self.tables:
             made[table.name] = table_of_cells(
-                table.columns, table.rows, title=table.title, marked=table.marked, note=table.note
+                table.columns,
+                table.rows,
+                title=table.title,
+                marked=table.marked,
+                note=table.note,
+                unverified=table.unverified,
             )
         return ReviewSection(self.name, self.title, self.text, made, self.summary, self.checks)
 
@@ -577,14 +589,20 @@ class _Names(Struct, frozen=True):
         if section.name in _OF_REVIEWED:
             own = self.own | self.reviews
         rows: list[list[Any]] = []
-        marked = set[tuple[int, int]]()
+        numbers: dict[int, int] = {}
         for number, row in enumerate(table.rows):
             cells = table.values(row)
             if any(_concerns(cell, own) for cell in cells) or self._is_of_part(cells):
-                marked.update((len(rows), place) for place in _marked_places(table, number))
+                numbers[number] = len(rows)
                 rows.append([_own_part(cell, own) for cell in cells])
         titles = [pair[1].heading for pair in table.keyed]
-        kept = table_of_cells(titles, rows, title=table.title, marked=frozenset(marked))
+        kept = table_of_cells(
+            titles,
+            rows,
+            title=table.title,
+            marked=_kept(table.marked, numbers),
+            unverified=_kept(table.unverified, numbers),
+        )
         return kept if _has_name(table.note, self.others) else replace(kept, note=table.note)
 
     def _is_of_part(self, cells: Sequence[Any]) -> bool:
@@ -616,9 +634,11 @@ def _own_part(cell: Any, names: Collection[str]) -> Any:
     return ", ".join(filter(names.__contains__, cell.split(", "))) or cell
 
 
-def _marked_places(table: Table, number: int) -> list[int]:
-    """Return the columns of the marked cells of a row."""
-    return [place for row, place in table.marked if row == number]
+def _kept(
+    cells: Iterable[tuple[int, int]], numbers: Mapping[int, int]
+) -> frozenset[tuple[int, int]]:
+    """Return the cells of rows that are kept; ``numbers`` are those of the rows now, by before."""
+    return frozenset((numbers[row], place) for row, place in cells if row in numbers)
 
 
 def _has_name(text: str, names: Iterable[str]) -> bool:

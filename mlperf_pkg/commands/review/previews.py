@@ -58,7 +58,10 @@ _BRIEF = (
     "match",
     "remark",
 )
-_MINUTES = Column("Minutes", 9, numbers=True, key="minutes", show=wording.minutes)
+_PERFORMANCE = (
+    "change of the performance (minutes of a Preview divided by those of its successor; also"
+    " minutes times accelerators, or energy)"
+)
 
 
 def previews(old: ReviewSide, new: ReviewSide, proofs: Sequence[SideEntry] = ()) -> RoundListing:
@@ -80,6 +83,8 @@ def previews(old: ReviewSide, new: ReviewSide, proofs: Sequence[SideEntry] = ())
         is_open=lambda row: row.outcome.is_open,
         brief=_BRIEF,
         legend=_LEGEND,
+        scores={"minutes": attrgetter("preview"), "new_minutes": attrgetter("successor")},
+        derived=(_PERFORMANCE,) if any(row.percent is not None for row in rows) else (),
     )
 
 
@@ -128,11 +133,10 @@ def _available(row: Succession) -> str:
         if row.outcome is PreviewOutcome.NOT_DUE:
             return f"due in {row.due or 'a later round'}"
         return wording.NOTHING
-    successor = row.successor.row
     mark = "~ " if _is_unsure(row) else ""
     remark = f"; {row.remark}" if row.remark else ""
-    score = f"{wording.minutes(successor.score_minutes)} on {_scale(row.successor_scale)}"
-    return f"{mark}{score} ({successor.round}){remark}"
+    score = f"{row.successor.score} on {_scale(row.successor_scale)}"
+    return f"{mark}{score} ({row.successor.row.round}){remark}"
 
 
 def _scale(scale: Scale | None) -> str:
@@ -164,7 +168,8 @@ COLUMNS = (
     Column("On", 8, numbers=True, of=lambda row: _scale(row.scale)),
     data_column("scale", "scale.number"),
     data_column("unit", "scale.unit"),
-    replace(_MINUTES, of=attrgetter("preview.row.score_minutes")),
+    Column("Minutes", 9, numbers=True, of=attrgetter("preview.score")),
+    data_column("minutes", "preview.row.score_minutes"),
     data_column("energy_joules", "preview.row.energy_joules"),
     Column("Available", 28, of=_available),
     Column("Change", 8, numbers=True, of=_change),

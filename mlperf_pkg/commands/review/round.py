@@ -19,6 +19,7 @@ from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.checks.descriptions import SystemFile, as_published
 from mlperf_pkg.checks.resubmission import submitted_set
+from mlperf_pkg.commands.notice import ShownResult, notice, published_result, score, shown_results
 from mlperf_pkg.commands.review import objections
 from mlperf_pkg.commands.review.calendar import calendar_here, calendar_of
 from mlperf_pkg.commands.review.examined import Examined, ResultName
@@ -211,7 +212,12 @@ class ReviewedRound(Struct, frozen=True, dict=True):
     @cached_property
     def side(self) -> ReviewSide:
         """The result sets with the hashes of their logs, to compare with other rounds."""
-        return checked_side(self.title, self.checked)
+        return checked_side(self.title, self.checked, self.shown)
+
+    @cached_property
+    def shown(self) -> Mapping[str, ShownResult]:
+        """The result sets with what must stand beside them, by id."""
+        return shown_results(self.checked)
 
     @cached_property
     def earlier(self) -> ReviewSide:
@@ -334,7 +340,8 @@ class ReviewSection(Struct, frozen=True):
     """A part of a review. ``name`` is the stem of its files; ``text`` are paragraphs.
 
     ``tables`` are by the stem of their files, after that of the section; ``checks`` makes them
-    lists of checkboxes. ``summary`` are the lines that the command prints.
+    lists of checkboxes. ``summary`` are the lines that the command prints. ``results`` are those of
+    other rounds that it shows, ``derived`` its derived metrics, each with its basis.
     """
 
     name: str
@@ -343,6 +350,8 @@ class ReviewSection(Struct, frozen=True):
     tables: Mapping[str, Table] = {}
     summary: tuple[str, ...] = ()
     checks: bool = False
+    results: Sequence[ShownResult] = ()
+    derived: Sequence[str] = ()
 
 
 def with_rows(tables: Mapping[str, Table]) -> dict[str, Table]:
@@ -440,7 +449,8 @@ class RoundListing(Struct, frozen=True):
 
     Text shows the rows in groups; ``group_of`` returns the title of that of a row. The rows for
     which ``is_open`` is true have to be settled in the review; only verbose text shows others. A
-    section of a review has the columns with the keys ``brief``.
+    section of a review has the columns with the keys ``brief``. ``scores`` return the result set of
+    a row, if any, by the key of the column that has its score; ``derived`` is as in a section.
     """
 
     name: str
@@ -453,6 +463,17 @@ class RoundListing(Struct, frozen=True):
     is_open: Callable[[Any], bool]
     brief: tuple[str, ...]
     legend: str = ""
+    scores: Mapping[str, Callable[[Any], SideEntry | None]] = {}
+    derived: tuple[str, ...] = ()
+
+    @property
+    def results(self) -> list[ShownResult]:
+        """The results whose scores it has."""
+        results = []
+        for row in self.rows:
+            entries = filter(None, (entry_of(row) for entry_of in self.scores.values()))
+            results += [entry.shown for entry in entries]
+        return results
 
     def groups(self, *, are_open: bool) -> list[RowGroup]:
         """Return the rows that are open, or all others."""
@@ -465,7 +486,15 @@ class RoundListing(Struct, frozen=True):
     def section(self, title: str) -> ReviewSection:
         """Return a section of a review, with the ``brief`` columns that are not empty."""
         tables = {"table": self._brief_table()} if self.rows else {}
-        return ReviewSection(self.name, title, self.summary, tables, self.summary)
+        return ReviewSection(
+            self.name,
+            title,
+            self.summary,
+            tables,
+            self.summary,
+            results=self.results,
+            derived=self.derived,
+        )
 
     def _brief_table(self) -> Table:
         rows = records(table_of(self.columns, self.rows))
@@ -476,7 +505,20 @@ class RoundListing(Struct, frozen=True):
         titles = [key.replace("_", " ").capitalize() for key in keys]
         marked = frozenset((place, 0) for place, row in enumerate(self.rows) if self.is_open(row))
         note = _MARKED if marked else ""
-        return table_of_cells(titles, cells, title=self.title, note=note, marked=marked)
+        unverified = set[tuple[int, int]]()
+        for key in self.scores.keys() & keys:
+            for number, row in enumerate(self.rows):
+                entry = self.scores[key](row)
+                if entry and not entry.shown.is_verified:
+                    unverified.add((number, keys.index(key)))
+        return table_of_cells(
+            titles,
+            cells,
+            title=self.title,
+            note=note,
+            marked=marked,
+            unverified=frozenset(unverified),
+        )
 
 
 def _rounded(value: Any) -> Any:
@@ -521,10 +563,13 @@ def markdown(listing: RoundListing, _: View) -> str:
     """Return all rows as Markdown, the summary as a list."""
     groups = [*listing.groups(are_open=True), *listing.groups(are_open=False)]
     legend = listing.legend if groups else ""
+    results = listing.results
+    beside = notice(results, listing.derived) if results else []
     return tables.document(
         f"## {escape_markdown(listing.title)}",
         "\n".join(f"- {escape_markdown(line)}" for line in listing.summary),
         tables.markdown(Table(listing.columns, groups, note=legend)),
+        *map(escape_markdown, beside),
     )
 
 
@@ -538,8 +583,8 @@ class SideEntry(Struct, frozen=True, dict=True):
     """A result set of a side: its published fields, or those that would be published.
 
     ``logs`` are the hashes of its logs. Only a folder has the rest: the ``runs`` of these logs, the
-    whole ``system`` and whether the logs pass the ``official`` checker of their round. ``keys`` are
-    those of each run, as ``matched`` finds them.
+    whole ``system``, whether the logs pass the ``official`` checker of their round, and what must
+    stand ``beside`` its score. ``keys`` are those of each run, as ``matched`` finds them.
     """
 
     row: PublishedSet
@@ -548,6 +593,17 @@ class SideEntry(Struct, frozen=True, dict=True):
     system: SystemFile | None = None
     official: Verdict | None = None
     keys: tuple[frozenset[Hashable], ...] = ()
+    beside: ShownResult | None = None
+
+    @property
+    def shown(self) -> ShownResult:
+        """What must stand beside its score; results of the record are verified."""
+        return self.beside or published_result(self.row)
+
+    @property
+    def score(self) -> str:
+        """The score in minutes, with ``unverified`` where it must say so."""
+        return score(self.row.score_minutes, is_verified=self.shown.is_verified)
 
     @property
     def submitter_names(self) -> SubmitterNames:
@@ -720,8 +776,12 @@ def record_side(usage: str, round_: str | None = None) -> ReviewSide:
     return ReviewSide(f"{round_ or 'all rounds'} (published)", tuple(entries))
 
 
-def checked_side(name: str, checked: Checked) -> ReviewSide:
-    """Return the result sets of a check."""
+def checked_side(
+    name: str, checked: Checked, shown: Mapping[str, ShownResult] | None = None
+) -> ReviewSide:
+    """Return the result sets of a check; ``shown`` is as ``shown_results`` returns it."""
+    if shown is None:
+        shown = shown_results(checked)
     sources = {}
     for context in checked.contexts:
         for run in context.runs:
@@ -734,5 +794,6 @@ def checked_side(name: str, checked: Checked) -> ReviewSide:
         runs = tuple(run for run in context.runs if run.path in digests)
         logs = tuple(log_hash(digests[run.path]) for run in runs)
         official = submitted_set(context).official
-        entries.append(SideEntry(row, logs, runs, context.system, official))
+        beside = shown[result.row.id]
+        entries.append(SideEntry(row, logs, runs, context.system, official, beside=beside))
     return ReviewSide(name, tuple(entries))

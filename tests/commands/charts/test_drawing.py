@@ -17,7 +17,7 @@ from mlperf_pkg.commands.charts.benchmarks import scoreboard
 from mlperf_pkg.commands.charts.chart import Chart, Rows
 from mlperf_pkg.commands.charts.drawing import set_charts
 from mlperf_pkg.commands.charts.sets import points_chart
-from mlperf_pkg.commands.notice import shown_result
+from mlperf_pkg.commands.notice import shown_result, shown_results
 from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results.rcp import comparison_at, has_limit, prune, reference_points
 from mlperf_pkg.results.report import RcpRow
@@ -191,7 +191,7 @@ def test_a_set_has_its_runs_with_their_curves_which_are_read_if_asked_for(tmp_pa
     checked, with_curves = (check([str(tree)], Options(curves=curves)) for curves in (False, True))
     assert not any(run.curve for run in checked.runs)
     assert with_curves.report == checked.report
-    sets = list(drawing.drawn_sets(with_curves))
+    sets = list(drawing.drawn_sets(with_curves, shown_results(with_curves)))
     about = [(drawn.row.benchmark, len(drawn.runs), drawn.usage) for drawn in sets]
     assert about == [("bert", 10, "training"), ("resnet", 5, "training")]
     assert all(run.curve.evaluations and run.curve.spans for drawn in sets for run in drawn.runs)

@@ -27,7 +27,7 @@ def test_text() -> None:
     assert text(A, B, C, prices=PRICES) == dedent(
         """\
         Time to train                   Submitter  Avail.  Accelerators  Minutes   Speed
-        bert (closed)
+        bert (closed, since 1.0)
           dgx                           Other      space             64   10.000   2.00x
           dgx *                         ACME       onprem             8   20.000   1.00x
           dgxa100_n8_ngc22.04_merlin_hugectr_of_a_long_name
@@ -36,13 +36,13 @@ def test_text() -> None:
           see mlperf-pkg check
 
         Speed per                                            accelerator    node  dollar
-        bert (closed)
+        bert (closed, since 1.0)
           Other/dgx                                                0.25x   2.00x   2.00x
           ACME/dgx *                                               1.00x   1.00x   1.00x
           dgxa100_n8_ngc22.04_merlin_hugectr_of_a_long_name       0.025x  0.025x  0.025x
 
         Throughput                                       Per second  /accelerator  /node
-        bert (closed)
+        bert (closed, since 1.0)
           Other/dgx                                            2.3M        36,651   2.3M
           ACME/dgx *                                           2.3M       293,210   2.3M
           dgxa100_n8_ngc22.04_merlin_hugectr_of_a_long_name

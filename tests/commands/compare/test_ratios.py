@@ -53,14 +53,15 @@ def test_what_is_not_known_has_no_ratio(
 
 
 @pytest.mark.parametrize(
-    "changes", [{"benchmark": "ssd"}, {"division": "open"}, {"scaling": "weak"}]
+    "changes",
+    [{"benchmark": "ssd"}, {"division": "open"}, {"scaling": "weak"}, {"round": "0.7"}],
 )
 def test_only_results_of_one_group_are_compared(changes: dict[str, str]) -> None:
     result = replace(B, **changes)
     assert rows(A, result)[result.name].speed is None
 
 
-BETTER = ("0.7", "dgx", 1.5)
+BETTER = ("1.1", "dgx", 1.5)
 NO_PREVIOUS = (None, None, None)
 
 
@@ -68,11 +69,11 @@ NO_PREVIOUS = (None, None, None)
     ("others", "improvement"),
     [
         pytest.param([{}], BETTER, id="an earlier round"),
-        pytest.param([{}, {"round": "0.6", "minutes": 9.0}], BETTER, id="the latest one"),
+        pytest.param([{}, {"round": "1.0", "minutes": 9.0}], BETTER, id="the latest one"),
         pytest.param([{"system": "x", "minutes": 9.0}, {}], BETTER, id="that of the same name"),
         pytest.param(
             [{"system": "x"}, {"system": "y", "framework": "tf", "minutes": 9.0}],
-            ("0.7", "x", 1.5),
+            ("1.1", "x", 1.5),
             id="that of the same software",
         ),
         pytest.param([{"hardware": None}], BETTER, id="unknown hardware"),
@@ -81,13 +82,14 @@ NO_PREVIOUS = (None, None, None)
         pytest.param([{"accelerators": 16}], NO_PREVIOUS, id="another size"),
         pytest.param([{"round": "10.0"}], NO_PREVIOUS, id="a later round"),
         pytest.param([{"round": None}], NO_PREVIOUS, id="no round"),
+        pytest.param([{"round": "0.7"}], NO_PREVIOUS, id="another target"),
         pytest.param([{"minutes": None}], NO_PREVIOUS, id="no minutes"),
     ],
 )
 def test_improvement_is_over_the_same_system_in_the_latest_earlier_round(
     others: list[dict[str, Any]], improvement: tuple[str | float | None, ...]
 ) -> None:
-    earlier = {"round": "0.7", "minutes": 30.0}
+    earlier = {"round": "1.1", "minutes": 30.0}
     results = [replace(A, **{**earlier, **changes}) for changes in others]
     row = next(row for row in compare([*results, A], {}, lambda _: False) if row.result is A)
     assert (row.previous_round, row.previous_system, row.improvement) == improvement

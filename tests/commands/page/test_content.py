@@ -107,7 +107,7 @@ def test_winners_are_those_of_one_category() -> None:
     preview = replace(preview, system=replace(preview.system, status="Preview"))
     (card,) = of(section(5.0, 8), preview, section(6.0, 8, "Third"), record=RECORD)
     assert [(best.title, best.figure, best.change) for best in card.best] == [
-        ("Winner, on-premise", "5.000", "60 % faster than 1.1"),
+        ("Winner, on-premise", "5.000", "2 times as fast as in 1.1"),
         ("Runner-up, on-premise", "6.000", "20 % slower"),
         ("Per accelerator, on-premise", "40.0", "2 times as fast as in 1.1"),
         ("Winner, preview", "1.000", ""),
@@ -140,7 +140,8 @@ RECORD = (
     earlier(None),
 )
 CHANGES: list[tuple[dict[str, Any], tuple[Any, ...], str]] = [
-    ({}, RECORD, "60 % faster than 1.1"),
+    ({}, RECORD, "2 times as fast as in 1.1"),
+    ({}, (earlier(8.0, 64),), ""),
     ({}, (earlier(5.02),), "unchanged since 1.1"),
     ({}, (earlier(4.0),), "25 % slower than 1.1"),
     ({}, (earlier(2.5),), "2 times as long as in 1.1"),

@@ -5,15 +5,18 @@ import io
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from mlperf_pkg.commands.review import files
+from mlperf_pkg.commands.notice import NOT_VERIFIED
+from mlperf_pkg.commands.review import convergence, files
 from mlperf_pkg.commands.review.files import Review, files_of, read_review, review_of, sections
 from mlperf_pkg.commands.review.round import ReviewedRound, ReviewSection, table_of_cells
 from mlperf_pkg.errors import UserError
-from tests.helpers.reviews import a_round
+from tests.helpers.reports import rcp
+from tests.helpers.reviews import a_round, a_set
 
 NASTY = "<b>|*x*\x1b[31m=1+1"
 TABLE = table_of_cells(
@@ -68,6 +71,21 @@ def test_csv_and_page_escape_all_and_mark_cells() -> None:
         for text in ('<td class="n m">8</td>', "default-src 'none'; script-src 'sha256-")
         if text not in page
     ] == []
+
+
+def test_scores_say_that_they_are_unverified(tmp_path: Path) -> None:
+    """Also in a package, which is made of the JSON of a review; CSV has numbers."""
+    minutes: dict[str, Any] = {"unscaled_minutes": 10.0, "score_minutes": 10.2}
+    rows = [a_set("ACME", rcp=rcp(), scaling_factor=1.02, **minutes)]
+    reviewed = a_round(["ACME", "Beta"], rows)
+    review = review_of(reviewed, [convergence.section(reviewed)])
+    files.write_review(tmp_path / "review", files_of(review), force=False)
+    packages = files.packages_of(read_review(tmp_path / "review"))
+    written = {**files_of(review), **packages}
+    for name in ("review.html", "README.md", "ACME/review.html", "ACME/README.md"):
+        texts = ["10.2 (unverified)", "10 (unverified)", NOT_VERIFIED, "increase by the factor"]
+        assert [text for text in texts if text not in written[name]] == [], name
+    assert "unverified" not in written["tables/convergence-normalised.csv"]
 
 
 def test_summary_is_short_and_narrow() -> None:

@@ -3,9 +3,19 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from mlperf_pkg.commands.review.previews import PreviewOutcome, Role, Succession, successions
-from mlperf_pkg.commands.review.round import SideEntry
+from mlperf_pkg.commands.notice import LEGEND, published_result
+from mlperf_pkg.commands.review.previews import (
+    PreviewOutcome,
+    Role,
+    Succession,
+    previews,
+    successions,
+)
+from mlperf_pkg.commands.review.round import LISTING_FORMATS, SideEntry
+from mlperf_pkg.render.findings import View
+from mlperf_pkg.render.table import markdown
 from tests.helpers.sides import entry, preview, side
 
 MET, NOT_MET, NONE = PreviewOutcome.MET, PreviewOutcome.NOT_MET, PreviewOutcome.NONE
@@ -202,3 +212,16 @@ def test_retired_benchmarks(
 def test_before_the_rule_retired_benchmarks_need_no_proof() -> None:
     row = succession(preview(round_="2.1", benchmark="dlrm"), entry("3.0", **LORA))
     assert row.outcome is PreviewOutcome.CHANGED
+
+
+def test_scores_of_previews_are_unverified_unless_the_record_has_them() -> None:
+    beside = replace(published_result(entry("4.1").row), is_verified=False)
+    successor = replace(entry("4.1", minutes=19.0), beside=beside)
+    listing = previews(side(preview()), side(successor))
+    text = LISTING_FORMATS["markdown"](listing, View(80))
+    assert "20.000 | 19.000 (unverified) on 8" in text
+    assert "change of the performance" in text
+    assert LEGEND in text
+    [table] = listing.section("Previews").tables.values()
+    assert "20 | " in markdown(table)
+    assert "19 (unverified)" in markdown(table)

@@ -81,9 +81,13 @@ const charts = (() => {
   }
 
   function offer(target, title, view) {
+    const about = target.closest(".set")?.querySelector("summary").textContent || "";
     const button = Object.assign(make("button", "SVG"), { type: "button", className: "svg" });
     button.setAttribute("aria-label", `Download as SVG: ${title}`);
-    button.addEventListener("click", async () => save(`${title}.svg`, "image/svg+xml", await view.toSVG()));
+    button.addEventListener("click", async () => {
+      const drawn = new DOMParser().parseFromString(await view.toSVG(), "image/svg+xml").documentElement;
+      save(`${title}.svg`, "image/svg+xml", plot.picture(drawn, `${title}. ${about}`));
+    });
     target.parentNode.querySelector("figcaption").append(" ", button);
   }
 

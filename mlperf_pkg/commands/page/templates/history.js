@@ -17,6 +17,7 @@
     Nodes: "nodes", Processor: "processor", Framework: "framework", "Global batch size": "batch", Runs: "runs",
     "Energy, joules": "energy", Path: "path",
   };
+  const MINUTES = ["minutes", "unscaled", "official"];
   const FILTERS = { b: "Benchmark", usage: "Usage", round: "Round", submitter: "Submitter", accelerator: "Accelerator", accelerators: "Accelerators", division: "Division", status: "Availability", own: "Whose" };
   const STATE = ["q", "sort", "x", "y", "benchmark", ...Object.keys(FILTERS)]; // what is filtered, ordered and drawn
 
@@ -46,7 +47,7 @@
     return ["accelerators", "nodes", "energy"].includes(name) ? Math.round(value).toLocaleString("en") : String(value);
   }
 
-  // ---- the state of the page, which is in its address ------------------------------------
+  // ---- the state of the page, which is in its address ----
 
   const state = new URLSearchParams();
 
@@ -62,7 +63,7 @@
     history.replaceState(null, "", `#${state}`);
   }
 
-  // ---- the table: rows are made when they come into view ----------------------------------
+  // ---- the table: rows are made when they come into view ----
 
   const table = byId("table");
   const body = table.tBodies[0];
@@ -195,7 +196,7 @@
     charts.save(`${["mlperf-results", ...filtered()].join(" ")}.csv`, "text/csv", `\ufeff${text}`);
   }
 
-  // ---- the details of a result ---------------------------------------------------------------
+  // ---- the details of a result ----
 
   const details = byId("details");
 
@@ -209,7 +210,8 @@
     const facts = Object.entries(FACTS).filter(([, name]) => row[name] !== null && row[name] !== "");
     details.querySelector("dl").replaceChildren(...facts.map(([title, name]) => {
       const pair = make("div", "");
-      const value = typeof row[name] === "number" ? row[name].toLocaleString("en", { maximumFractionDigits: 6 }) : row[name];
+      const text = typeof row[name] === "number" ? row[name].toLocaleString("en", { maximumFractionDigits: 6 }) : row[name];
+      const value = MINUTES.includes(name) && !row.public ? `${text} (unverified)` : text;
       pair.append(make("dt", title), make("dd", value));
       return pair;
     }));
@@ -235,7 +237,7 @@
   details.addEventListener("close", () => set({ r: "" }));
   details.addEventListener("click", (event) => { if (event.target === details) details.close(); });
 
-  // ---- the chart ------------------------------------------------------------------------------
+  // ---- the chart ----
 
   function point(row) {
     const title = `${titled(row)}, round ${row.round}: ${shown(row, "minutes")} minutes, ${row.accelerators ? shown(row, "accelerators") : `${shown(row, "nodes")} nodes`} \u00d7 ${row.accelerator}`;
@@ -248,11 +250,10 @@
   }
 
   // Over rounds: the fastest, those on 8 accelerators, and Moore's law, for each target; the other results are points.
-  function overRounds(points) {
+  function overRounds(points, latest, category) {
     const lines = [];
-    const latest = Math.max(...points.map((one) => one.span));
     for (const span of new Set(points.map((one) => one.span))) {
-      const of = points.filter((one) => one.span === span);
+      const of = points.filter((one) => one.span === span && one.status === category);
       const eight = of.filter((one) => one.accelerators === 8);
       const kinds = [["fastest", of], ["fastest on 8", eight.length < of.length ? eight : []]];
       for (const [color, [name, members]] of kinds.entries()) {
@@ -276,10 +277,11 @@
     for (const { trend, span } of ranked) latest.set(trend, Math.max(span, latest.get(trend) || 0));
     const points = state.get("x") ? ranked.filter(({ trend, span }) => span === latest.get(trend)) : ranked;
     const names = [...latest.keys()];
+    const category = plot.competing(ranked.filter(({ trend, span }) => span === latest.get(trend)))[0]?.status;
     if (!plot.show(points.length > 1)) return;
     const lined = points.map((one) => ({ ...one, of: `${one.trend} ${one.span}` }));
     const many = names.length > 1;
-    const series = many ? plot.grouped(lined, "of") : state.get("x") ? plot.grouped(lined, "accelerator") : overRounds(lined);
+    const series = many ? plot.grouped(lined, "of") : state.get("x") ? plot.grouped(lined, "accelerator") : overRounds(lined, latest.get(names[0]), category);
     for (const one of many ? series : []) {
       const [{ trend, span }] = one.points;
       one.name = benchmarks[trend].title;
@@ -291,12 +293,12 @@
     const ticks = [...new Map(byUsage.map((one) => [one.x, `${one.usage === "hpc" ? "HPC " : ""}${one.round}`]))].sort(([a], [b]) => a - b);
     const unit = state.get("y") ? "accelerator-minutes" : "minutes";
     plot.draw(byId("plot"), {
-      title: `${many ? `${names.length} benchmarks` : benchmarks[names[0]].title}: ${unit} over ${state.get("x") || "rounds"}`,
+      title: `${many ? `${names.length} benchmarks` : benchmarks[names[0]].title}: ${unit} over ${state.get("x") || "rounds"}${many || state.get("x") ? "" : `, lines: ${category.replace("onprem", "on-premise")}`}`,
       x: state.get("x") ? { title: points.every((one) => one.accelerators) ? "accelerators" : "accelerators, or nodes without them" } : { title: "round, by day of submission", ticks }, y: { title: unit }, series, each: many,
     });
   }
 
-  // ---- start ----------------------------------------------------------------------------------
+  // ---- start ----
 
   function follow() {
     const text = location.hash.slice(1);

@@ -8,7 +8,7 @@
   const benchmarks = new Map(); // of all result sets
   let results = [];
 
-  // ---- the chart -----------------------------------------------------------------------------
+  // ---- the chart ----
 
   const UNITS = { cost: "accelerator-minutes", rate: "models a minute" };
 
@@ -26,7 +26,7 @@
     const y = Number(of === "rate" ? rate : minutes) * (of === "cost" ? x : 1);
     return {
       x, y, rank: of === "rate" ? -y : Number(minutes), minutes: Number(minutes), benchmark: get("Benchmark"), round: get("Round"), accelerator,
-      open: get("Division") !== "closed", fails, href: `#${row.dataset.set}`, text: fails ? `${text}\n${fails} FAIL` : text,
+      open: get("Division") !== "closed", status: get("Availability"), fails, href: `#${row.dataset.set}`, text: fails ? `${text}\n${fails} FAIL` : text,
     };
   }
 
@@ -74,7 +74,7 @@
     return [{ name: "ideal scaling", points: [], line, dashed: true }];
   }
 
-  // ---- the result sets that are picked -------------------------------------------------------
+  // ---- the result sets that are picked ----
 
   const chosen = () => (table.state.get("set") || "").split(",").map(byId).filter((set) => set && set.matches(".set")).slice(0, 2);
 
@@ -154,7 +154,7 @@
     else document.querySelector("#plot a[tabindex='0']")?.focus();
   });
 
-  // ---- links ---------------------------------------------------------------------------------
+  // ---- links ----
 
   document.addEventListener("click", (event) => {
     const link = event.target.closest("a[href^='#']");
@@ -184,7 +184,7 @@
     target.scrollIntoView({ behavior: "instant" });
   }
 
-  // ---- findings ------------------------------------------------------------------------------
+  // ---- findings ----
 
   const filters = byId("finding-filters");
   const kinds = [...document.querySelectorAll(".kind")].map((element) => ({ element, text: element.textContent.toLowerCase() }));

@@ -37,6 +37,12 @@ const plot = (() => {
     return ticks.filter((_, index) => index % every === 0);
   }
 
+  // Ticks of sizes: those of the points if they are few.
+  function sizes(series, domain, room) {
+    const own = [...new Set(series.flatMap(({ points }) => points.map(({ x }) => x)))];
+    return own.length < 3 ? own.map((one) => [one, one.toLocaleString("en")]) : powers(...domain, room);
+  }
+
   const cut = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}\u2026` : text);
 
   // Lines and labels of the ticks in a box; labels of y are left out in a box that is not at the left.
@@ -119,7 +125,7 @@ const plot = (() => {
     const box = { left: LEFT, top: TOP, right: width - room - 10, bottom: size - BOTTOM };
     const domain = domains(series, x);
     const places = [scale(domain.x, [box.left, box.right], x.ticks ? Number : Math.log), scale(domain.y, [box.bottom, box.top], Math.log)];
-    axes(svg, { x: x.ticks || powers(...domain.x, box.right - box.left), y: decades(...domain.y) }, box, places);
+    axes(svg, { x: x.ticks || sizes(series, domain.x, box.right - box.left), y: decades(...domain.y) }, box, places);
     label(svg, lines(svg, series, places), [box.right, box.bottom], room);
     return [[box.left, box.right, size], size];
   }
@@ -131,7 +137,7 @@ const plot = (() => {
     const columns = Math.max(1, Math.min(fitting, Math.ceil(Math.sqrt(2 * names.length)))); // about twice as wide as high
     const step = { x: (width - LEFT) / columns, y: SMALL.title + SMALL.height + SMALL.ticks + SMALL.gap };
     const domain = domains(series, x);
-    const ticks = { x: x.ticks || powers(...domain.x, step.x - SMALL.gap), y: decades(domain.y[0], domain.y[1]) };
+    const ticks = { x: x.ticks || sizes(series, domain.x, step.x - SMALL.gap), y: decades(domain.y[0], domain.y[1]) };
     ticks.y = ticks.y.filter((_, index) => index % Math.ceil((ticks.y.length * 16) / SMALL.height) === 0);
     names.forEach((name, index) => {
       const left = Math.round(LEFT + (index % columns) * step.x);
@@ -190,36 +196,47 @@ const plot = (() => {
       .sort((a, b) => b.points.length - a.points.length || (a.name < b.name ? -1 : 1));
   }
 
-  function fastest(points) {
+  // The points that compete: Closed ones, if any, of the category (status) with most of them.
+  function competing(points) {
     const closed = points.filter((point) => !point.open);
+    const pool = closed.length ? closed : points;
+    const sizes = new Map();
+    for (const { status } of pool) sizes.set(status, (sizes.get(status) || 0) + 1);
+    const most = Math.max(...sizes.values());
+    const [chosen] = [...sizes].find(([, size]) => size === most) || [];
+    return pool.filter(({ status }) => status === chosen);
+  }
+
+  function fastest(points) {
     const best = new Map();
-    for (const point of closed.length ? closed : points) {
+    for (const point of competing(points)) {
       const better = (one, other) => (one.rank ?? one.minutes) < (other.rank ?? other.minutes);
       if (!best.has(point.x) || better(point, best.get(point.x))) best.set(point.x, point);
     }
     return [...best.values()].sort((a, b) => a.x - b.x);
   }
 
-  // ---- files --------------------------------------------------------------------------------
+  // ---- files ----
 
-  function picture(svg) {
+  // A drawing as a file; below it are what it is about and what must stand beside results.
+  function picture(svg, about = "") {
     const copy = svg.cloneNode(true);
     const { color, backgroundColor } = getComputedStyle(document.body);
     copy.setAttribute("color", color);
     for (const link of copy.querySelectorAll("a")) link.removeAttribute("href");
-    footnote(copy);
+    footnote(copy, about.trim().replace(/\s+/g, " "));
     const back = add(copy, "rect", { width: "100%", height: "100%", fill: backgroundColor });
     copy.prepend(back);
     return new XMLSerializer().serializeToString(copy);
   }
 
-  // Adds what must stand beside results below a picture, which is then higher.
-  function footnote(svg) {
+  function footnote(svg, about) {
     const { width, height } = svg.viewBox.baseVal;
     const most = Math.floor(width / 5.5);
-    const lines = [...document.querySelectorAll("#notice p")].flatMap(({ textContent }) => {
+    const paragraphs = [...document.querySelectorAll("#notice p")].map(({ textContent }) => textContent);
+    const lines = [about, ...paragraphs].filter(Boolean).flatMap((paragraph) => {
       const wrapped = [""];
-      for (const word of textContent.split(" ")) {
+      for (const word of paragraph.split(" ")) {
         const line = `${wrapped.at(-1)} ${word}`.trim();
         if (line.length <= most) wrapped[wrapped.length - 1] = line;
         else wrapped.push(word);
@@ -227,7 +244,9 @@ const plot = (() => {
       return wrapped;
     });
     lines.forEach((line, index) => add(svg, "text", { x: 4, y: height + 16 + 14 * index, fill: "currentColor", "font-size": 10 }, line));
-    svg.setAttribute("viewBox", `0 0 ${width} ${height + 14 * lines.length + 16}`);
+    const higher = height + 14 * lines.length + 16;
+    svg.setAttribute("viewBox", `0 0 ${width} ${higher}`);
+    if (svg.hasAttribute("height")) svg.setAttribute("height", higher); // of Vega
   }
 
   function png(svg, name) {
@@ -255,5 +274,5 @@ const plot = (() => {
     charts.byId("png").addEventListener("click", () => png(target.firstChild, `${name()}.png`));
   }
 
-  return { draw, sketch, grouped, show, offer };
+  return { draw, sketch, grouped, competing, show, picture, offer };
 })();

@@ -19,7 +19,7 @@ const table = (() => {
   });
   const controls = [...form.elements].filter((control) => control.name);
 
-  // ---- rows: only as many as have been scrolled to -------------------------------------------
+  // ---- rows: only as many as have been scrolled to ----
 
   function render({ body, results, shown }, limit) {
     const rows = shown.slice(0, limit).map((result) => result.row);
@@ -43,7 +43,7 @@ const table = (() => {
     addEventListener("beforeprint", () => render(tables[0], Infinity));
   }
 
-  // ---- sort and filter -----------------------------------------------------------------------
+  // ---- sort and filter ----
 
   const number = (text) => parseFloat(text.replaceAll(",", ""));
 
@@ -89,7 +89,7 @@ const table = (() => {
     for (const listen of listeners) listen(tables.flatMap((one) => one.shown));
   }
 
-  // ---- the state in the URL ------------------------------------------------------------------
+  // ---- the state in the URL ----
 
   function set(changes) {
     for (const [name, value] of Object.entries(changes)) value ? state.set(name, value) : state.delete(name);
@@ -105,7 +105,7 @@ const table = (() => {
     update();
   }
 
-  // ---- CSV -----------------------------------------------------------------------------------
+  // ---- CSV ----
 
   const NUMBER = /^[+-]?[\d,]*\.?\d+(e[+-]?\d+)?$/i;
   const plain = (text) => String(Number(text.replaceAll(",", "")));
