@@ -67,6 +67,12 @@ CASES = [
         [t + n * 400 for n, t in enumerate(STAMPS)],
         REPEATED,
     ),
+    (
+        "one after the other, within a second",
+        [START + t for t in (0, 103, 207, 301, 400, 409)],
+        [START + t for t in (500, 604, 701, 803, 905, 911)],
+        REPEATED,
+    ),
     ("a clock of its own, later", STAMPS, later(DAY, REPEAT), REPEATED),
     ("a clock of its own, at once", STAMPS, later(3000, REPEAT), REPEATED),
     ("one stamp moved, of few", STAMPS, [*later(DAY, STAMPS[:-1]), STAMPS[-1] + DAY + 3], REPEATED),

@@ -608,6 +608,13 @@ CASES = [
             positions(partial(rounded_up, interval=12_288, size=80), "samples_count"),
         ),
     ),
+    Case(
+        "the first two evaluations late, llama31_8b",
+        "5.1",
+        "llama31_8b",
+        positions(lambda n: n + 2000 * min(n // 12_288, 2), "samples_count"),
+        ("LLAMAS129 error rules",),
+    ),
     Case("rnnt from 1.007", "3.1", "rnnt", positions(lambda n: n + 0.007, "epoch_num")),
     Case(
         "maskrcnn from 1.2",
