@@ -145,6 +145,16 @@ def test_a_preview_is_not_proved_by_its_own_runs(
     assert texts(root) == [f"{EARLY}runs of a Preview, which prove nothing"]
 
 
+def test_of_two_published_sets_that_of_the_same_system_is_named(
+    first: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = resubmitted(first)
+    shutil.copytree((first / SET).parent, (first / SET).parent.with_name("a-box"))
+    write_system(first / "Graphcore/systems", "a-box", division="closed")
+    publish(monkeypatch, first, made=date(2026, 11, 21))
+    assert texts(root) == [AGAIN]
+
+
 def test_logs_that_the_newer_checker_rejects(first: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = first / SET / "result_0.txt"
     path.write_bytes(path.read_bytes().replace(b'"global_batch_size"', b'"globl_batch_size"'))
@@ -360,6 +370,10 @@ def test_what_is_not_compared(root: Path, monkeypatch: pytest.MonkeyPatch, key: 
         (scores([9.9, 8, 5]), "2.0 times as long as the slowest"),
         (scores([25, 50, 60]), ""),
         (scores([15, 5, 5.5]), ""),
+        (
+            [*scores([42, 50, 60]), peer(3, benchmark="bert", path="A/results/box/bert")],
+            "2.1 times as fast as the fastest",
+        ),
         (scores([42, 50]), ""),
         (scores([42, 50, 60], submitter="one"), ""),
         (scores([42, 50, 60], accelerators=8), ""),
