@@ -216,10 +216,10 @@ SUBMITTED: list[tuple[str, Iterable[bytes], dict[str, str], Pairs]] = [
     ("another benchmark's folder", BERT, {}, {("SET101", "SET107")}),
     ("another name in one log", (AS_BERT[0], *RESNET[1:]), {}, {("RCP103", "SET107")}),
     (
-        "another name in one log, and a key that is missing in another",
-        (AS_BERT[0], without(RESNET[1], MOMENTUM), *RESNET[2:]),
+        "another benchmark's name, and a key that both need is missing",
+        (without(AS_BERT[0], "global_batch_size"), *AS_BERT[1:]),
         {},
-        {("RN117", None)},
+        {("BERT101", None), ("BERT124", "SET107")},
     ),
     ("different batch sizes", BATCHES, {}, {("RCP103", "SET108")}),
     ("an older round", RESNET, {"top": "training_results_v5.0/ACME"}, {("SET106", "ROUND101")}),
