@@ -45,6 +45,11 @@ def stating(name: str, of: Records = LORA, factor: float = 1.0) -> Records:
     return log
 
 
+def without_positions(log: Records) -> Records:
+    """The log whose evaluations do not say how far training has come."""
+    return records(edited(joined(log), "eval_start", metadata={}))
+
+
 def by_epoch(of: Records = RESNET, factor: float = 1.0) -> Records:
     """A log that states the throughput of each epoch, ``factor`` times what it is."""
     log: Records = []
@@ -154,6 +159,7 @@ def test_a_clock_that_runs_slow(kind: str, factor: float, is_reported: bool) -> 
         pytest.param(stating("throughput", factor=1 / 8), False, id="slower than stated"),
         pytest.param(stating("throughput", factor=4096), False, id="tokens"),
         pytest.param(squeezed(with_losses(stating("throughput")), 0.5), False, id="of one step"),
+        pytest.param(without_positions(stating("throughput")), False, id="without a position"),
         pytest.param(stating("throughput", factor=0), False, id="a throughput of 0"),
         pytest.param(warmed_up(0.99), False, id="a warm-up"),
         pytest.param(warmed_up(1.1), True, id="a longer warm-up"),
