@@ -50,6 +50,13 @@ def without_positions(log: Records) -> Records:
     return records(edited(joined(log), "eval_start", metadata={}))
 
 
+def opened_again(log: Records) -> Records:
+    """The log with another ``block_start`` before its first statement."""
+    first = next(i for i, record in enumerate(log) if record["key"] == "tracked_stats")
+    start = next(record for record in log if record["key"] == "block_start")
+    return [*log[:first], {**start, "time_ms": log[first]["time_ms"] - 100}, *log[first:]]
+
+
 def by_epoch(of: Records = RESNET, factor: float = 1.0) -> Records:
     """A log that states the throughput of each epoch, ``factor`` times what it is."""
     log: Records = []
@@ -160,6 +167,7 @@ def test_a_clock_that_runs_slow(kind: str, factor: float, is_reported: bool) -> 
         pytest.param(stating("throughput", factor=4096), False, id="tokens"),
         pytest.param(squeezed(with_losses(stating("throughput")), 0.5), False, id="of one step"),
         pytest.param(without_positions(stating("throughput")), False, id="without a position"),
+        pytest.param(opened_again(stating("throughput")), False, id="two blocks in one statement"),
         pytest.param(stating("throughput", factor=0), False, id="a throughput of 0"),
         pytest.param(warmed_up(0.99), False, id="a warm-up"),
         pytest.param(warmed_up(1.1), True, id="a longer warm-up"),
