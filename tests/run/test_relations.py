@@ -138,6 +138,13 @@ def test_equal_fingerprints_are_of_one_run() -> None:
     assert originals([runs[0], replace(runs[1], fingerprint=b"x")]) == [0, 0]
 
 
+def test_a_copy_with_noise_is_found_beside_an_equal_log() -> None:
+    run = run_at(STAMPS, fingerprint=b"x")
+    noisy = [value * 1.000008 for value in run.evaluated]
+    runs = [run, run, run_at(later(DAY), noisy, fingerprint=b"y")]
+    assert originals(runs) == [0, 0, 0]
+
+
 @st.composite
 def clocks(draw: st.DrawFn) -> list[float]:
     """The stamps of a run, not all in whole seconds."""
