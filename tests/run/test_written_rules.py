@@ -96,7 +96,7 @@ def batch_size_again(log: bytes) -> bytes:
 
 
 def evaluated_twice(log: bytes, samples: int) -> bytes:
-    """The log with the evaluation so many samples later, and one below the target in its place."""
+    """The log with its evaluation ``samples`` later, and one below the target in its place."""
     fields = records(log)
     at = [record["key"] for record in fields].index("eval_accuracy")
     metadata = {"samples_count": fields[at]["metadata"]["samples_count"] + samples}
