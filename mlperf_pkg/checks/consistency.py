@@ -214,7 +214,7 @@ def different_hyperparameters(runs: Sequence[Run]) -> list[str]:
 
     Those of different benchmarks are not compared, nor those of which a value breaks a rule.
     """
-    if not runs or all(run.hyperparameters == runs[0].hyperparameters for run in runs):
+    if all(run.hyperparameters == runs[0].hyperparameters for run in runs):
         return []
     if len({run.benchmark for run in runs} - {""}) > 1:
         return []

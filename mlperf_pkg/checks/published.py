@@ -234,17 +234,17 @@ def check_availability(context: SetContext, *, is_published: bool) -> Iterator[F
     if status == PREVIEW and available:
         message = "submitted as Preview, but its accelerators were already Available in {found:s}"
         yield context.finding("SET164", message, found=available[-1].place)
-    elif status in AVAILABLE and not available:
+    elif status in AVAILABLE:
         yield from _soon_after_research(context, before)
 
 
 def _soon_after_research(context: SetContext, before: Sequence[_Availability]) -> Iterator[Finding]:
-    """Note what was Research in the last round in which it was submitted."""
-    rounds = [entry.version for entry in before if entry.version < context.round.version]
-    if not rounds:
+    """Note what was Research in the last round before, and Available in no earlier one."""
+    earlier = [entry for entry in before if entry.version < context.round.version]
+    if any(entry.category in AVAILABLE for entry in earlier):
         return
-    for entry in before:
-        if entry.version == rounds[-1] and entry.category == _RESEARCH:
+    for entry in earlier:
+        if entry.version == earlier[-1].version and entry.category == _RESEARCH:
             message = (
                 "submitted as Available, but its accelerators were Research in {found:s};"
                 " expected {expected}"

@@ -9,7 +9,7 @@ import pytest
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.config import Config
+from mlperf_pkg.config import CONFIG_NAME, Config
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts
 from mlperf_pkg.infra.resources import data_folder, rules_read_from
 from mlperf_pkg.results.report import Report
@@ -102,6 +102,13 @@ def test_where_something_names_the_usage_or_its_round(
     if "usage" in options:
         configured = Options(jobs=1, config=Config(usage=usage))
         assert check([str(tmp_path / folder)], configured).report.usage == usage
+
+
+def test_the_configuration_of_a_workspace_names_the_usage(tmp_path: Path) -> None:
+    write_system(tmp_path / "systems")
+    (tmp_path / CONFIG_NAME).write_text("usage: training", "utf-8")
+    report = report_on(write_set(tmp_path / "logs", DEEPCAM))
+    assert (report.usage, report.round) == ("training", "2.1")
 
 
 def test_loose_logs_of_both_usages(tmp_path: Path) -> None:

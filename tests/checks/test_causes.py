@@ -130,6 +130,9 @@ RAW: list[tuple[str, Logs, Pairs]] = [
     ("an evaluation in a record without a name", first(
         partial(lost, key="eval_accuracy", nth=2, kept=-30)
     ), {*TORN, ("RN145", "LOG101")}),
+    ("the evaluation that reaches the target", first(
+        partial(torn, key="eval_accuracy", nth=-1)
+    ), {*TORN, ("RN103", "LOG101")}),
     ("an evaluation that was never logged", first(
         lambda log: torn(without_third_evaluation(log), "block_start", nth=5)
     ), {*TORN, ("RN145", None)}),
@@ -212,6 +215,12 @@ SUBMITTED: list[tuple[str, Iterable[bytes], dict[str, str], Pairs]] = [
     ("another benchmark's name", AS_BERT, {}, {(code, "SET107") for code in WRONG_NAME}),
     ("another benchmark's folder", BERT, {}, {("SET101", "SET107")}),
     ("another name in one log", (AS_BERT[0], *RESNET[1:]), {}, {("RCP103", "SET107")}),
+    (
+        "another benchmark's name, and a key that both need is missing",
+        (without(AS_BERT[0], "global_batch_size"), *AS_BERT[1:]),
+        {},
+        {("BERT101", None), ("BERT124", "SET107")},
+    ),
     ("different batch sizes", BATCHES, {}, {("RCP103", "SET108")}),
     ("an older round", RESNET, {"top": "training_results_v5.0/ACME"}, {("SET106", "ROUND101")}),
     (

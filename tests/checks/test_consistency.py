@@ -106,3 +106,29 @@ def test_seeds(
     write_set(folder, (*map(change, all_logs[:logs]), *all_logs[logs:]))
     report = compared(check([str(folder)], Options(round="5.1"))).report
     assert {f"{f.code} {f.basis}" for f in report.findings if f.code in SEEDS} == expected
+
+
+@pytest.mark.parametrize(
+    ("named", "words"),
+    [
+        ("Graphcore", "the name of the submission folder"),
+        (f"Graphcore/results/{SYSTEM}/resnet", "as in most runs"),
+    ],
+    ids=["a submission", "a result set"],
+)
+def test_which_organisation_is_expected(tmp_path: Path, named: str, words: str) -> None:
+    first, *others = simulated()
+    folder = tmp_path / "Graphcore/results" / SYSTEM / "resnet"
+    write_set(folder, (edited(first, "submission_org", value="Others"), *others))
+    report = compared(check([str(tmp_path / named)], Options(round="2.0", jobs=1))).report
+    texts = [finding.text for finding in report.findings if finding.code == "SET115"]
+    assert texts == [f"submission_org is Others; expected Graphcore, {words}"]
+
+
+def test_an_official_crash_names_the_benchmarks_of_the_logs(tmp_path: Path) -> None:
+    first, *others = simulated()
+    logs = (edited(first, "submission_benchmark", value="bert"), *others)
+    folder = write_set(tmp_path / "Graphcore/results" / SYSTEM / "resnet", logs)
+    report = compared(check([str(folder)], Options(round="2.0", jobs=1))).report
+    (text,) = [finding.text for finding in report.findings if finding.code == "RCP103"]
+    assert "crashes: the logs are of bert and resnet; " in text

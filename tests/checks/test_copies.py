@@ -4,6 +4,7 @@ results.
 
 import gzip
 import json
+import re
 import tarfile
 from functools import partial
 from pathlib import Path
@@ -400,6 +401,7 @@ def test_performance(factor: float, changes: Any, is_met: bool, tmp_path: Path) 
         ("note", "advice", "matches") if is_met else ("warning", "rules", "does not match")
     )
     assert finding.text.endswith(f", {matched} it")
+    assert re.match(r"submitted as Preview with [\d.]+ minutes on \d+ accelerators; ", finding.text)
     assert (finding.severity, finding.basis) == (severity, basis)
 
 

@@ -14,7 +14,7 @@ from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.findings import Verdict
 from tests.helpers.archives import tree_zip
-from tests.helpers.logs import joined, records
+from tests.helpers.logs import joined, moved, records
 from tests.helpers.program import call
 from tests.helpers.workspaces import POD16, RESNET, bytes_below, lay, logs_of, numbered
 
@@ -174,6 +174,11 @@ SHAPES: dict[str, tuple[Files, list[str], list[str]]] = {
     ),
     "processes without a header": (of_processes(nameless), FIRST_RANKS, ["RAW102"]),
     "processes that were cut off": (of_processes(half), FIRST_RANKS, ["RAW102"]),
+    "a process that the official checker rejects": (
+        SEPARATE | {"logs/0-first.log": moved(RESNET[0], "init_start", "run_start")},
+        EACH,
+        ["RAW102"],
+    ),
     "processes one after another in one file": (
         {"logs/slurm.out": RESNET[0] * 2} | numbered(RESNET[1:], "logs/{}.log"),
         [*EACH[:4], *of_file("slurm.out", RESNET[0])],

@@ -130,8 +130,12 @@ def test_spliced_evaluations(
 ) -> None:
     result_set = context(benchmark)
     result_set.runs = [evaluated(values), evaluated(with_parts(values, *places))]
-    codes = [finding.code for finding in plausibility.check_spliced(result_set)]
-    assert codes == ["SET171"] * is_reported
+    findings = list(plausibility.check_spliced(result_set))
+    assert [finding.code for finding in findings] == ["SET171"] * is_reported
+    number = "1 evaluation" if len(places) == 1 else f"{len(places)} evaluations"
+    assert all(
+        finding.text.startswith(f"{number} of log at the same place") for finding in findings
+    )
 
 
 @pytest.mark.parametrize("values", [DOUBLES, SINGLES], ids=["double", "single"])

@@ -145,6 +145,16 @@ def test_a_preview_is_not_proved_by_its_own_runs(
     assert texts(root) == [f"{EARLY}runs of a Preview, which prove nothing"]
 
 
+def test_of_two_published_sets_that_of_the_same_system_is_named(
+    first: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = resubmitted(first)
+    shutil.copytree((first / SET).parent, (first / SET).parent.with_name("a-box"))
+    write_system(first / "Graphcore/systems", "a-box", division="closed")
+    publish(monkeypatch, first, made=date(2026, 11, 21))
+    assert texts(root) == [AGAIN]
+
+
 def test_logs_that_the_newer_checker_rejects(first: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = first / SET / "result_0.txt"
     path.write_bytes(path.read_bytes().replace(b'"global_batch_size"', b'"globl_batch_size"'))
@@ -292,7 +302,7 @@ def notes(
     results = results_of(*sets, settings=of_sets)
     monkeypatch.setattr(published, "usable_results", lambda: results)
     findings = compared(check([str(root)], Options(jobs=1))).report.findings
-    own = [f for f in findings if f.code in ("SET162", "SET163")]
+    own = [f for f in findings if f.code in ("SET162", "SET163", "SET164")]
     return [f"{f.code} {f.severity} {f.basis} {f.subject} {f.text}" for f in own]
 
 
@@ -360,6 +370,10 @@ def test_what_is_not_compared(root: Path, monkeypatch: pytest.MonkeyPatch, key: 
         (scores([9.9, 8, 5]), "2.0 times as long as the slowest"),
         (scores([25, 50, 60]), ""),
         (scores([15, 5, 5.5]), ""),
+        (
+            [*scores([42, 50, 60]), peer(3, benchmark="bert", path="A/results/box/bert")],
+            "2.1 times as fast as the fastest",
+        ),
         (scores([42, 50]), ""),
         (scores([42, 50, 60], submitter="one"), ""),
         (scores([42, 50, 60], accelerators=8), ""),
@@ -396,3 +410,56 @@ def test_rounds_with_another_target_are_not_compared(
     write_submission(tmp_path / "v2.0/Graphcore", "bert")
     sets = scores([42, 50, 60], round=round_, benchmark="bert")
     assert len(notes(tmp_path / "v2.0", monkeypatch, sets)) == count
+
+
+def submitted(*statuses: tuple[str, str], **fields: Any) -> list[PublishedSet]:
+    """Published sets of the same submitter and accelerator: the round and the status of each."""
+    own = {"submitter": "Graphcore", "benchmark": "bert", "system": "box", **fields}
+    return [peer(0, round=round_, status=status, **own) for round_, status in statuses]
+
+
+RESEARCH = "Research, Development, or Internal (RDI)"
+AVAILABLE = "Available on-premise"
+AS_AVAILABLE = "submitted as Available, but its accelerators were Research in 1.1 (box)"
+AS_PREVIEW = "submitted as Preview, but its accelerators were already Available in 1.1 (box)"
+
+
+@pytest.mark.parametrize(
+    ("sets", "status", "expected"),
+    [
+        pytest.param([], AVAILABLE, [], id="the first"),
+        pytest.param(submitted(("1.1", RESEARCH)), AVAILABLE, [AS_AVAILABLE], id="soon"),
+        pytest.param(
+            submitted(("1.0", "Preview"), ("1.1", RESEARCH)),
+            AVAILABLE,
+            [AS_AVAILABLE],
+            id="Research after Preview",
+        ),
+        pytest.param(
+            submitted(("1.0", RESEARCH), ("1.1", "Preview")), AVAILABLE, [], id="Preview between"
+        ),
+        pytest.param(
+            submitted(("1.0", AVAILABLE), ("1.1", RESEARCH)), AVAILABLE, [], id="Available before"
+        ),
+        pytest.param(submitted(("2.1", RESEARCH)), AVAILABLE, [], id="Research later"),
+        pytest.param(submitted(("1.1", RESEARCH)), RESEARCH, [], id="Research again"),
+        pytest.param(submitted(("1.1", AVAILABLE)), "Preview", [AS_PREVIEW], id="Preview again"),
+        pytest.param(submitted(("1.1", RESEARCH)), "Preview", [], id="Preview of Research"),
+        pytest.param(
+            submitted(("1.1", RESEARCH), submitter="Zebra"), AVAILABLE, [], id="of another"
+        ),
+        pytest.param(
+            submitted(("1.1", RESEARCH), accelerator_model="IPU"), AVAILABLE, [], id="another model"
+        ),
+    ],
+)
+def test_availability_follows_from_an_earlier_one(
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    sets: Sequence[PublishedSet],
+    status: str,
+    expected: list[str],
+) -> None:
+    described(status=status)(root)
+    texts = [note.partition(";")[0] for note in notes(root, monkeypatch, sets)]
+    assert texts == [f"SET164 {NOTE} {words}" for words in expected]

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from mlperf_pkg.errors import RulebookError
 from mlperf_pkg.infra.resources import data_folder, rules_read_from
 from mlperf_pkg.rulebook.check import check_rulebook
-from mlperf_pkg.rulebook.documents import rounds, usages
+from mlperf_pkg.rulebook.compile import compile_rulebook, compiled
+from mlperf_pkg.rulebook.documents import COMPILED, rounds, usages
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from tests.helpers.examples import examples
 from tests.helpers.own_rules import BENCHMARK, BENCHMARK_FILE, FILES, ROUND, ROUND_FILE, written
@@ -197,6 +198,14 @@ IN_THE_BENCHMARK = [
     ),
     ("OWNB105", "OWNB104", "15: code OWNB104 is that of another rule of eval_accuracy"),
     (
+        "\nopen:",
+        "\nvariants:\n  opt_name: {adamw: {epsilon: {code: OWNB101, occurs: once}}}\nopen:",
+        (
+            "18: code OWNB101 of epsilon of Closed ownb is that of global_batch_size of Closed"
+            " ownb (rules/training/99.0/ownb.yaml:10)"
+        ),
+    ),
+    (
         "OWNB201",
         "OWNB104",
         (
@@ -375,6 +384,13 @@ def test_benchmarks_that_are_like_each_other(tmp_path: Path) -> None:
 def test_the_same_code_in_a_benchmark_that_is_like_another(tmp_path: Path) -> None:
     renamed = "like: flux1\nclosed:\n  global_batch_size: {code: FLUX101, above: 0}"
     check_rulebook(written(tmp_path, {**FILES, BENCHMARK_FILE: renamed}))
+
+
+def test_a_rulebook_is_compiled_again(tmp_path: Path) -> None:
+    folder = written(tmp_path, FILES)
+    (folder / COMPILED).write_bytes(b"of another day")
+    compile_rulebook(folder)
+    assert (folder / COMPILED).read_bytes() == compiled(folder)
 
 
 @pytest.mark.parametrize("files", [{}, {"99.0/round.yaml": ROUND}, {"notes.txt": "-"}])

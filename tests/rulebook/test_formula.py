@@ -116,6 +116,12 @@ def test_answers(formula: str, values: dict[str, Any], expected: bool | None) ->
     assert answer(formula, values) is expected
 
 
+def test_a_zero_keeps_its_sign_from_record_to_record() -> None:
+    formula = Formula("1.0 / value > 0.0")
+    records = [Record("key", 0, zero, None) for zero in (0.0, -0.0, 0.0)]
+    assert [formula.answer(record, {}) for record in records] == [True, False, True]
+
+
 @pytest.mark.parametrize(
     ("formula", "values", "expected"),
     [

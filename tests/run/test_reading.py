@@ -142,6 +142,13 @@ def test_a_finding_says_what_was_found_and_expected() -> None:
     assert finding.source == "training_rules, Hyperparameters"
 
 
+def test_metadata_that_only_name_what_they_should_have() -> None:
+    names = "first_epoch_num epoch_count"
+    log = edited(good_log("bert", round_="1.0"), "block_start", metadata=names)
+    texts = [finding.text for finding in run_of(log, "1.0").findings if finding.code == "RUN110"]
+    assert texts == [f'block_start has metadata "{names}"; expected epoch_count above 0']
+
+
 @pytest.mark.parametrize(
     ("log", "code", "crashes"),
     [

@@ -67,6 +67,12 @@ CASES = [
         [t + n * 400 for n, t in enumerate(STAMPS)],
         REPEATED,
     ),
+    (
+        "one after the other, within a second",
+        [START + t for t in (0, 103, 207, 301, 400, 409)],
+        [START + t for t in (500, 604, 701, 803, 905, 911)],
+        REPEATED,
+    ),
     ("a clock of its own, later", STAMPS, later(DAY, REPEAT), REPEATED),
     ("a clock of its own, at once", STAMPS, later(3000, REPEAT), REPEATED),
     ("one stamp moved, of few", STAMPS, [*later(DAY, STAMPS[:-1]), STAMPS[-1] + DAY + 3], REPEATED),
@@ -130,6 +136,13 @@ def test_equal_fingerprints_are_of_one_run() -> None:
     runs = [run_at(STAMPS, [0.5] * 4, fingerprint=b"x"), run_at(later(DAY), [0.5] * 4)]
     assert originals(runs) == [0, 1]
     assert originals([runs[0], replace(runs[1], fingerprint=b"x")]) == [0, 0]
+
+
+def test_a_copy_with_noise_is_found_beside_an_equal_log() -> None:
+    run = run_at(STAMPS, fingerprint=b"x")
+    noisy = [value * 1.000008 for value in run.evaluated]
+    runs = [run, run, run_at(later(DAY), noisy, fingerprint=b"y")]
+    assert originals(runs) == [0, 0, 0]
 
 
 @st.composite

@@ -45,6 +45,18 @@ def stating(name: str, of: Records = LORA, factor: float = 1.0) -> Records:
     return log
 
 
+def without_positions(log: Records) -> Records:
+    """The log whose evaluations do not say how far training has come."""
+    return records(edited(joined(log), "eval_start", metadata={}))
+
+
+def opened_again(log: Records) -> Records:
+    """The log with another ``block_start`` before its first statement."""
+    first = next(i for i, record in enumerate(log) if record["key"] == "tracked_stats")
+    start = next(record for record in log if record["key"] == "block_start")
+    return [*log[:first], {**start, "time_ms": log[first]["time_ms"] - 100}, *log[first:]]
+
+
 def by_epoch(of: Records = RESNET, factor: float = 1.0) -> Records:
     """A log that states the throughput of each epoch, ``factor`` times what it is."""
     log: Records = []
@@ -87,11 +99,11 @@ def squeezed(log: Records, factor: float) -> Records:
     return changed
 
 
-def without_a_minute(log: Records) -> Records:
-    """The log with a minute less in its first block."""
-    first = next(i for i, record in enumerate(log) if record["key"] == "block_start")
-    cut = [{**record, "time_ms": record["time_ms"] - 60_000} for record in log[first + 1 :]]
-    return [*log[: first + 1], *cut]
+def without_a_minute(log: Records, block: int = 0) -> Records:
+    """The log with a minute less in one of its blocks."""
+    start = [i for i, record in enumerate(log) if record["key"] == "block_start"][block]
+    cut = [{**record, "time_ms": record["time_ms"] - 60_000} for record in log[start + 1 :]]
+    return [*log[: start + 1], *cut]
 
 
 def with_losses(log: Records) -> Records:
@@ -149,9 +161,13 @@ def test_a_clock_that_runs_slow(kind: str, factor: float, is_reported: bool) -> 
     [
         pytest.param(LORA, False, id="nothing is stated"),
         pytest.param(without_a_minute(stating("throughput")), True, id="a minute less"),
+        pytest.param(without_a_minute(stating("throughput"), 1), True, id="in the second block"),
+        pytest.param(without_a_minute(by_statement()), True, id="since a statement at 0 samples"),
         pytest.param(stating("throughput", factor=1 / 8), False, id="slower than stated"),
         pytest.param(stating("throughput", factor=4096), False, id="tokens"),
         pytest.param(squeezed(with_losses(stating("throughput")), 0.5), False, id="of one step"),
+        pytest.param(without_positions(stating("throughput")), False, id="without a position"),
+        pytest.param(opened_again(stating("throughput")), False, id="two blocks in one statement"),
         pytest.param(stating("throughput", factor=0), False, id="a throughput of 0"),
         pytest.param(warmed_up(0.99), False, id="a warm-up"),
         pytest.param(warmed_up(1.1), True, id="a longer warm-up"),

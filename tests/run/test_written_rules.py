@@ -95,6 +95,15 @@ def batch_size_again(log: bytes) -> bytes:
     )
 
 
+def evaluated_twice(log: bytes, samples: int) -> bytes:
+    """The log with its evaluation ``samples`` later, and one below the target in its place."""
+    fields = records(log)
+    at = [record["key"] for record in fields].index("eval_accuracy")
+    metadata = {"samples_count": fields[at]["metadata"]["samples_count"] + samples}
+    second = {**fields[at], "metadata": metadata}
+    return joined([*fields[:at], {**fields[at], "value": 0.1}, second, *fields[at + 1 :]])
+
+
 def stopped(log: bytes, seconds: float) -> bytes:
     """``run_stop`` so long before the evaluation that reaches the target, the last one."""
     last = [r["time_ms"] for r in records(log) if r["key"] == "eval_accuracy"][-1]
@@ -598,6 +607,13 @@ CASES = [
             field("global_batch_size", 80),
             positions(partial(rounded_up, interval=12_288, size=80), "samples_count"),
         ),
+    ),
+    Case(
+        "the first two evaluations late, llama31_8b",
+        "5.1",
+        "llama31_8b",
+        positions(lambda n: n + 2000 * min(n // 12_288, 2), "samples_count"),
+        ("LLAMAS129 error rules",),
     ),
     Case("rnnt from 1.007", "3.1", "rnnt", positions(lambda n: n + 0.007, "epoch_num")),
     Case(
@@ -1146,6 +1162,20 @@ CASES = [
         "qwen35_397b_grpo",
         batch_size_again,
         ("QWEN101 note advice",),
+    ),
+    Case(
+        "evaluated again after one batch",
+        "6.1",
+        "qwen35_397b_grpo",
+        partial(evaluated_twice, samples=256),
+    ),
+    Case(
+        "evaluated again after two batches",
+        "6.1",
+        "qwen35_397b_grpo",
+        partial(evaluated_twice, samples=512),
+        ("QWEN121 error official",),
+        "fail",
     ),
     # hyperparameters that only the table has
     *untested("2.0", "resnet", "lars_opt_momentum", {0.9: True, 0.8: False}, "RN118", add=False),

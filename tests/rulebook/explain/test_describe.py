@@ -169,7 +169,9 @@ def test_only_rules_about_several_records_have_no_example() -> None:
         ("RNNT101", '"metadata": {"tensor": "dec_rnn"}'),
         ("CAM107", '"value": [1, 1]'),
         ("RUN124", '"value": "bert"'),
+        ("LLAMAL135", '"value": 1152'),
         ("RUN106", '"event_type": "INTERVAL_START", "key": "init_start", "value": null'),
+        ("RUN107", '"event_type": "INTERVAL_END", "key": "init_stop", "value": null'),
     ],
 )
 def test_examples(code: str, part: str) -> None:
