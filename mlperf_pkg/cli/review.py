@@ -245,8 +245,8 @@ def objections(
     --format gh writes shell commands that file, label and close issues with the same
     client. This command itself sends nothing.
 
-    Exit status: 0 if no objection stands in TREE, except those that were withdrawn,
-    rejected or waived, or if there is no TREE to judge by, 1 if one stands, 2 if the
+    Exit status: 0 if no objection stands, except those that were withdrawn, rejected
+    or waived, or without TREE, by which they are judged, 1 if one does, 2 if the
     command could not do its work.
 
     \b
