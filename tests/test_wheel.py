@@ -69,6 +69,9 @@ def test_what_it_links_to_if_its_repository_is_known(tmp_path: Path) -> None:
     links = re.findall(r"\]\(([^)]+)\)", done.stdout)
     assert len(links) > 5
     assert [link for link in links if not link.startswith("https://example.org/")] == []
+    images = re.findall(r"!\[[^\]]*\]\(([^)]+)\)", done.stdout)
+    shown = "https://example.org/x/mlperf-pkg/raw/HEAD/docs/"  # a page about an image is not one
+    assert images == [f"{shown}check.svg", f"{shown}page.png"]
 
 
 def test_it_has_the_compiled_rulebook(wheel: Path) -> None:

@@ -246,7 +246,8 @@ def objections(
     client. This command itself sends nothing.
 
     Exit status: 0 if no objection stands, except those that were withdrawn, rejected
-    or waived, 1 if one does, 2 if the command could not do its work.
+    or waived, or without TREE, by which they are judged, 1 if one does, 2 if the
+    command could not do its work.
 
     \b
     Examples:

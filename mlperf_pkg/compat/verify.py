@@ -1,5 +1,6 @@
 """``verify_for_v*.sh`` of the repository of mlperf-logging: its checkers, one after another."""
 
+import re
 import sys
 from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
@@ -26,13 +27,13 @@ def get_parser() -> ArgumentParser:
 def flags_of(folder: Path) -> Iterator[str]:
     """Yield the options that a submission has at its top for the package checker.
 
-    The script does not read a last line without a line end.
+    The script does not read a last line without a line end, and divides words as the shell does.
     """
     file = folder / _PARAMS
     if file.is_file():
         *lines, _ = read_file(file, MAX_BYTES).decode("utf-8", "replace").split("\n")
         for line in lines:
-            yield from f"--{line}".split()
+            yield from re.findall(r"[^ \t]+", f"--{line}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -174,6 +174,7 @@ def tar_members(file: BinaryIO, whole: FilePart) -> Iterator[Member]:
             before = -1
             while (info := tar.next()) is not None:
                 tar.members = []  # it keeps all of them
+                guarded.renew()
                 if tar.offset <= before:
                     raise ArchiveError("the tar archive is damaged (a member of a negative size)")
                 before = tar.offset
@@ -251,11 +252,15 @@ def _zip_reason(info: zipfile.ZipInfo) -> str | None:
 
 
 class _Guarded:
-    """A file that limits how much, and how often, a library reads from it."""
+    """A file that limits how much, and how often, a library reads from it.
+
+    ``tarfile`` may read a header in parts (Python 3.14), so what counts is their sum.
+    """
 
     def __init__(self, file: BinaryIO, most: int) -> None:
         self._file = file
         self._most = most
+        self._left = most
         self._reads = 0
         self.seek = file.seek
         self.tell = file.tell
@@ -265,10 +270,15 @@ class _Guarded:
         self._reads += 1
         if self._reads > _READS_PER_MEMBER * LARGEST_NUMBER:
             raise ArchiveError("too many headers")
-        data = self._file.read(size if 0 <= size <= self._most else self._most + 1)
-        if len(data) > self._most:
+        data = self._file.read(size if 0 <= size <= self._left else self._left + 1)
+        self._left -= len(data)
+        if self._left < 0:
             raise ArchiveError(f"a header of more than {self._most >> 20} MiB")
         return data
+
+    def renew(self) -> None:
+        """Allow as much again, for another member."""
+        self._left = self._most
 
 
 # ---- names: every system must be able to unpack them, and none may hide another ------------

@@ -323,8 +323,14 @@ def scratch_folder(parent: Path) -> Iterator[Path]:
 
 
 def _remove(folder: Path) -> None:
+    """Remove a scratch folder; what is below it before its marker, by which it is recognised.
+
+    ``rmtree`` of Python 3.14 removes the files of a folder before those below it.
+    """
     from shutil import rmtree  # noqa: PLC0415 - slow to import
 
+    for path in folder.glob("*"):
+        rmtree(path, ignore_errors=True)  # files stay
     rmtree(folder, ignore_errors=True)
 
 

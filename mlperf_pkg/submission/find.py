@@ -70,7 +70,7 @@ def find_input(argument: str, prefix: str = "") -> Input:
     """
     path = path_of(argument)
     try:
-        if isinstance(path, Path) and not path.exists():
+        if isinstance(path, Path) and not _exists(path):
             raise UserError(f"{argument}: no such file or folder{_suggestion(path)}")
         top = Place(location_of(path), prefix)
         contents = _InputFinder(top).find()
@@ -86,6 +86,19 @@ def find_input(argument: str, prefix: str = "") -> Input:
             f"{_not_read(contents)}"
         )
     return contents
+
+
+def _exists(path: Path) -> bool:
+    """Return whether a path exists; ``Path.exists`` of Python 3.14 is false for what follows.
+
+    Raises:
+        OSError: it cannot be read, such as a folder above it, or its name is too long.
+    """
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
 def _not_read(contents: Input) -> str:

@@ -110,14 +110,13 @@ def test_what_is_added(added: Path) -> None:
 def test_gitlab(repository: Path, path: str, status: int) -> None:
     if status:
         (repository / "logs" / "result_1.txt").unlink()
-    variables = GITLAB["variables"]
+    variables = {**GITLAB["variables"], "PATH": path}
     done = run("bash", "-e", "-c", "\n".join(GITLAB["script"]), cwd=repository, **variables)
     assert done.returncode == status, done.stdout
     reports = GITLAB["artifacts"]["reports"]
     issues = json.loads((repository / reports["codequality"]).read_text("utf-8"))
     assert bool(status) == any(issue["severity"] == "blocker" for issue in issues)
     assert bool(status) == bool(JUnitXml.fromfile(str(repository / reports["junit"])).failures)
-    assert path.endswith(PATH)
 
 
 def test_the_hook_shows_warnings_and_notices_a_deleted_log(repository: Path, path: str) -> None:

@@ -9,15 +9,15 @@ from shutil import make_archive
 from typing import Any
 
 import pytest
-from backports import zstd
 
+from tests.helpers.archives import zstandard
 from tests.helpers.program import call
 from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission, write_system
 
 PACK: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.compress,
     ".xz": lzma.compress,
-    ".zst": zstd.compress,
+    ".zst": zstandard,
 }
 
 

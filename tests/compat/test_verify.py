@@ -65,6 +65,8 @@ def test_the_status_is_that_of_the_first_that_fails(
             id="two",
         ),
         pytest.param("rcp-bypass", [], id="without a line end, which the script does not read"),
+        pytest.param("log_output \tx.log\n", ["--log_output", "x.log"], id="with a value"),
+        pytest.param("rcp-bypass\r\n", ["--rcp-bypass\r"], id="of Windows, refused by both"),
         pytest.param(None, [], id="no file"),
     ],
 )
@@ -72,7 +74,7 @@ def test_flags_at_the_top(
     calls: dict[str, list[str]], tmp_path: Path, params: str | None, flags: list[str]
 ) -> None:
     if params is not None:
-        (tmp_path / "package_checker_params").write_text(params)
+        (tmp_path / "package_checker_params").write_bytes(params.encode())
     verify.main([str(tmp_path), "training", "5.1.0"])
     assert calls[PACKAGE] == [str(tmp_path), "training", "5.1.0", *flags]
     assert calls[SUMMARIZER] == calls[REPO] == [str(tmp_path), "training", "5.1.0"]

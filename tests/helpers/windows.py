@@ -56,6 +56,7 @@ def mask() -> None:
         for name in names:
             if hasattr(owner, name):
                 delattr(owner, name)
+    os.supports_dir_fd.clear()  # by it, shutil chooses how it removes folders when it is imported
 
 
 def import_all() -> None:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from backports import zstd
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -22,7 +21,7 @@ from mlperf_pkg.infra.archives import ArchivePath, open_archive
 from mlperf_pkg.infra.paths import list_tree, read_file
 from mlperf_pkg.infra.source import content_of, source_of
 from mlperf_pkg.infra.streams import Spool, problem_of
-from tests.helpers.archives import member
+from tests.helpers.archives import member, zstandard
 from tests.helpers.archives import tar as tar_of
 from tests.helpers.examples import examples
 
@@ -46,7 +45,7 @@ FORMS: dict[str, Callable[[Files], bytes]] = {
     "x.tar": tar,
     "x.tar.gz": lambda files: gzip.compress(tar(files)),
     "x.tar.xz": lambda files: lzma.compress(tar(files)),
-    "x.tar.zst": lambda files: zstd.compress(tar(files)),
+    "x.tar.zst": lambda files: zstandard(tar(files)),
     "x.zip": zipped,
     "stored.zip": lambda files: zipped(files, zipfile.ZIP_STORED),
 }

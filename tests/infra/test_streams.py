@@ -12,7 +12,6 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
-from backports import zstd
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,12 +25,13 @@ from mlperf_pkg.infra.streams import (
     problem_of,
     temporary_files,
 )
+from tests.helpers.archives import zstandard
 from tests.helpers.examples import examples
 
 PACK: dict[Compression, Callable[[bytes], bytes]] = {
     Compression.GZIP: gzip.compress,
     Compression.XZ: lzma.compress,
-    Compression.ZSTD: zstd.compress,
+    Compression.ZSTD: zstandard,
 }
 TEXT = b"".join(b"%d :::MLLOG {}\n" % (number * number) for number in range(5000))
 every_format = pytest.mark.parametrize("format_", PACK, ids=lambda format_: format_.name.lower())

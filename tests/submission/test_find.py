@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from backports import zstd
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.source import Source, content_of
@@ -25,7 +24,7 @@ from mlperf_pkg.submission.model import (
     Why,
     set_name,
 )
-from tests.helpers.archives import tree_tar, tree_zip
+from tests.helpers.archives import tree_tar, tree_zip, zstandard
 from tests.helpers.trees import SYSTEM, remove, simulated, write_set, write_submission, write_system
 from tests.helpers.workspaces import lay
 
@@ -435,7 +434,7 @@ def zipped(**files: bytes) -> bytes:
     return tree_zip(files)
 
 
-GZ, XZ, ZST = gzip.compress(LOG), lzma.compress(LOG), zstd.compress(LOG)
+GZ, XZ, ZST = gzip.compress(LOG), lzma.compress(LOG), zstandard(LOG)
 
 
 def found(root: Path, files: dict[str, bytes]) -> Input:
@@ -453,7 +452,7 @@ def unread(contents: Input) -> dict[str, tuple[str, Why]]:
         {"a.log.xz": XZ},
         {"a.log.zst": ZST},
         {"result_0.txt.gz": GZ},
-        {"result_0.txt.zst": zstd.compress(b"")},
+        {"result_0.txt.zst": zstandard(b"")},
         {"a.gz": XZ},
         {"a.log": ZST},
         {"a": GZ},

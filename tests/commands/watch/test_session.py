@@ -9,7 +9,6 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from backports import zstd
 from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -22,6 +21,7 @@ from mlperf_pkg.config import WaiverConfig
 from mlperf_pkg.findings import Basis, Finding, Waiver
 from mlperf_pkg.rulebook.rounds import RoundChoice
 from mlperf_pkg.run.model import Run
+from tests.helpers.archives import zstandard
 from tests.helpers.examples import examples
 from tests.helpers.logs import doubled, edited, good_log, joined, line_of, records, without
 from tests.parity.mutations import mutate
@@ -333,7 +333,7 @@ def test_judging_takes_a_tenth_of_the_time_at_most(
 # ---- compressed ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, zstd.compress])
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, zstandard])
 def test_a_compressed_log_is_followed(log: Log, pack: Callable[[bytes], bytes]) -> None:
     packed = pack(GOOD)
     half = len(packed) // 2
