@@ -65,6 +65,7 @@ typedef struct {
     Memory *memory;
     const char *text;
     PyObject *indexes; /* of the lines with a token, by key */
+    PyObject *samples; /* of these, the first of each kind */
     Line *last;        /* the kind of the line before */
     Buffer spans;      /* of each line's parts, as offsets in the text */
     Buffer unproven;   /* the records of lines unlike all remembered ones */
@@ -241,6 +242,15 @@ static PyObject *indexes_of(PyObject *indexes, PyObject *key)
     return list;
 }
 
+/* Append an index to a list, which is NULL if it could not be made; 0 if that fails. */
+static int append(PyObject *list, Py_ssize_t number)
+{
+    PyObject *index = list ? PyLong_FromSsize_t(number) : NULL;
+    const int added = index && !PyList_Append(list, index);
+    Py_XDECREF(index);
+    return added;
+}
+
 /* Add a line like a remembered one, and return its end; NULL if that fails. */
 static const char *add_line(Scan *scan, const char *start, Line *kind)
 {
@@ -252,12 +262,12 @@ static const char *add_line(Scan *scan, const char *start, Line *kind)
         if (!(kind->indexes = indexes_of(scan->indexes, kind->key_text)))
             return NULL;
         kind->scan = scan->memory->scans;
+        if (!append(indexes_of(scan->samples, kind->key_text), scan->count))
+            return NULL;
     }
     for (int part = 0; part < PARTS; part++)
         parts[part] = (Part){offset + kind->parts[part].start, offset + kind->parts[part].end};
-    PyObject *index = PyLong_FromSsize_t(scan->count++);
-    const int added = index && !PyList_Append(kind->indexes, index);
-    Py_XDECREF(index);
+    const int added = append(kind->indexes, scan->count++);
     return added && add(&scan->spans, parts, sizeof parts) ? start + kind->size : NULL;
 }
 
@@ -315,17 +325,21 @@ static PyObject *scan(PyObject *Py_UNUSED(module), PyObject *args)
     Scan scan = {.contiguous = 1};
     PyObject *capsule, *result = NULL;
     if (!PyArg_ParseTuple(args, "Oy#:scan", &capsule, &scan.text, &size) ||
-        !(scan.memory = PyCapsule_GetPointer(capsule, MEMORY)) || !(scan.indexes = PyDict_New()))
+        !(scan.memory = PyCapsule_GetPointer(capsule, MEMORY)))
         return NULL;
+    scan.indexes = PyDict_New();
+    scan.samples = PyDict_New();
     scan.memory->scans++;
     scan.last = &scan.memory->before;
-    if (size <= (Py_ssize_t)UINT32_MAX && add_lines(&scan, scan.text, scan.text + size))
-        result = Py_BuildValue("(nNNNnON)", scan.new, bytes_of(&scan.unproven),
+    if (scan.indexes && scan.samples && size <= (Py_ssize_t)UINT32_MAX &&
+        add_lines(&scan, scan.text, scan.text + size))
+        result = Py_BuildValue("(nNNNnOON)", scan.new, bytes_of(&scan.unproven),
                                bytes_of(&scan.elsewhere), bytes_of(&scan.spans), scan.count,
-                               scan.indexes, PyBool_FromLong(scan.contiguous));
+                               scan.indexes, scan.samples, PyBool_FromLong(scan.contiguous));
     else if (!PyErr_Occurred())
         result = Py_NewRef(Py_None);
-    Py_DECREF(scan.indexes);
+    Py_XDECREF(scan.indexes);
+    Py_XDECREF(scan.samples);
     PyMem_Free(scan.spans.start);
     PyMem_Free(scan.unproven.start);
     PyMem_Free(scan.elsewhere.start);

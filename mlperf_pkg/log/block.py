@@ -50,7 +50,8 @@ class Block:
     ``text`` is the whole block, with LF in place of CR. ``first`` is the number of its first line
     with a token among all such lines of the log, ``size`` is how many it has, and ``unread`` is how
     many of these hold no record that the official parser reads. ``indexes`` holds, for each key
-    that is text, those of its records, in ascending order.
+    that is text, those of its records, in ascending order. All of them differ from one of the
+    ``samples`` of their key in digits only.
     """
 
     unread = 0
@@ -62,6 +63,7 @@ class Block:
         self.size = len(records)
         self.unread = records.count(None)
         self.indexes = _indexes_by_key(records)
+        self.samples = self.indexes
         self._records = records
 
     def records(self) -> Sequence[Record | None]:
@@ -108,7 +110,7 @@ class ScannedBlock(Block):
         """Take the result of a scan of ``text``."""
         self.text = text
         self.first = first
-        *_, self._spans, self.size, self.indexes, self.contiguous = scan
+        *_, self._spans, self.size, self.indexes, self.samples, self.contiguous = scan
         self.scattered = scattered
         self._decoded: dict[int, Record] = {}
 

@@ -243,7 +243,10 @@ def _is_quiet(compiled: CompiledRule) -> bool:
     rule = compiled.rule
     if rule.fatal or rule.reached or rule.formula or rule.reaches or rule.occurs == "once":
         return False
-    return "same_as" not in rule.constraints and "within_minutes" not in rule.constraints
+    if "same_as" in rule.constraints or "within_minutes" in rule.constraints:
+        return False
+    names = [check.argument for check in compiled.checks if check.constraint.part is RecordPart.NAMES]
+    return not any(map(str.isdecimal, str(names)))  # where digits do not matter
 
 
 def related_keys(rule: Rule) -> set[str]:
@@ -269,7 +272,7 @@ def _all_of(checks: Sequence[Check]) -> Test:
     if len(checks) == 1:
         return checks[0].test
     of_value = _tests_of(RecordPart.VALUE, checks)
-    of_metadata = _tests_of(RecordPart.METADATA, checks)
+    of_metadata = _tests_of(RecordPart.NAMES, checks) + _tests_of(RecordPart.METADATA, checks)
     of_record = _tests_of(RecordPart.ALL, checks)
 
     def passes(record: Record, seen: Seen) -> bool:

@@ -96,15 +96,19 @@ class RuleChecker:
             times = block.times(indexes)
             earliest_ms = logged.earliest_ms if logged else times[0]
             later = indexes if logged else indexes[1:]
-            return min(times) >= earliest_ms and self._all_pass(rules, later, block)
+            return min(times) >= earliest_ms and self._all_pass(rules, key, later, block)
         except Exception:  # noqa: BLE001 - checking them one by one shows which one is the reason
             return False
 
     def _all_pass(
-        self, rules: Iterable[CompiledRule], indexes: Sequence[int], block: Block
+        self, rules: Iterable[CompiledRule], key: str, indexes: Sequence[int], block: Block
     ) -> bool:
         """Return whether records of one key pass all checks; if so, list their tensors."""
-        read = {RecordPart.VALUE: block.values, RecordPart.METADATA: block.metadata}
+        read = {
+            RecordPart.VALUE: (block.values, indexes),
+            RecordPart.METADATA: (block.metadata, indexes),
+            RecordPart.NAMES: (block.metadata, block.samples[key]),
+        }
         parts: dict[RecordPart, list[Any]] = {}
         for check in chain.from_iterable([compiled.checks for compiled in rules]):
             part = check.constraint.part
@@ -112,12 +116,13 @@ class RuleChecker:
                 passed = self._is_in_order(check, indexes, block)
             else:
                 if part not in parts:
-                    parts[part] = read[part](indexes)
+                    read_part, part_indexes = read[part]
+                    parts[part] = read_part(part_indexes)
                 passed = all(map(check.holds, parts[part]))
             if not passed:
                 return False
         if any(compiled.rule.tensors is not None for compiled in rules):
-            self._tensors.add([fields["tensor"] for fields in parts[RecordPart.METADATA]])
+            self._tensors.add([fields["tensor"] for fields in block.metadata(indexes)])
         return True
 
     def _is_in_order(self, check: Check, indexes: Sequence[int], block: Block) -> bool:
