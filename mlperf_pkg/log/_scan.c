@@ -28,8 +28,9 @@
 #define REPEAT(byte) (UINT64_C(0x0101010101010101) * (byte))
 #define MIX UINT64_C(0x9e3779b97f4a7c15)
 
-/* As in block.py. The whole record takes the slot of the key, once the key has been found. */
-enum { TIME, VALUE, METADATA, KEY, PARTS, RECORD = KEY };
+/* As in block.py. The whole record takes the slot of the key, once the key has been found; the rest
+ * is all of it but the time. */
+enum { TIME, VALUE, METADATA, KEY, PARTS, RECORD = KEY, REST = PARTS };
 
 typedef struct {
     uint32_t start, end;
@@ -380,7 +381,17 @@ static Part part_of(const char *spans, Py_ssize_t size, Py_ssize_t line, int par
     return span;
 }
 
-/* Return a part of the lines at some indexes as a JSON array. */
+/* Add what is between two offsets of a text; 0 if that fails. */
+static int add_between(Buffer *buffer, const char *text, Py_ssize_t size, Part span)
+{
+    if (span.start <= span.end && span.end <= (size_t)size)
+        return add(buffer, text + span.start, span.end - span.start);
+    if (!PyErr_Occurred())
+        PyErr_SetString(PyExc_IndexError, "no such line, or no such part of it");
+    return 0;
+}
+
+/* Return a part of the lines at some indexes as a JSON array; the rest is not JSON. */
 static PyObject *cut(PyObject *Py_UNUSED(module), PyObject *args)
 {
     const char *text, *spans;
@@ -393,13 +404,16 @@ static PyObject *cut(PyObject *Py_UNUSED(module), PyObject *args)
         return NULL;
     int added = add(&array, "[", 1);
     while (added && (index = PyIter_Next(indexes))) {
-        const Part span = part_of(spans, spans_size, PyLong_AsSsize_t(index), part);
+        const Py_ssize_t line = PyLong_AsSsize_t(index);
+        Part span = part_of(spans, spans_size, line, part == REST ? RECORD : part);
         Py_DECREF(index);
-        added = span.start <= span.end && span.end <= (size_t)size;
-        if (!added && !PyErr_Occurred())
-            PyErr_SetString(PyExc_IndexError, "no such line, or no such part of it");
-        added = added && (array.size == 1 || add(&array, ",", 1)) &&
-                add(&array, text + span.start, span.end - span.start);
+        added = array.size == 1 || add(&array, ",", 1);
+        if (part == REST) {
+            const Part time = part_of(spans, spans_size, line, TIME);
+            added = added && add_between(&array, text, size, (Part){span.start, time.start});
+            span.start = time.end;
+        }
+        added = added && add_between(&array, text, size, span);
     }
     if (added && !PyErr_Occurred() && add(&array, "]", 1))
         result = bytes_of(&array);

@@ -34,7 +34,7 @@ except ImportError:  # no compiler at installation
 else:
     HAS_SCAN = True
 
-TIME, VALUE, METADATA, RECORD = range(4)  # the parts of a record, as in _scan.c
+TIME, VALUE, METADATA, RECORD, REST = range(5)  # the parts of a record, as in _scan.c
 
 _REMEMBERED_BYTES = 1 << 16  # of the metadata of a key in a block
 
@@ -86,6 +86,10 @@ class Block:
         """Return the metadata of some records."""
         return self._parts(METADATA, indexes)
 
+    def without_times(self, _: Collection[int], /) -> bytes:
+        """Return the text of some records but their times; empty where that is not known."""
+        return b""
+
     def _parts(self, part: int, indexes: Collection[int]) -> list[Any]:
         return list(map(_PARTS[part], self.select(indexes)))
 
@@ -126,6 +130,10 @@ class ScannedBlock(Block):
             records = decode_records(_scan.cut(self.text, self._spans, RECORD, missing))
             decoded.update(zip(missing, records, strict=True))
         return list(map(decoded.__getitem__, indexes))
+
+    def without_times(self, indexes: Collection[int], /) -> bytes:
+        """Return the text of some records but their times."""
+        return _scan.cut(self.text, self._spans, REST, indexes)
 
     def _parts(self, part: int, indexes: Collection[int]) -> list[Any]:
         array = _scan.cut(self.text, self._spans, part, indexes)

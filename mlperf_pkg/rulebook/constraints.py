@@ -471,9 +471,7 @@ _of_record = partial(Constraint, RecordPart.ALL)
 CONSTRAINTS: Mapping[str, Constraint] = {
     **OF_VALUE,
     "metadata": _of_names(_has_all, _METADATA_WITH, _lacks(_METADATA_WITH)),
-    "metadata_any": _of_names(
-        _binding(_has_any), _METADATA_WITH_ANY, _lacks(_METADATA_WITH_ANY)
-    ),
+    "metadata_any": _of_names(_binding(_has_any), _METADATA_WITH_ANY, _lacks(_METADATA_WITH_ANY)),
     "metadata_pairs": _of_names(_binding(_has_pairs), _pairs_in_words, _lacks(_pairs_in_words)),
     "metadata_fields": Constraint(
         RecordPart.METADATA, _where_present, _metadata_fields_in_words, _wrong_field

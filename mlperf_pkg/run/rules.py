@@ -1,6 +1,7 @@
 """The rules of a run: checked record by record, and on the whole log at its end."""
 
-from collections.abc import Callable, Iterable, Sequence, Set
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from itertools import chain
 from typing import Any
 
@@ -22,6 +23,8 @@ from mlperf_pkg.run.shifts import Misplaced, Shift, early_stop, is_in_time, late
 from mlperf_pkg.run.targets import Targets
 
 _FEW = 4  # records of a key in a block; fewer are not slower one by one
+_TIMES = ("once", "at_least_once")
+_MOST_HEADS = 4  # of one table: the logs of a result set begin alike, and are read in turn
 _MOST_MISPLACED = 1000  # records of one log
 _IN_TIME = "its time is right, and decides by the rules; the official checker reads in order"
 
@@ -68,22 +71,65 @@ class RuleChecker:
         """Check the next records in order; where none of a key can break a rule, count them."""
         seen = self.seen
         first = block.first
-        checked: list[int] = []
+        checked: dict[str, list[int]] = {}
         quiet: dict[str, list[int]] = {}
         for key in block.indexes.keys() & self.table.followed:
             indexes = block.indexes[key]
+            checked[key] = indexes
             if len(indexes) >= _FEW and self._is_quiet(key, block):
                 start = 0 if key in seen else 1
-                checked += indexes[:start]
+                checked[key] = indexes[:start]
                 quiet[key] = indexes[start:]
-            else:
-                checked += indexes
-        checked.sort()
-        numbers = [first + index for index in checked]
-        self._check_all(zip(block.select(checked), numbers, strict=True))
+        unchecked = sorted(chain.from_iterable(checked.values()))
+        if not seen:
+            unchecked = self._take_head(block, checked, unchecked)
+        self._check_all(block, unchecked)
         for key, indexes in quiet.items():
             seen[key].count += len(indexes)
             seen[key].last_number = first + indexes[-1]
+
+    def _take_head(
+        self, block: Block, checked: Mapping[str, Sequence[int]], unchecked: list[int]
+    ) -> list[int]:
+        """Check what a log begins with, once for all logs that begin so; return what is left.
+
+        This is what is logged, once, before the first record that is ``cumulative``, without what
+        is ``apart``.
+        """
+        table = self.table
+        end = min(
+            [checked[key][0] for key in table.cumulative & checked.keys()], default=block.size
+        )
+        head: list[int] = []
+        for key in checked.keys() - table.apart:
+            indexes = checked[key][: bisect_left(checked[key], end)]
+            if len(indexes) > 1:
+                return unchecked
+            head += indexes
+        head.sort()
+        text = block.without_times(head)
+        if text in table.heads and self._recalls(table.heads[text], block, head):
+            return sorted(set(unchecked).difference(head))
+        size = bisect_left(unchecked, end)
+        self._check_all(block, unchecked[:size])
+        is_kept = self._findings.silent and not (self._misplaced or self._formulas.refusals)
+        if text and is_kept:
+            table.heads[text] = block.select(head)
+            if len(table.heads) > _MOST_HEADS:
+                del table.heads[next(iter(table.heads))]
+        return unchecked[size:]
+
+    def _recalls(self, records: Sequence[Record], block: Block, head: Sequence[int]) -> bool:
+        """Take records that kept all rules in another log; return whether they do at new times."""
+        seen = self.seen
+        for record, time_ms, index in zip(records, block.times(head), head, strict=True):
+            key = record.key
+            again = Record(key, time_ms, record.value, record.metadata)
+            if key in self.table.limited and not self.table.keys[key].first.passes(again, seen):
+                seen.clear()
+                return False
+            seen[key] = first_logged(again, block.first + index)
+        return True
 
     def _is_quiet(self, key: str, block: Block) -> bool:
         """Return whether no record of a key can break a rule, except the first of the log."""
@@ -143,7 +189,12 @@ class RuleChecker:
 
     # ---- the others are checked one by one -------------------------------------------------
 
-    def _check_all(self, records: Iterable[tuple[Record, int]]) -> None:
+    def _check_all(self, block: Block, indexes: Sequence[int]) -> None:
+        """Check the records of a block at some indexes."""
+        numbers = [block.first + index for index in indexes]
+        self._check_records(zip(block.select(indexes), numbers, strict=True))
+
+    def _check_records(self, records: Iterable[tuple[Record, int]]) -> None:
         """Check records, each with its number in the log."""
         seen = self.seen
         keys = self.table.keys
@@ -287,7 +338,7 @@ class RuleChecker:
         """
         self._findings.end()
         if self._joiner:
-            self._check_all(self._joiner.records())
+            self._check_records(self._joiner.records())
         for misplaced in self._misplaced:
             self._report_misplaced(misplaced)
             self._check_limits(misplaced)
@@ -296,7 +347,9 @@ class RuleChecker:
         self._formulas.conclude(self.seen)
         counts = RecordCounts(self.seen, hidden, unruled, self._findings)
         for rule in self.table.counted:
-            counts.check(rule)
+            logged = self.seen.get(rule.key)
+            if logged is None or logged.count > 1 or rule.occurs not in _TIMES:  # seldom
+                counts.check(rule)
         for compiled in self.table.concluded:
             logged = self.seen.get(compiled.rule.key)
             if logged:
