@@ -19,6 +19,7 @@
 #define START ":::MLLOG {" /* the token and the first byte of a record */
 #define START_SIZE 10
 #define TOKEN_SIZE 9
+#define TIME_NAME "\"time_ms\""
 #define ALMOST_SIZE 5  /* bytes of the token; a line without these has no record, nor an old one */
 #define LONG_LINE 1200 /* on a shorter line, Python's json refuses no number and no nesting */
 #define LONG_TIME 18   /* a time of more characters may be out of range */
@@ -74,6 +75,7 @@ typedef struct {
     Py_ssize_t count;  /* of lines with a token */
     Py_ssize_t new;    /* how many of them are unlike all remembered ones */
     int contiguous;    /* whether every line has a token */
+    int stray;         /* whether a line without one names a time */
 } Scan;
 
 static int add(Buffer *buffer, const void *bytes, size_t size)
@@ -100,12 +102,17 @@ static PyObject *bytes_of(const Buffer *buffer)
 
 /* ---- one line --------------------------------------------------------------------------- */
 
-static const char *almost_token(const char *start, const char *end)
+static const char *find(const char *start, const char *end, const char *word, Py_ssize_t size)
 {
-    for (; (start = memchr(start, *START, end - start)) && end - start >= ALMOST_SIZE; start++)
-        if (!memcmp(start, START, ALMOST_SIZE))
+    for (; (start = memchr(start, *word, end - start)) && end - start >= size; start++)
+        if (!memcmp(start, word, (size_t)size))
             return start;
     return NULL;
+}
+
+static const char *almost_token(const char *start, const char *end)
+{
+    return find(start, end, START, ALMOST_SIZE);
 }
 
 static const char *skip_blanks(const char *at)
@@ -299,6 +306,7 @@ static const char *add_other(Scan *scan, const char *at, const char *end)
         start--;
     if (start > at) {
         scan->contiguous = 0;
+        scan->stray = scan->stray || find(at, start - 1, TIME_NAME, sizeof TIME_NAME - 1);
         return start - 1;
     }
     const char *line_end = memchr(token, '\n', end - token);
@@ -334,9 +342,9 @@ static PyObject *scan(PyObject *Py_UNUSED(module), PyObject *args)
     scan.last = &scan.memory->before;
     if (scan.indexes && scan.samples && size <= (Py_ssize_t)UINT32_MAX &&
         add_lines(&scan, scan.text, scan.text + size))
-        result = Py_BuildValue("(nNNNnOON)", scan.new, bytes_of(&scan.unproven),
+        result = Py_BuildValue("(nNNNnOONN)", scan.new, bytes_of(&scan.unproven),
                                bytes_of(&scan.elsewhere), bytes_of(&scan.spans), scan.count,
-                               scan.indexes, scan.samples, PyBool_FromLong(scan.contiguous));
+                               scan.indexes, scan.samples, PyBool_FromLong(scan.contiguous), PyBool_FromLong(scan.stray));
     else if (!PyErr_Occurred())
         result = Py_NewRef(Py_None);
     Py_XDECREF(scan.indexes);

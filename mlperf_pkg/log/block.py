@@ -106,7 +106,8 @@ class Block:
 class ScannedBlock(Block):
     """A block of plain lines: the scanner in C found their records, which are decoded on demand.
 
-    ``contiguous`` says that every line of the text holds a token; ``scattered`` that a word which
+    ``contiguous`` says that every line of the text holds a token; ``stray`` that a line without one
+    names a time, as lines do that are almost those of records; ``scattered`` that a word which
     the scanner looked for appears on a line with a token, but outside its key.
     """
 
@@ -114,7 +115,7 @@ class ScannedBlock(Block):
         """Take the result of a scan of ``text``."""
         self.text = text
         self.first = first
-        *_, self._spans, self.size, self.indexes, self.samples, self.contiguous = scan
+        *_, self._spans, self.size, self.indexes, self.samples, self.contiguous, self.stray = scan
         self.scattered = scattered
         self._decoded: dict[int, Record] = {}
 

@@ -175,12 +175,14 @@ class Formula:
 
     ``metadata.<name>`` is a number or text of the record's metadata, ``previous.<name>`` one of
     the metadata of the same key's record before it; ``previous`` are the names of the latter, and
-    ``members`` of either. With ``reads_text``, text that is a number counts as the number.
+    ``members`` of either. ``needed`` are the names without that of the record's own value. With
+    ``reads_text``, text that is a number counts as the number.
     """
 
     def __init__(self, text: str, *, reads_text: bool = False) -> None:
         """Take a formula, which is compiled once it is evaluated."""
         self.names = names_in(text)
+        self.needed = self.names - {"value"}
         self.text = text
         self._of_value = "value" in self.names
         self._of_nth = "nth" in self.names

@@ -206,7 +206,7 @@ def broken_at_the_end(rule: Rule, formula: Formula, last: Record, seen: Seen) ->
 
     ``last`` is the last record of the rule's key. Other rules report missing keys.
     """
-    if not formula.names - {"value"} <= seen.keys():
+    if not formula.needed <= seen.keys():
         return None
     if formula.answer(last, seen):
         return None
