@@ -285,7 +285,9 @@ def to_finite(value: Any) -> float | None:
     ``true`` and ``false``, NaN, infinities and integers too large for a double are not numbers
     here.
     """
-    number = None if isinstance(value, bool) else to_float(value)
+    number = value
+    if type(value) is not float:  # which most are
+        number = None if isinstance(value, bool) else to_float(value)
     return number if number is not None and math.isfinite(number) else None
 
 

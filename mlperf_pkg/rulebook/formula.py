@@ -110,10 +110,14 @@ class LoggedKey(msgspec.Struct, eq=False, gc=False):
             self.earliest_ms = record.time_ms
 
 
-def first_logged(record: Record, number: int = 0) -> LoggedKey:
-    """Return what the first record of a key says, by its ``number`` in the log."""
+def first_logged(record: Record, number: int = 0, time_ms: float | None = None) -> LoggedKey:
+    """Return what the first record of a key says, by its ``number`` in the log.
+
+    ``time_ms`` is its time, by default that which the record has.
+    """
     value = record.value
-    time_ms = record.time_ms
+    if time_ms is None:
+        time_ms = record.time_ms
     earliest_ms = time_ms if time_ms < _LATEST_MS else _LATEST_MS
     # By position, as names take twice as long.
     return LoggedKey(value, value, number, number, earliest_ms, record.metadata)

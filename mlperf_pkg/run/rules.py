@@ -100,21 +100,18 @@ class RuleChecker:
         end = min(
             [checked[key][0] for key in table.cumulative & checked.keys()], default=block.size
         )
-        head: list[int] = []
-        for key in checked.keys() - table.apart:
-            indexes = checked[key][: bisect_left(checked[key], end)]
-            if len(indexes) > 1:
-                return unchecked
-            head += indexes
-        head.sort()
+        size = bisect_left(unchecked, end)
+        apart = [checked[key] for key in table.apart & checked.keys()]
+        head = sorted(set(unchecked[:size]).difference(*apart))
         text = block.without_times(head)
         if text in table.heads and self._recalls(table.heads[text], block, head):
             return sorted(set(unchecked).difference(head))
-        size = bisect_left(unchecked, end)
         self._check_all(block, unchecked[:size])
+        records = block.select(head) if text else []
+        is_once = len({record.key for record in records}) == len(records)
         is_kept = self._findings.silent and not (self._misplaced or self._formulas.refusals)
-        if text and is_kept:
-            table.heads[text] = block.select(head)
+        if text and is_once and is_kept:
+            table.heads[text] = records
             if len(table.heads) > _MOST_HEADS:
                 del table.heads[next(iter(table.heads))]
         return unchecked[size:]
@@ -124,11 +121,12 @@ class RuleChecker:
         seen = self.seen
         for record, time_ms, index in zip(records, block.times(head), head, strict=True):
             key = record.key
-            again = Record(key, time_ms, record.value, record.metadata)
-            if key in self.table.limited and not self.table.keys[key].first.passes(again, seen):
-                seen.clear()
-                return False
-            seen[key] = first_logged(again, block.first + index)
+            if key in self.table.limited:
+                again = Record(key, time_ms, record.value, record.metadata)
+                if not self.table.keys[key].first.passes(again, seen):
+                    seen.clear()
+                    return False
+            seen[key] = first_logged(record, block.first + index, time_ms)
         return True
 
     def _is_quiet(self, key: str, block: Block) -> bool:
