@@ -104,16 +104,17 @@ class RuleChecker:
         apart = [checked[key] for key in table.apart & checked.keys()]
         head = sorted(set(unchecked[:size]).difference(*apart))
         text = block.without_times(head)
-        if text in table.heads and self._recalls(table.heads[text], block, head):
+        records = table.heads.get(text)
+        if records and self._recalls(records, block, head):
             return sorted(set(unchecked).difference(head))
         self._check_all(block, unchecked[:size])
         records = block.select(head) if text else []
         is_once = len({record.key for record in records}) == len(records)
         is_kept = self._findings.silent and not (self._misplaced or self._formulas.refusals)
         if text and is_once and is_kept:
+            if len(table.heads) == _MOST_HEADS:
+                table.heads.clear()
             table.heads[text] = records
-            if len(table.heads) > _MOST_HEADS:
-                del table.heads[next(iter(table.heads))]
         return unchecked[size:]
 
     def _recalls(self, records: Sequence[Record], block: Block, head: Sequence[int]) -> bool:

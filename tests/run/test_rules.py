@@ -186,4 +186,4 @@ def test_few_heads_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RuleChecker, "take", counted)
     for name in "abcdefgh":
         run_of(edited(log, "submission_org", value=name), round_)
-    assert counts[-4:] == [4] * 4
+    assert max(counts) == 4
