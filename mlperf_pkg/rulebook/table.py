@@ -141,30 +141,37 @@ def rule_table(
     joined = rules.joined if rules and division else None
     related = {joined.of} if joined else set()
     related.update(*[key_rules.related for key_rules in keys.values()])
-    ordered: set[str] = set()
-    ordered.update(*[key_rules.ordered for key_rules in keys.values()])
+    ordered = _ordered(keys)
     quiet = {}
     for key, key_rules in keys.items():
         if key_rules.quiet and key not in related:
             quiet[key] = key_rules.later.rules
     apart = frozenset([key for key in quiet if not keys[key].ordered]) - ordered
-    cumulative = [key for key in keys if any(map(_is_cumulative, keys[key].rules))]
-    if joined:
-        cumulative.append(joined.of)
-    limited = [key for key in keys if any(map(_is_limited, keys[key].rules))]
     compiled_rules = list(chain.from_iterable([key_rules.rules for key_rules in keys.values()]))
     return RuleTable(
         keys=keys,
         followed=frozenset(related).union(keys, _ALWAYS, ordered),
         quiet=quiet,
         apart=apart,
-        cumulative=frozenset(cumulative) - apart,
-        limited=frozenset(limited),
+        cumulative=_keys_with(_is_cumulative, keys).union([joined.of] if joined else []) - apart,
+        limited=_keys_with(_is_limited, keys),
         heads={},
         counted=tuple([compiled.rule for compiled in compiled_rules if compiled.rule.occurs]),
         concluded=tuple(filter(_concludes, compiled_rules)),
         joined=joined,
     )
+
+
+def _ordered(keys: Mapping[str, KeyRules]) -> frozenset[str]:
+    """Return the keys whose order the rules need."""
+    return frozenset(chain.from_iterable([key_rules.ordered for key_rules in keys.values()]))
+
+
+def _keys_with(
+    test: Callable[[CompiledRule], bool], keys: Mapping[str, KeyRules]
+) -> frozenset[str]:
+    """Return the keys with a rule that meets a test."""
+    return frozenset([key for key, key_rules in keys.items() if any(map(test, key_rules.rules))])
 
 
 def _layers(
@@ -235,27 +242,36 @@ def _key_rules(rules: tuple[Rule, ...]) -> KeyRules:
     first = _checklist(of_records)
     later = first if of_later_records == of_records else _checklist(of_later_records)
     by_position = tuple([item for item in compiled if item.by_position])
-    series = None
-    if by_position:
-        formulas = [item.in_passing for item in by_position if item.in_passing]
-        series = SeriesMemory(rules[0].key, formulas)
     related: set[str] = set()
     ordered: set[str] = set()
     for rule in rules:
         related |= related_keys(rule)
-        ordered.update(rule.constraints.get("after", ()), rule.constraints.get("before", ()))
-        within = rule.constraints.get("within_minutes", {})
-        ordered.update([within[name] for name in ("of", "until") if name in within])
+        ordered |= _ordered_by(rule.constraints)
     return KeyRules(
         rules=compiled,
         first=first,
         later=later,
         by_position=by_position,
-        series=series,
+        series=_series(by_position),
         quiet=all(map(_is_quiet, compiled)),
         related=frozenset(related),
         ordered=frozenset(ordered),
     )
+
+
+def _ordered_by(constraints: Mapping[str, Any]) -> set[str]:
+    """Return the other keys whose order the constraints of a rule need."""
+    within = constraints.get("within_minutes", {})
+    limits = [within[name] for name in ("of", "until") if name in within]
+    return {*constraints.get("after", ()), *constraints.get("before", ()), *limits}
+
+
+def _series(by_position: Sequence[CompiledRule]) -> SeriesMemory | None:
+    """Return an empty memory for rules of a key that relate records to those before them."""
+    if not by_position:
+        return None
+    formulas = [compiled.in_passing for compiled in by_position if compiled.in_passing]
+    return SeriesMemory(by_position[0].rule.key, formulas)
 
 
 def _is_checked_later(compiled: CompiledRule) -> bool:
