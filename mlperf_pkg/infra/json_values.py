@@ -248,12 +248,15 @@ def _scanned(text: str) -> tuple[_JsonMember, list[JsonProblem]]:
 # ---- numbers among JSON values, of which a log or a file may hold any ---------------------------
 
 
+_NUMBERS = (int, float)  # as ``int | float`` is made anew by each call
+
+
 def is_number(value: Any) -> TypeGuard[int | float]:
     """Return whether Python computes with a value as with a number.
 
     That includes ``true`` and ``false`` (1 and 0), NaN, infinities, and integers of any size.
     """
-    return isinstance(value, int | float)
+    return isinstance(value, _NUMBERS)
 
 
 def to_float(value: Any) -> float | None:
@@ -261,7 +264,7 @@ def to_float(value: Any) -> float | None:
 
     An integer too large for a double is an infinity of its sign.
     """
-    if not isinstance(value, int | float):
+    if not isinstance(value, _NUMBERS):
         return None
     try:
         return float(value)
@@ -282,7 +285,9 @@ def to_finite(value: Any) -> float | None:
     ``true`` and ``false``, NaN, infinities and integers too large for a double are not numbers
     here.
     """
-    number = None if isinstance(value, bool) else to_float(value)
+    number = value
+    if type(value) is not float:  # which most are
+        number = None if isinstance(value, bool) else to_float(value)
     return number if number is not None and math.isfinite(number) else None
 
 

@@ -19,6 +19,7 @@
 #define START ":::MLLOG {" /* the token and the first byte of a record */
 #define START_SIZE 10
 #define TOKEN_SIZE 9
+#define TIME_NAME "\"time_ms\""
 #define ALMOST_SIZE 5  /* bytes of the token; a line without these has no record, nor an old one */
 #define LONG_LINE 1200 /* on a shorter line, Python's json refuses no number and no nesting */
 #define LONG_TIME 18   /* a time of more characters may be out of range */
@@ -28,8 +29,9 @@
 #define REPEAT(byte) (UINT64_C(0x0101010101010101) * (byte))
 #define MIX UINT64_C(0x9e3779b97f4a7c15)
 
-/* As in block.py. The whole record takes the slot of the key, once the key has been found. */
-enum { TIME, VALUE, METADATA, KEY, PARTS, RECORD = KEY };
+/* As in block.py. The whole record takes the slot of the key, once the key has been found; the rest
+ * is all of it but the time. */
+enum { TIME, VALUE, METADATA, KEY, PARTS, RECORD = KEY, REST = PARTS };
 
 typedef struct {
     uint32_t start, end;
@@ -65,6 +67,7 @@ typedef struct {
     Memory *memory;
     const char *text;
     PyObject *indexes; /* of the lines with a token, by key */
+    PyObject *samples; /* of these, the first of each kind */
     Line *last;        /* the kind of the line before */
     Buffer spans;      /* of each line's parts, as offsets in the text */
     Buffer unproven;   /* the records of lines unlike all remembered ones */
@@ -72,6 +75,7 @@ typedef struct {
     Py_ssize_t count;  /* of lines with a token */
     Py_ssize_t new;    /* how many of them are unlike all remembered ones */
     int contiguous;    /* whether every line has a token */
+    int stray;         /* whether a line without one names a time */
 } Scan;
 
 static int add(Buffer *buffer, const void *bytes, size_t size)
@@ -98,12 +102,17 @@ static PyObject *bytes_of(const Buffer *buffer)
 
 /* ---- one line --------------------------------------------------------------------------- */
 
-static const char *almost_token(const char *start, const char *end)
+static const char *find(const char *start, const char *end, const char *word, Py_ssize_t size)
 {
-    for (; (start = memchr(start, *START, end - start)) && end - start >= ALMOST_SIZE; start++)
-        if (!memcmp(start, START, ALMOST_SIZE))
+    for (; (start = memchr(start, *word, end - start)) && end - start >= size; start++)
+        if (!memcmp(start, word, (size_t)size))
             return start;
     return NULL;
+}
+
+static const char *almost_token(const char *start, const char *end)
+{
+    return find(start, end, START, ALMOST_SIZE);
 }
 
 static const char *skip_blanks(const char *at)
@@ -241,6 +250,15 @@ static PyObject *indexes_of(PyObject *indexes, PyObject *key)
     return list;
 }
 
+/* Append an index to a list, which is NULL if it could not be made; 0 if that fails. */
+static int append(PyObject *list, Py_ssize_t number)
+{
+    PyObject *index = list ? PyLong_FromSsize_t(number) : NULL;
+    const int added = index && !PyList_Append(list, index);
+    Py_XDECREF(index);
+    return added;
+}
+
 /* Add a line like a remembered one, and return its end; NULL if that fails. */
 static const char *add_line(Scan *scan, const char *start, Line *kind)
 {
@@ -252,12 +270,12 @@ static const char *add_line(Scan *scan, const char *start, Line *kind)
         if (!(kind->indexes = indexes_of(scan->indexes, kind->key_text)))
             return NULL;
         kind->scan = scan->memory->scans;
+        if (!append(indexes_of(scan->samples, kind->key_text), scan->count))
+            return NULL;
     }
     for (int part = 0; part < PARTS; part++)
         parts[part] = (Part){offset + kind->parts[part].start, offset + kind->parts[part].end};
-    PyObject *index = PyLong_FromSsize_t(scan->count++);
-    const int added = index && !PyList_Append(kind->indexes, index);
-    Py_XDECREF(index);
+    const int added = append(kind->indexes, scan->count++);
     return added && add(&scan->spans, parts, sizeof parts) ? start + kind->size : NULL;
 }
 
@@ -288,6 +306,7 @@ static const char *add_other(Scan *scan, const char *at, const char *end)
         start--;
     if (start > at) {
         scan->contiguous = 0;
+        scan->stray = scan->stray || find(at, start - 1, TIME_NAME, sizeof TIME_NAME - 1);
         return start - 1;
     }
     const char *line_end = memchr(token, '\n', end - token);
@@ -315,17 +334,21 @@ static PyObject *scan(PyObject *Py_UNUSED(module), PyObject *args)
     Scan scan = {.contiguous = 1};
     PyObject *capsule, *result = NULL;
     if (!PyArg_ParseTuple(args, "Oy#:scan", &capsule, &scan.text, &size) ||
-        !(scan.memory = PyCapsule_GetPointer(capsule, MEMORY)) || !(scan.indexes = PyDict_New()))
+        !(scan.memory = PyCapsule_GetPointer(capsule, MEMORY)))
         return NULL;
+    scan.indexes = PyDict_New();
+    scan.samples = PyDict_New();
     scan.memory->scans++;
     scan.last = &scan.memory->before;
-    if (size <= (Py_ssize_t)UINT32_MAX && add_lines(&scan, scan.text, scan.text + size))
-        result = Py_BuildValue("(nNNNnON)", scan.new, bytes_of(&scan.unproven),
+    if (scan.indexes && scan.samples && size <= (Py_ssize_t)UINT32_MAX &&
+        add_lines(&scan, scan.text, scan.text + size))
+        result = Py_BuildValue("(nNNNnOONN)", scan.new, bytes_of(&scan.unproven),
                                bytes_of(&scan.elsewhere), bytes_of(&scan.spans), scan.count,
-                               scan.indexes, PyBool_FromLong(scan.contiguous));
+                               scan.indexes, scan.samples, PyBool_FromLong(scan.contiguous), PyBool_FromLong(scan.stray));
     else if (!PyErr_Occurred())
         result = Py_NewRef(Py_None);
-    Py_DECREF(scan.indexes);
+    Py_XDECREF(scan.indexes);
+    Py_XDECREF(scan.samples);
     PyMem_Free(scan.spans.start);
     PyMem_Free(scan.unproven.start);
     PyMem_Free(scan.elsewhere.start);
@@ -366,7 +389,17 @@ static Part part_of(const char *spans, Py_ssize_t size, Py_ssize_t line, int par
     return span;
 }
 
-/* Return a part of the lines at some indexes as a JSON array. */
+/* Add what is between two offsets of a text; 0 if that fails. */
+static int add_between(Buffer *buffer, const char *text, Py_ssize_t size, Part span)
+{
+    if (span.start <= span.end && span.end <= (size_t)size)
+        return add(buffer, text + span.start, span.end - span.start);
+    if (!PyErr_Occurred())
+        PyErr_SetString(PyExc_IndexError, "no such line, or no such part of it");
+    return 0;
+}
+
+/* Return a part of the lines at some indexes as a JSON array; the rest is not JSON. */
 static PyObject *cut(PyObject *Py_UNUSED(module), PyObject *args)
 {
     const char *text, *spans;
@@ -379,13 +412,16 @@ static PyObject *cut(PyObject *Py_UNUSED(module), PyObject *args)
         return NULL;
     int added = add(&array, "[", 1);
     while (added && (index = PyIter_Next(indexes))) {
-        const Part span = part_of(spans, spans_size, PyLong_AsSsize_t(index), part);
+        const Py_ssize_t line = PyLong_AsSsize_t(index);
+        Part span = part_of(spans, spans_size, line, part == REST ? RECORD : part);
         Py_DECREF(index);
-        added = span.start <= span.end && span.end <= (size_t)size;
-        if (!added && !PyErr_Occurred())
-            PyErr_SetString(PyExc_IndexError, "no such line, or no such part of it");
-        added = added && (array.size == 1 || add(&array, ",", 1)) &&
-                add(&array, text + span.start, span.end - span.start);
+        added = array.size == 1 || add(&array, ",", 1);
+        if (part == REST) {
+            const Part time = part_of(spans, spans_size, line, TIME);
+            added = added && add_between(&array, text, size, (Part){span.start, time.start});
+            span.start = time.end;
+        }
+        added = added && add_between(&array, text, size, span);
     }
     if (added && !PyErr_Occurred() && add(&array, "]", 1))
         result = bytes_of(&array);

@@ -3,8 +3,10 @@ from typing import TypeAlias
 
 # Of the lines unlike all remembered ones: their number, their records (one a line), and their text
 # outside their keys. Of all lines with a token: the offsets of their parts, their number, and their
-# indexes by key. Finally, whether all lines have a token.
-Result: TypeAlias = tuple[int, bytes, bytes, bytes, int, dict[str, list[int]], bool]
+# indexes by key, and of these the samples. Finally, whether all lines have a token, and whether one
+# without it names a time.
+Indexes: TypeAlias = dict[str, list[int]]
+Result: TypeAlias = tuple[int, bytes, bytes, bytes, int, Indexes, Indexes, bool, bool]
 
 class Memory: ...
 

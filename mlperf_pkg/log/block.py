@@ -34,7 +34,7 @@ except ImportError:  # no compiler at installation
 else:
     HAS_SCAN = True
 
-TIME, VALUE, METADATA, RECORD = range(4)  # the parts of a record, as in _scan.c
+TIME, VALUE, METADATA, RECORD, REST = range(5)  # the parts of a record, as in _scan.c
 
 _REMEMBERED_BYTES = 1 << 16  # of the metadata of a key in a block
 
@@ -50,7 +50,8 @@ class Block:
     ``text`` is the whole block, with LF in place of CR. ``first`` is the number of its first line
     with a token among all such lines of the log, ``size`` is how many it has, and ``unread`` is how
     many of these hold no record that the official parser reads. ``indexes`` holds, for each key
-    that is text, those of its records, in ascending order.
+    that is text, those of its records, in ascending order. All of them differ from one of the
+    ``samples`` of their key in digits only.
     """
 
     unread = 0
@@ -62,6 +63,7 @@ class Block:
         self.size = len(records)
         self.unread = records.count(None)
         self.indexes = _indexes_by_key(records)
+        self.samples = self.indexes
         self._records = records
 
     def records(self) -> Sequence[Record | None]:
@@ -84,6 +86,10 @@ class Block:
         """Return the metadata of some records."""
         return self._parts(METADATA, indexes)
 
+    def without_times(self, _: Collection[int], /) -> bytes:
+        """Return the text of some records but their times; empty where that is not known."""
+        return b""
+
     def _parts(self, part: int, indexes: Collection[int]) -> list[Any]:
         return list(map(_PARTS[part], self.select(indexes)))
 
@@ -100,7 +106,8 @@ class Block:
 class ScannedBlock(Block):
     """A block of plain lines: the scanner in C found their records, which are decoded on demand.
 
-    ``contiguous`` says that every line of the text holds a token; ``scattered`` that a word which
+    ``contiguous`` says that every line of the text holds a token; ``stray`` that a line without one
+    names a time, as lines do that are almost those of records; ``scattered`` that a word which
     the scanner looked for appears on a line with a token, but outside its key.
     """
 
@@ -108,7 +115,7 @@ class ScannedBlock(Block):
         """Take the result of a scan of ``text``."""
         self.text = text
         self.first = first
-        *_, self._spans, self.size, self.indexes, self.contiguous = scan
+        *_, self._spans, self.size, self.indexes, self.samples, self.contiguous, self.stray = scan
         self.scattered = scattered
         self._decoded: dict[int, Record] = {}
 
@@ -124,6 +131,10 @@ class ScannedBlock(Block):
             records = decode_records(_scan.cut(self.text, self._spans, RECORD, missing))
             decoded.update(zip(missing, records, strict=True))
         return list(map(decoded.__getitem__, indexes))
+
+    def without_times(self, indexes: Collection[int], /) -> bytes:
+        """Return the text of some records but their times."""
+        return _scan.cut(self.text, self._spans, REST, indexes)
 
     def _parts(self, part: int, indexes: Collection[int]) -> list[Any]:
         array = _scan.cut(self.text, self._spans, part, indexes)

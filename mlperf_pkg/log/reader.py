@@ -117,8 +117,7 @@ class LogReader:
         # CR ends a line too; putting LF in its place keeps every offset as it is.
         text = chunk.replace(b"\r", b"\n")
         block = self._scanner.scan(text, first) if self._scanner else None
-        # A plain line has one such name; others are on lines that are almost those of records.
-        if block and (block.contiguous or text.count(TIME_NAME) == block.size):
+        if block and not block.stray:
             self._lines.enter(chunk, text, block.size, contiguous=block.contiguous)
             return block
         tails = tails_of(text)

@@ -24,10 +24,14 @@ PartTest = Callable[[Any], Any]
 
 
 class RecordPart(StrEnum):
-    """What a constraint is about: a part of a record, or all of it and what was logged before."""
+    """What a constraint is about: a part of a record, or all of it and what was logged before.
+
+    NAMES are those of its metadata, whose digits do not matter.
+    """
 
     VALUE = "value"
     METADATA = "metadata"
+    NAMES = "names"
     ALL = "all"
 
 
@@ -63,7 +67,7 @@ class Constraint(msgspec.Struct, frozen=True):
         holds = self.compile(argument)
         if self.part is RecordPart.VALUE:
             return lambda record, seen: holds(record.value)
-        if self.part is RecordPart.METADATA:
+        if self.part is not RecordPart.ALL:
             return lambda record, seen: holds(record.metadata)
         return holds
 
@@ -461,17 +465,17 @@ def _formula_in_words(text: str) -> str:
 _METADATA_WITH = _listed("metadata with")
 _METADATA_WITH_ANY = _listed("metadata with", " or ")
 
-_of_metadata = partial(Constraint, RecordPart.METADATA)
+_of_names = partial(Constraint, RecordPart.NAMES)
 _of_record = partial(Constraint, RecordPart.ALL)
 
 CONSTRAINTS: Mapping[str, Constraint] = {
     **OF_VALUE,
-    "metadata": _of_metadata(_has_all, _METADATA_WITH, _lacks(_METADATA_WITH)),
-    "metadata_any": _of_metadata(
-        _binding(_has_any), _METADATA_WITH_ANY, _lacks(_METADATA_WITH_ANY)
+    "metadata": _of_names(_has_all, _METADATA_WITH, _lacks(_METADATA_WITH)),
+    "metadata_any": _of_names(_binding(_has_any), _METADATA_WITH_ANY, _lacks(_METADATA_WITH_ANY)),
+    "metadata_pairs": _of_names(_binding(_has_pairs), _pairs_in_words, _lacks(_pairs_in_words)),
+    "metadata_fields": Constraint(
+        RecordPart.METADATA, _where_present, _metadata_fields_in_words, _wrong_field
     ),
-    "metadata_pairs": _of_metadata(_binding(_has_pairs), _pairs_in_words, _lacks(_pairs_in_words)),
-    "metadata_fields": _of_metadata(_where_present, _metadata_fields_in_words, _wrong_field),
     "same_as": _of_record(_binding(_same_as), _value_of, _differs),
     "after": _of_record(
         partial(_logged, expected=True),

@@ -17,7 +17,7 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
-from itertools import repeat
+from itertools import chain, repeat
 from keyword import kwlist
 from typing import Any, TypeAlias
 
@@ -55,6 +55,8 @@ _UNKNOWN = re.compile(
 OF_A_RECORD = frozenset({"value", "nth"})  # names that are not keys
 _NOT_NUMBERS = frozenset({*METADATA_NAMES, "true", "false"})
 _MOST_ELEMENTS = 100  # of a list
+_MOST_SERIES = 64  # kept for each key
+_SIMPLE = frozenset({int, float, str, type(None)})  # types whose values are short
 _MOST_ANSWERS = 1 << 12  # kept by each formula: the runs of a set ask for the same again
 
 
@@ -108,10 +110,14 @@ class LoggedKey(msgspec.Struct, eq=False, gc=False):
             self.earliest_ms = record.time_ms
 
 
-def first_logged(record: Record, number: int = 0) -> LoggedKey:
-    """Return what the first record of a key says, by its ``number`` in the log."""
+def first_logged(record: Record, number: int = 0, time_ms: float | None = None) -> LoggedKey:
+    """Return what the first record of a key says, by its ``number`` in the log.
+
+    ``time_ms`` is its time, by default that which the record has.
+    """
     value = record.value
-    time_ms = record.time_ms
+    if time_ms is None:
+        time_ms = record.time_ms
     earliest_ms = time_ms if time_ms < _LATEST_MS else _LATEST_MS
     # By position, as names take twice as long.
     return LoggedKey(value, value, number, number, earliest_ms, record.metadata)
@@ -173,12 +179,14 @@ class Formula:
 
     ``metadata.<name>`` is a number or text of the record's metadata, ``previous.<name>`` one of
     the metadata of the same key's record before it; ``previous`` are the names of the latter, and
-    ``members`` of either. With ``reads_text``, text that is a number counts as the number.
+    ``members`` of either. ``needed`` are the names without that of the record's own value. With
+    ``reads_text``, text that is a number counts as the number.
     """
 
     def __init__(self, text: str, *, reads_text: bool = False) -> None:
         """Take a formula, which is compiled once it is evaluated."""
         self.names = names_in(text)
+        self.needed = self.names - {"value"}
         self.text = text
         self._of_value = "value" in self.names
         self._of_nth = "nth" in self.names
@@ -306,6 +314,39 @@ class Formula:
         if self._reads_text and str in map(type, values):
             return list(map(read_number, values))
         return values
+
+
+class SeriesMemory:
+    """What the records of a key said in logs in which some formulas held at all of them."""
+
+    def __init__(self, key: str, formulas: Sequence[Formula]) -> None:
+        """Start without a memory."""
+        names = set(chain.from_iterable([formula.names for formula in formulas]))
+        self.kept: set[str] = set()
+        self._members = sorted(set(chain.from_iterable([formula.members for formula in formulas])))
+        self._keys = sorted(names)
+        self._needs_values = not names.isdisjoint({key, *OF_A_RECORD})
+
+    def signature(self, metadata: Iterable[Any], seen: Seen) -> str:
+        """Return all operands of the formulas; empty where some may be long, or differ each time.
+
+        ``metadata`` is that of all records of the key.
+        """
+        if self._needs_values:
+            return ""
+        operands = [seen[key].last if key in seen else None for key in self._keys]
+        for fields in metadata:
+            if type(fields) is not dict:
+                return ""
+            for name in self._members:
+                operands.append(fields.get(name))
+        return repr(operands) if _SIMPLE.issuperset(map(type, operands)) else ""
+
+    def keep(self, signature: str) -> None:
+        """Remember that the formulas hold for a signature."""
+        if len(self.kept) == _MOST_SERIES:
+            self.kept.clear()
+        self.kept.add(signature)
 
 
 def _members_of(owner: str, formula: str) -> tuple[str, ...]:

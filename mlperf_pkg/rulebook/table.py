@@ -13,7 +13,7 @@ import msgspec
 from mlperf_pkg.infra.resources import per_rulebook
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS, Constraint, RecordPart, Test, target_test
-from mlperf_pkg.rulebook.formula import Formula, Seen, condition, names_in
+from mlperf_pkg.rulebook.formula import Formula, Seen, SeriesMemory, condition, names_in
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import SUBMISSION_KEYS, Benchmark, Joined, Rule, Rules
 
@@ -88,6 +88,7 @@ class KeyRules(msgspec.Struct, frozen=True):
     first: Checklist
     later: Checklist
     by_position: tuple[CompiledRule, ...]
+    series: SeriesMemory | None
     quiet: bool
     related: frozenset[str]
     ordered: frozenset[str]
@@ -98,7 +99,10 @@ class RuleTable(msgspec.Struct, frozen=True):
 
     ``followed`` are all keys whose records the rules need, those of ``keys`` and others, and those
     that describe and count the runs of a log. Those in ``quiet`` need not be taken in the order of
-    the log, by the rules of their later records. ``counted`` are the rules about how often their
+    the log, by the rules of their later records; those ``apart`` have nothing to do with others. Of
+    those that are ``cumulative``, more than a record and those before it matters; of those that are
+    ``limited``, the time matters. ``heads`` remembers what logs began with that broke none of the
+    rules, by its text without times. ``counted`` are the rules about how often their
     key is logged, ``concluded`` the others about the whole log; ``joined`` are the metrics to join
     before they are checked.
     """
@@ -106,6 +110,10 @@ class RuleTable(msgspec.Struct, frozen=True):
     keys: Mapping[str, KeyRules]
     followed: frozenset[str]
     quiet: Mapping[str, tuple[CompiledRule, ...]]
+    apart: frozenset[str]
+    cumulative: frozenset[str]
+    limited: frozenset[str]
+    heads: dict[bytes, list[Record]]
     counted: tuple[Rule, ...]
     concluded: tuple[CompiledRule, ...]
     joined: Joined | None
@@ -133,20 +141,37 @@ def rule_table(
     joined = rules.joined if rules and division else None
     related = {joined.of} if joined else set()
     related.update(*[key_rules.related for key_rules in keys.values()])
-    ordered = [key_rules.ordered for key_rules in keys.values()]
+    ordered = _ordered(keys)
     quiet = {}
     for key, key_rules in keys.items():
         if key_rules.quiet and key not in related:
             quiet[key] = key_rules.later.rules
+    apart = frozenset([key for key in quiet if not keys[key].ordered]) - ordered
     compiled_rules = list(chain.from_iterable([key_rules.rules for key_rules in keys.values()]))
     return RuleTable(
         keys=keys,
-        followed=frozenset(related).union(keys, _ALWAYS, *ordered),
+        followed=frozenset(related).union(keys, _ALWAYS, ordered),
         quiet=quiet,
+        apart=apart,
+        cumulative=_keys_with(_is_cumulative, keys).union([joined.of] if joined else []) - apart,
+        limited=_keys_with(_is_limited, keys),
+        heads={},
         counted=tuple([compiled.rule for compiled in compiled_rules if compiled.rule.occurs]),
         concluded=tuple(filter(_concludes, compiled_rules)),
         joined=joined,
     )
+
+
+def _ordered(keys: Mapping[str, KeyRules]) -> frozenset[str]:
+    """Return the keys whose order the rules need."""
+    return frozenset(chain.from_iterable([key_rules.ordered for key_rules in keys.values()]))
+
+
+def _keys_with(
+    test: Callable[[CompiledRule], bool], keys: Mapping[str, KeyRules]
+) -> frozenset[str]:
+    """Return the keys with a rule that meets a test."""
+    return frozenset([key for key, key_rules in keys.items() if any(map(test, key_rules.rules))])
 
 
 def _layers(
@@ -216,20 +241,37 @@ def _key_rules(rules: tuple[Rule, ...]) -> KeyRules:
     of_later_records = list(filter(_is_checked_later, of_records))
     first = _checklist(of_records)
     later = first if of_later_records == of_records else _checklist(of_later_records)
+    by_position = tuple([item for item in compiled if item.by_position])
     related: set[str] = set()
     ordered: set[str] = set()
     for rule in rules:
         related |= related_keys(rule)
-        ordered.update(rule.constraints.get("after", ()), rule.constraints.get("before", ()))
+        ordered |= _ordered_by(rule.constraints)
     return KeyRules(
         rules=compiled,
         first=first,
         later=later,
-        by_position=tuple([item for item in compiled if item.by_position]),
+        by_position=by_position,
+        series=_series(by_position),
         quiet=all(map(_is_quiet, compiled)),
         related=frozenset(related),
         ordered=frozenset(ordered),
     )
+
+
+def _ordered_by(constraints: Mapping[str, Any]) -> set[str]:
+    """Return the other keys whose order the constraints of a rule need."""
+    within = constraints.get("within_minutes", {})
+    limits = [within[name] for name in ("of", "until") if name in within]
+    return {*constraints.get("after", ()), *constraints.get("before", ()), *limits}
+
+
+def _series(by_position: Sequence[CompiledRule]) -> SeriesMemory | None:
+    """Return an empty memory for rules of a key that relate records to those before them."""
+    if not by_position:
+        return None
+    formulas = [compiled.in_passing for compiled in by_position if compiled.in_passing]
+    return SeriesMemory(by_position[0].rule.key, formulas)
 
 
 def _is_checked_later(compiled: CompiledRule) -> bool:
@@ -243,7 +285,24 @@ def _is_quiet(compiled: CompiledRule) -> bool:
     rule = compiled.rule
     if rule.fatal or rule.reached or rule.formula or rule.reaches or rule.occurs == "once":
         return False
-    return "same_as" not in rule.constraints and "within_minutes" not in rule.constraints
+    if "same_as" in rule.constraints or _is_limited(compiled):
+        return False
+    names = [
+        check.argument for check in compiled.checks if check.constraint.part is RecordPart.NAMES
+    ]
+    return not any(map(str.isdecimal, str(names)))  # where digits do not matter
+
+
+def _is_cumulative(compiled: CompiledRule) -> bool:
+    """Return whether more than a record, and those before it, matters to a rule."""
+    rule = compiled.rule
+    about_run = rule.reaches or rule.reached or rule.nth_since or rule.tensors is not None
+    return bool(about_run) or compiled.by_position
+
+
+def _is_limited(compiled: CompiledRule) -> bool:
+    """Return whether a rule limits the time of a record."""
+    return "within_minutes" in compiled.rule.constraints
 
 
 def related_keys(rule: Rule) -> set[str]:
@@ -269,7 +328,7 @@ def _all_of(checks: Sequence[Check]) -> Test:
     if len(checks) == 1:
         return checks[0].test
     of_value = _tests_of(RecordPart.VALUE, checks)
-    of_metadata = _tests_of(RecordPart.METADATA, checks)
+    of_metadata = _tests_of(RecordPart.NAMES, checks) + _tests_of(RecordPart.METADATA, checks)
     of_record = _tests_of(RecordPart.ALL, checks)
 
     def passes(record: Record, seen: Seen) -> bool:

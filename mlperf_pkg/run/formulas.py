@@ -52,7 +52,7 @@ class PassingFormulas:
         self._keys = table.keys
         self._joint_key = table.joined.key if table.joined else None
         self._findings = findings
-        self._refusals: list[_Refusal] = []
+        self.refusals: list[_Refusal] = []
         self._waiting: dict[str, list[_Evaluand]] = {}  # by their keys
         self._noted: set[str] = set()  # codes of rules that one evaluation alone breaks
         # By the codes of rules: how often ``nth_since`` was logged, and their key since then.
@@ -88,9 +88,9 @@ class PassingFormulas:
 
     def _refuse(self, refusal: _Refusal) -> bool:
         """Keep a refusal for the end of the log, and return whether there are not too many."""
-        is_kept = len(self._refusals) < _MOST_REFUSALS
+        is_kept = len(self.refusals) < _MOST_REFUSALS
         if is_kept:
-            self._refusals.append(refusal)
+            self.refusals.append(refusal)
         return is_kept
 
     def _nth(self, rule: Rule, since: str, seen: Seen) -> int:
@@ -106,6 +106,12 @@ class PassingFormulas:
     def conclude(self, seen: Seen) -> None:
         """Evaluate the formulas that waited, and report those that do not hold."""
         for key, waiting in self._waiting.items():
+            memory = self._keys[key].series
+            metadata = [evaluand.record.metadata for evaluand in waiting]
+            signature = memory.signature(metadata, seen) if memory else ""
+            if memory and signature in memory.kept:  # as in most runs of a set, after the first
+                continue
+            refusal_count = len(self.refusals)
             in_training: dict[str, list[_Evaluand]] = {}
             for compiled in self._keys[key].by_position:
                 formula = compiled.in_passing
@@ -117,7 +123,9 @@ class PassingFormulas:
                     if compiled.rule.first:
                         evaluands = evaluands[:1]
                     self._evaluate_by_position(compiled, formula, evaluands, seen)
-        for refusal in self._refusals:
+            if memory and signature and refusal_count == len(self.refusals):
+                memory.keep(signature)
+        for refusal in self.refusals:
             rule = _softened(refusal, seen)
             if rule.code in self._noted and rule.severity is Severity.WARNING:
                 rule = replace(rule, severity=Severity.NOTE)
@@ -135,7 +143,7 @@ class PassingFormulas:
         """Evaluate a formula at records in the order of training; each sees the one before it."""
         records = [evaluand.record for evaluand in evaluands]
         signatures = formula.signatures(records, seen)
-        if not formula.may_fail(signatures):  # as in most runs of a set, after the first
+        if not formula.may_fail(signatures):
             return
         places: list[int] = []
         for place, signature in enumerate(signatures):
@@ -198,7 +206,7 @@ def broken_at_the_end(rule: Rule, formula: Formula, last: Record, seen: Seen) ->
 
     ``last`` is the last record of the rule's key. Other rules report missing keys.
     """
-    if not formula.names - {"value"} <= seen.keys():
+    if not formula.needed <= seen.keys():
         return None
     if formula.answer(last, seen):
         return None

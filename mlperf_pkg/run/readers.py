@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 DEVICE_BATCH_KEYS = ("d_batch_size", "local_batch_size")
 DISTINCT_KEYS = ("global_batch_size", "config_filename", *DEVICE_BATCH_KEYS)
+_EXACT = 1 << 53  # below it, each whole number is a double
 MAX_DISTINCT = 100  # values of a key that may have one
 
 
@@ -51,30 +52,33 @@ class DistinctValues:
 
     def __init__(self, line_of: Callable[[int], int]) -> None:
         """Start at the head of a log; ``line_of`` returns the line of a record by its number."""
-        self._numbers: dict[str, dict[str, int]] = {key: {} for key in DISTINCT_KEYS}
+        self.numbers: dict[str, dict[str, int]] = {key: {} for key in DISTINCT_KEYS}
+        """The different values of each key, as JSON, with the number of the first record."""
         self._line_of = line_of
 
     def take(self, record: Record, number: int) -> None:
         """Take the next record, by its ``number`` in the log."""
-        numbers = self._numbers[record.key]
+        numbers = self.numbers[record.key]
         if len(numbers) < MAX_DISTINCT:
             numbers.setdefault(as_count(record.value), number)
 
     def lines(self, key: str) -> dict[str, int]:
         """Return the different values of a key, as JSON, each with its first line."""
-        return {value: self._line_of(number) for value, number in self._numbers[key].items()}
+        return {value: self._line_of(number) for value, number in self.numbers[key].items()}
 
     def device_batch_sizes(self) -> dict[str, str]:
         """Return the values of ``DEVICE_BATCH_KEYS``, without those that have several."""
         sizes: dict[str, str] = {}
         for key in DEVICE_BATCH_KEYS:
-            if len(self._numbers[key]) == 1:
-                sizes[key] = next(iter(self._numbers[key]))
+            if len(self.numbers[key]) == 1:
+                sizes[key] = next(iter(self.numbers[key]))
         return sizes
 
 
 def as_count(value: Any) -> str:
     """Return a value as JSON; a whole number is the same as text or as a double."""
+    if type(value) is int and abs(value) < _EXACT:  # nearly always, and fast
+        return str(value)
     number = to_finite(read_number(value))
     if number is None or not number.is_integer():
         return shown(value)
@@ -316,6 +320,7 @@ def of_head(head: Block, followed: Set[str]) -> dict[str, str]:
     return {key: in_words(value) for key, value in zip(keys, values, strict=True)}
 
 
+@lru_cache(maxsize=1024)
 def is_hyperparameter(key: str) -> bool:
     """Return whether the runs of a result set are compared by this key."""
     return key.startswith(_PREFIXES) or key in _HYPERPARAMETERS

@@ -243,7 +243,7 @@ class _Reading:
             evaluated=tuple(self._fingerprint.evaluated),
             evaluated_ms=tuple(self._fingerprint.evaluated_ms),
             losses=tuple(self._fingerprint.losses),
-            batch_sizes=tuple(self._distinct.lines("global_batch_size")),
+            batch_sizes=tuple(self._distinct.numbers["global_batch_size"]),
             config_files=self._distinct.lines("config_filename"),
             device_batch_sizes=self._distinct.device_batch_sizes(),
             instance_scale=self._scale.result(),
@@ -374,9 +374,10 @@ class _Reading:
         broken: set[str] = set()
         if self._is_open:
             return broken
-        for size, line in self._distinct.lines("global_batch_size").items():
+        for size, number in self._distinct.numbers["global_batch_size"].items():
             if not size.isdecimal() or int(size) == 0:
                 message = "global_batch_size is {found:s}; expected a positive whole number"
+                line = self._reader.line_of(number)
                 self._add("RUN166", message, line=line, found=size)
                 broken.add("global_batch_size")
         return broken

@@ -17,7 +17,8 @@ class RuleFindings:
     """The reporter of the broken rules of one log; ``report`` receives the findings.
 
     ``line_of`` returns the line of a record by its number in the log. ``crash`` says why the
-    official checker crashes on this log, if a rule is the reason.
+    official checker crashes on this log, if a rule is the reason. ``silent`` says that no rule was
+    broken so far.
     """
 
     def __init__(
@@ -25,6 +26,7 @@ class RuleFindings:
     ) -> None:
         """Start at the head of the log ``path``."""
         self.crash: str | None = None
+        self.silent = True
         self.line_of = line_of
         self._path = path
         self._report = report
@@ -59,6 +61,7 @@ class RuleFindings:
         Once the log has ended, the finding is of a ``kind``: ``Pending`` or ``Unordered`` if a
         later record could have prevented it.
         """
+        self.silent = False
         if not self._ended:
             kind = Finding
         default = rule.message or f"{rule.key} is {{found}}; expected {{expected}}"

@@ -1,6 +1,7 @@
 """The rules of a run: checked record by record, and on the whole log at its end."""
 
-from collections.abc import Callable, Iterable, Sequence, Set
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from itertools import chain
 from typing import Any
 
@@ -22,6 +23,8 @@ from mlperf_pkg.run.shifts import Misplaced, Shift, early_stop, is_in_time, late
 from mlperf_pkg.run.targets import Targets
 
 _FEW = 4  # records of a key in a block; fewer are not slower one by one
+_TIMES = ("once", "at_least_once")
+_MOST_HEADS = 4  # of one table: the logs of a result set begin alike, and are read in turn
 _MOST_MISPLACED = 1000  # records of one log
 _IN_TIME = (
     "by the rules, the time stamp decides, and it is right; the official checker reads in order"
@@ -70,22 +73,64 @@ class RuleChecker:
         """Check the next records in order; where none of a key can break a rule, count them."""
         seen = self.seen
         first = block.first
-        checked: list[int] = []
+        checked: dict[str, list[int]] = {}
         quiet: dict[str, list[int]] = {}
         for key in block.indexes.keys() & self.table.followed:
             indexes = block.indexes[key]
+            checked[key] = indexes
             if len(indexes) >= _FEW and self._is_quiet(key, block):
                 start = 0 if key in seen else 1
-                checked += indexes[:start]
+                checked[key] = indexes[:start]
                 quiet[key] = indexes[start:]
-            else:
-                checked += indexes
-        checked.sort()
-        numbers = [first + index for index in checked]
-        self._check_all(zip(block.select(checked), numbers, strict=True))
+        unchecked = sorted(chain.from_iterable(checked.values()))
+        if not seen:
+            unchecked = self._take_head(block, checked, unchecked)
+        self._check_all(block, unchecked)
         for key, indexes in quiet.items():
             seen[key].count += len(indexes)
             seen[key].last_number = first + indexes[-1]
+
+    def _take_head(
+        self, block: Block, checked: Mapping[str, Sequence[int]], unchecked: list[int]
+    ) -> list[int]:
+        """Check what a log begins with, once for all logs that begin so; return what is left.
+
+        This is what is logged, once, before the first record that is ``cumulative``, without what
+        is ``apart``.
+        """
+        table = self.table
+        end = min(
+            [checked[key][0] for key in table.cumulative & checked.keys()], default=block.size
+        )
+        size = bisect_left(unchecked, end)
+        apart = [checked[key] for key in table.apart & checked.keys()]
+        head = sorted(set(unchecked[:size]).difference(*apart))
+        text = block.without_times(head)
+        records = table.heads.get(text)
+        if records and self._recalls(records, block, head):
+            return sorted(set(unchecked).difference(head))
+        self._check_all(block, unchecked[:size])
+        records = block.select(head) if text else []
+        is_once = len({record.key for record in records}) == len(records)
+        is_kept = self._findings.silent and not (self._misplaced or self._formulas.refusals)
+        if text and is_once and is_kept:
+            if len(table.heads) == _MOST_HEADS:
+                table.heads.clear()
+            table.heads[text] = records
+        return unchecked[size:]
+
+    def _recalls(self, records: Sequence[Record], block: Block, head: Sequence[int]) -> bool:
+        """Take records that kept all rules in another log; return whether they do at new times."""
+        seen = self.seen
+        for record, time_ms, index in zip(records, block.times(head), head, strict=True):
+            key = record.key
+            if key in self.table.limited:
+                again = Record(key, time_ms, record.value, record.metadata)
+                if not self.table.keys[key].first.passes(again, seen):
+                    seen.clear()
+                    return False
+            seen[key] = first_logged(record, block.first + index, time_ms)
+        return True
 
     def _is_quiet(self, key: str, block: Block) -> bool:
         """Return whether no record of a key can break a rule, except the first of the log."""
@@ -98,15 +143,19 @@ class RuleChecker:
             times = block.times(indexes)
             earliest_ms = logged.earliest_ms if logged else times[0]
             later = indexes if logged else indexes[1:]
-            return min(times) >= earliest_ms and self._all_pass(rules, later, block)
+            return min(times) >= earliest_ms and self._all_pass(rules, key, later, block)
         except Exception:  # noqa: BLE001 - checking them one by one shows which one is the reason
             return False
 
     def _all_pass(
-        self, rules: Iterable[CompiledRule], indexes: Sequence[int], block: Block
+        self, rules: Iterable[CompiledRule], key: str, indexes: Sequence[int], block: Block
     ) -> bool:
         """Return whether records of one key pass all checks; if so, list their tensors."""
-        read = {RecordPart.VALUE: block.values, RecordPart.METADATA: block.metadata}
+        read = {
+            RecordPart.VALUE: (block.values, indexes),
+            RecordPart.METADATA: (block.metadata, indexes),
+            RecordPart.NAMES: (block.metadata, block.samples[key]),
+        }
         parts: dict[RecordPart, list[Any]] = {}
         for check in chain.from_iterable([compiled.checks for compiled in rules]):
             part = check.constraint.part
@@ -114,12 +163,13 @@ class RuleChecker:
                 passed = self._is_in_order(check, indexes, block)
             else:
                 if part not in parts:
-                    parts[part] = read[part](indexes)
+                    read_part, part_indexes = read[part]
+                    parts[part] = read_part(part_indexes)
                 passed = all(map(check.holds, parts[part]))
             if not passed:
                 return False
         if any(compiled.rule.tensors is not None for compiled in rules):
-            self._tensors.add([fields["tensor"] for fields in parts[RecordPart.METADATA]])
+            self._tensors.add([fields["tensor"] for fields in block.metadata(indexes)])
         return True
 
     def _is_in_order(self, check: Check, indexes: Sequence[int], block: Block) -> bool:
@@ -140,7 +190,12 @@ class RuleChecker:
 
     # ---- the others are checked one by one -------------------------------------------------
 
-    def _check_all(self, records: Iterable[tuple[Record, int]]) -> None:
+    def _check_all(self, block: Block, indexes: Sequence[int]) -> None:
+        """Check the records of a block at some indexes."""
+        numbers = [block.first + index for index in indexes]
+        self._check_records(zip(block.select(indexes), numbers, strict=True))
+
+    def _check_records(self, records: Iterable[tuple[Record, int]]) -> None:
         """Check records, each with its number in the log."""
         seen = self.seen
         keys = self.table.keys
@@ -284,7 +339,7 @@ class RuleChecker:
         """
         self._findings.end()
         if self._joiner:
-            self._check_all(self._joiner.records())
+            self._check_records(self._joiner.records())
         for misplaced in self._misplaced:
             self._report_misplaced(misplaced)
             self._check_limits(misplaced)
@@ -293,7 +348,9 @@ class RuleChecker:
         self._formulas.conclude(self.seen)
         counts = RecordCounts(self.seen, hidden, unruled, self._findings)
         for rule in self.table.counted:
-            counts.check(rule)
+            logged = self.seen.get(rule.key)
+            if logged is None or logged.count > 1 or rule.occurs not in _TIMES:  # seldom
+                counts.check(rule)
         for compiled in self.table.concluded:
             logged = self.seen.get(compiled.rule.key)
             if logged:

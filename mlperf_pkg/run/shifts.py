@@ -30,15 +30,17 @@ def late_start(rule: Rule, logged: LoggedKey, seen: Seen) -> Shift | None:
 
     If only one of the times is possible, the order of the records decides.
     """
-    others = {key: seen[key] for key in rule.no_later_than if key in seen}
-    if not others:
+    late_ms: dict[str, float] = {}
+    for key in rule.no_later_than:
+        if key in seen:
+            late_ms[key] = logged.earliest_ms - seen[key].earliest_ms
+    if not late_ms:
         return None
-    late_ms = {key: logged.earliest_ms - other.earliest_ms for key, other in others.items()}
     possible = [key for key in late_ms if abs(late_ms[key]) < _MOST_MS]
     earliest = max(possible or late_ms, key=late_ms.__getitem__)
     if possible and late_ms[earliest] > _CLOCKS_MS:
         return Shift("after", earliest, late_ms[earliest])
-    if not possible and logged.first_number > others[earliest].first_number:
+    if not possible and logged.first_number > seen[earliest].first_number:
         return Shift("after", earliest, None)
     return None
 
@@ -101,7 +103,7 @@ def early_work(seen: Seen) -> tuple[str, float] | None:
     start_ms = seen["init_start"].earliest_ms
     if start_ms - min([logged.earliest_ms for logged in seen.values()]) <= _WORK_MS:
         return None  # nearly always, and fast
-    for key, logged in seen.items():
+    for key, logged in sorted(seen.items(), key=lambda item: item[1].first_number):
         early_ms = start_ms - logged.earliest_ms
         if not _WORK_MS < early_ms < _MOST_MS or logged.earliest_ms <= 0 or key in _CLOCK:
             continue

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import struct
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -254,6 +255,21 @@ def test_both_ways_find_the_same_whatever_was_seen_before(texts: list[bytes]) ->
     assert scanned == [all_of(text, in_c=False) for text in texts]
     plain = [all(map(is_plain, lines_of(text))) for text in texts]
     assert [scan(text) is not None for text in texts] == plain
+
+
+@NEEDS_SCAN
+@given(st.lists(RECORDS, max_size=20))
+@examples(300)
+def test_records_differ_from_samples_in_digits_only(lines: list[str]) -> None:
+    block = scan("\n".join(lines).encode()) or Block(b"", 0, [])
+    samples = {key: outlines(block, indexes) for key, indexes in block.samples.items()}
+    assert samples == {key: outlines(block, indexes) for key, indexes in block.indexes.items()}
+
+
+def outlines(block: Block, indexes: list[int]) -> set[str]:
+    """The values and metadata of records, with 0 for each digit."""
+    texts = [repr((record.value, record.metadata)) for record in block.select(indexes)]
+    return {re.sub(r"\d", "0", text) for text in texts}
 
 
 @NEEDS_SCAN

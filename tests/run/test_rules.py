@@ -1,6 +1,8 @@
 """Records that are only counted would not have broken a rule, one by one."""
 
 import json
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -9,12 +11,23 @@ from hypothesis import strategies as st
 
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log import reader as mllog
-from mlperf_pkg.log.block import Block
+from mlperf_pkg.log.block import HAS_SCAN, Block, ScannedBlock
+from mlperf_pkg.rulebook.formula import SeriesMemory
 from mlperf_pkg.run import rules as rulecheck
 from mlperf_pkg.run.model import LogFile, Run
 from mlperf_pkg.run.reading import read_run
 from mlperf_pkg.run.rules import RuleChecker
 from tests.helpers.examples import examples
+from tests.helpers.logs import (
+    doubled,
+    edited,
+    good_log,
+    joined,
+    moved,
+    records,
+    run_of,
+    without,
+)
 
 BENCHMARKS = [("2.0", "resnet"), ("2.0", "minigo"), ("5.1", "llama31_8b")]
 KEYS = [
@@ -95,3 +108,82 @@ def test_records_that_break_no_rule_are_not_checked_one_by_one(
     monkeypatch.setattr(RuleChecker, "_is_quiet", recorded)
     read_run(file)
     assert quiet == [("block_start", True)]
+
+
+# ---- what logs begin with, and their series, are remembered --------------------------------
+
+LOGS = {
+    "resnet": (joined(records(good_log())), "2.0"),
+    "bert": (joined(records(good_log("bert"))), "2.0"),
+    "llama": (joined(records(good_log("llama31_8b", round_="5.1"))), "5.1"),
+    "diffusion": (joined(records(good_log("stable_diffusion", round_="3.1"))), "3.1"),
+}
+CHANGES: dict[str, Callable[[bytes], bytes]] = {
+    "none": bytes,
+    "another seed": partial(edited, key="seed", value=7),
+    "a seed that is not a number": partial(edited, key="seed", value="x"),
+    "a slow initialisation": partial(edited, key="init_stop", time_ms=1.9e12),
+    "a start at an impossible time": partial(edited, key="run_start", time_ms=1),
+    "a wrong value": partial(edited, key="global_batch_size", value=-1),
+    "true for one": partial(edited, key="global_batch_size", value=True),
+    "other metadata": partial(edited, key="submission_org", metadata=None),
+    "a key less": partial(without, key="cache_clear"),
+    "no start": partial(without, key="run_start"),
+    "a key twice": partial(doubled, key="global_batch_size", value=1),
+    "a header twice": partial(doubled, key="submission_benchmark"),
+    "a start that is late": partial(moved, key="init_start", after="init_stop"),
+    "a stop that is early": partial(moved, key="run_stop", after="init_stop"),
+    "evaluations at one position": partial(
+        edited, key="eval_accuracy", metadata={"epoch_num": 1, "samples_count": 1, "step_num": 1}
+    ),
+}
+
+
+@pytest.mark.skipif(not HAS_SCAN, reason="_scan was not compiled")
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+@pytest.mark.parametrize(("log", "round_"), LOGS.values(), ids=LOGS)
+def test_what_other_logs_said_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+    log: bytes,
+    round_: str,
+    change: Callable[[bytes], bytes],
+) -> None:
+    changed = change(log)
+    run_of(log, round_)
+    remembered = [run_of(text, round_) for text in (changed, log, changed)]
+    monkeypatch.setattr(ScannedBlock, "without_times", lambda *_: b"")
+    monkeypatch.setattr(SeriesMemory, "signature", lambda *_: "")
+    assert remembered == [run_of(text, round_) for text in (changed, log, changed)]
+
+
+@pytest.mark.skipif(not HAS_SCAN, reason="_scan was not compiled")
+def test_what_a_log_begins_with_is_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    log, round_ = LOGS["resnet"]
+    run_of(log, round_)
+    checked: list[int] = []
+    check_all = RuleChecker._check_all
+
+    def counted(checker: RuleChecker, block: Block, indexes: list[int]) -> None:
+        checked.extend(indexes)
+        check_all(checker, block, indexes)
+
+    monkeypatch.setattr(RuleChecker, "_check_all", counted)
+    run_of(edited(log, "seed", value=7), round_)
+    keys = {record["key"] for record in records(log)[: min(checked) + 1]}
+    assert {"submission_benchmark", "global_batch_size"} < keys
+
+
+@pytest.mark.skipif(not HAS_SCAN, reason="_scan was not compiled")
+def test_few_heads_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    log, round_ = LOGS["resnet"]
+    counts: list[int] = []
+    take = RuleChecker.take
+
+    def counted(checker: RuleChecker, block: Block) -> None:
+        take(checker, block)
+        counts.append(len(checker.table.heads))
+
+    monkeypatch.setattr(RuleChecker, "take", counted)
+    for name in "abcdefgh":
+        run_of(edited(log, "submission_org", value=name), round_)
+    assert max(counts) == 4
