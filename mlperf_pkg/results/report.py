@@ -320,7 +320,7 @@ def table_of(values: Struct, name: str) -> pd.DataFrame:
 
 
 def _scalar(value: Any) -> Any:
-    if isinstance(value, str) and not value.isascii():
+    if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode("utf-8")
     if isinstance(value, float):
         return value if math.isfinite(value) else None

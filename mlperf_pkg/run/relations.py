@@ -171,9 +171,8 @@ def _near_pairs(runs: Sequence[Run], name: str) -> Iterator[tuple[int, int]]:
         if is_series(values):
             series.append((run.benchmark, values, index))
     series.sort()
-    for position, (benchmark, values, index) in enumerate(series, 1):
-        for following in range(position, min(position + _NEIGHBOURS - 1, len(series))):
-            other, others, neighbour = series[following]
+    for position, (benchmark, values, index) in enumerate(series):
+        for other, others, neighbour in series[position + 1 : position + _NEIGHBOURS]:
             if other != benchmark or not is_near(values[0], others[0]):
                 break
             if equal_values(values, others):

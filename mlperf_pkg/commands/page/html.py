@@ -17,6 +17,7 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import chain, groupby
+from operator import sub
 from sys import intern
 from typing import Any
 
@@ -86,13 +87,11 @@ def _fitting(content: PageContent, data: str, room: int) -> str:
     """
     if len(data) <= room:
         return data
-    least, _ = _data(content, *_DETAILS[-1])
-    if len(least) <= room:
-        for points, spans in _DETAILS[1:-1]:
-            data, _ = _data(content, points, spans)
-            if len(data) <= room:
-                return data
-    return least
+    least, _ = _data(content, *_DETAILS[2])
+    if len(least) > room:
+        return least
+    less, _ = _data(content, *_DETAILS[1])
+    return less if len(less) <= room else least
 
 
 def _data(content: PageContent, points: int, spans: int) -> tuple[str, dict[str, list[PageChart]]]:
@@ -204,13 +203,8 @@ def _column(values: Sequence[Any]) -> list[Any]:
 def _numbers(values: Sequence[float]) -> list[Any]:
     decimals = max(map(_decimals, set(values)))
     scale = 10**decimals
-    column: list[Any] = ["n", decimals]
-    before = 0
-    for value in values:
-        units = round(value * scale)
-        column.append(units - before)
-        before = units
-    return column
+    units = [round(value * scale) for value in values]
+    return ["n", decimals, *map(sub, units, [0, *units])]
 
 
 def _decimals(value: float) -> int:
