@@ -10,7 +10,7 @@ gc.set_threshold(200_000)
 # glibc keeps twice the largest mapped block freed so far for reuse: freeing 8 MiB makes that 16.
 bytes(8 << 20)
 
-# msgspec does without typing_extensions, which takes as long to import as msgspec itself.
+# msgspec imports typing_extensions if it can, but does without it: 2 % of the start of a check.
 if "typing_extensions" not in sys.modules:
     sys.modules["typing_extensions"] = None  # type: ignore[assignment]
     import_module("msgspec")
