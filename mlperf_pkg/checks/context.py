@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from msgspec import Struct, field
@@ -63,7 +64,7 @@ NameInRound: TypeAlias = tuple[str, str, str]
 """The usage and round of a result set, and its name as in ``PublishedSet``."""
 
 
-class SetContext(Struct, frozen=True):
+class SetContext(Struct, frozen=True, dict=True):
     """A result set with its runs, its rules, and what the submission says about it.
 
     ``rules`` is None for a benchmark that the round does not have. ``systems`` are all systems of
@@ -138,7 +139,7 @@ class SetContext(Struct, frozen=True):
         """The name of the set in messages: its path or, for raw logs, its id."""
         return self.path if self.origin.has_folder else self.id
 
-    @property
+    @cached_property
     def tree(self) -> Place:
         """The folder of its submission, links resolved."""
         if self.files.tree is not None:
@@ -149,14 +150,14 @@ class SetContext(Struct, frozen=True):
         tree = results.parent
         return Place(location_of(tree), with_slashes(tree))
 
-    @property
+    @cached_property
     def division(self) -> str | None:
         """The division that decides which tests apply: the system's, else that of the logs."""
         if self.system is not None:
             return self.system.division
         return self.runs[0].division if self.runs else None
 
-    @property
+    @cached_property
     def division_by_rules(self) -> str | None:
         """The division in lower case, as the rules spell it in either case."""
         return self.division and self.division.lower()

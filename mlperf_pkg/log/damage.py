@@ -30,9 +30,8 @@ _MOST_GAPS = 1000  # of one log
 _MOST_TEXT = 10_000  # bytes of a gap
 _MOST_OF = 0.75  # the share of records that processes write alike, at least
 _SURE = 4  # characters of a key after other text on the same line
-_KEY = r'key"\s*:\s*"'
-_WHOLE = r'\w+"'
-_BEFORE_VALUE = r'"(\w+)"\s*,\s*"value"'
+_KEY = r'key"\s*:\s*"(?=(\w+)"|)'
+_BEFORE_VALUE = r'"(\w++)"\s*,\s*"value"'
 _VALUE_FOLLOWS = r'"\s*,\s*"value"'
 _LIKE_MARKER = rb"(?i)mllog|:::ml"
 _CANDIDATE = _LIKE_MARKER + rb'|"time_ms"'
@@ -109,15 +108,12 @@ class Gap:
         text = b"\n".join(texts).decode("latin-1")
         # As in a string of JSON, or in Python's repr; str.translate takes ten times as long.
         text = text.replace("\\", "").replace("'", '"')
-        self._names = set(re.findall(_BEFORE_VALUE, text))
+        self._names = {*re.findall(_BEFORE_VALUE, text), *re.findall(_KEY, text)}
         self._tails: list[str] = []
-        for match in re.finditer(_KEY, text):
-            tail = text[match.end() :]
-            whole = re.match(_WHOLE, tail)
-            if whole:
-                self._names.add(whole[0][:-1])
-            else:
-                self._tails.append(tail)
+        if "" in self._names:  # of a key that is not whole
+            self._names.remove("")
+            cut = [match.end() for match in re.finditer(_KEY, text) if not match[1]]
+            self._tails += [text[end:] for end in cut]
 
     @property
     def is_nameless(self) -> bool:

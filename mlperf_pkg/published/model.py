@@ -172,8 +172,8 @@ def equal_values(values: Sequence[float], others: Sequence[float]) -> int:
 
     It is 0 if one value differs, or if there are too few to tell the runs from all others.
     """
-    number = min(len(values), len(others))
-    is_whole = len(values) == len(others)
-    if not (is_series(values[:number]) and (is_whole or number >= LEAST_VALUES)):
+    if not all(map(is_near, values, others)):  # at once, as most runs differ
         return 0
-    return number if all(map(is_near, values, others)) else 0
+    number = min(len(values), len(others))
+    is_enough = len(values) == len(others) or number >= LEAST_VALUES
+    return number if is_enough and is_series(values[:number]) else 0

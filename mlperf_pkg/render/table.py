@@ -1,5 +1,6 @@
 """One table, and how it is written: Markdown, CSV, rows of JSON, HTML. ``Terminal`` writes text."""
 
+import codecs
 import io
 import json
 import math
@@ -28,6 +29,9 @@ _TOO_DEEP = "\n" + 2 * MAX_DEPTH * " "
 # Python writes 1e+16 and 1e-05.
 _EXPONENT = r"e[-1-9]\d*[],}](?! )"
 _SMALL = r"0\.0000(?<=[:,[-]0\.0000)"
+
+_ESCAPED = "mlperf_pkg.json"
+"""How characters are encoded that are not ASCII."""
 
 _Key = TypeVar("_Key")
 _Item = TypeVar("_Item")
@@ -268,9 +272,19 @@ def _indented(value: Any) -> str:
     """Return the text of ``json.dumps`` with ``indent=2``, many times faster."""
     text = msgspec.json.encode(value).decode()
     may_differ = re.search(_EXPONENT, text) or ("0.0000" in text and re.search(_SMALL, text))
-    if may_differ or "\x7f" in text or not text.isascii():
+    if may_differ or "\x7f" in text:
         text = json.dumps(msgspec.to_builtins(value), allow_nan=False, check_circular=False)
+    text = text.encode("ascii", _ESCAPED).decode("ascii")
     return msgspec.json.format(text, indent=2) + "\n"
+
+
+def _escaped(error: Any) -> tuple[str, int]:
+    """Return characters that are not ASCII as escapes of JSON, and where they end."""
+    characters = error.object[error.start : error.end]
+    return json.dumps(characters)[1:-1], error.end
+
+
+codecs.register_error(_ESCAPED, _escaped)
 
 
 # ---- HTML ---------------------------------------------------------------------------------

@@ -287,6 +287,8 @@ def as_json(value: Any, depth: int = MAX_DEPTH) -> Any:
     """
     if depth == 0:
         return "..."
+    if type(value) is int:  # as most values of charts
+        return value
     if isinstance(value, Struct):
         names = (Report if isinstance(value, Report) else value).__struct_fields__
         fields = {name: as_json(getattr(value, name), depth - 1) for name in names}
@@ -294,7 +296,7 @@ def as_json(value: Any, depth: int = MAX_DEPTH) -> Any:
             fields["message"] = as_json(value.text)
             fields["places"] = as_json(value.occurrences, depth - 1)
         if isinstance(value, Report):
-            return {"format": FORMAT, **fields}
+            fields = {"format": FORMAT, **fields}
         return fields
     if isinstance(value, dict):
         return {_scalar(str(name)): as_json(item, depth - 1) for name, item in value.items()}

@@ -16,7 +16,9 @@ visible at once and without a script.
 import json
 from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
+from operator import sub
+from sys import intern
 from typing import Any
 
 from msgspec import Struct
@@ -57,11 +59,7 @@ def html(content: PageContent, runtime: str, home: str = "") -> str:
     Raises:
         MissingPackageError: Jinja is not installed.
     """
-    points, spans = _DETAILS[0]
-    charts = _charts(content, points, spans)
-    missing = {}
-    for element, element_charts in charts.items():
-        missing[element] = [chart for chart in element_charts if chart.missing]
+    data, missing = _data(content, *_DETAILS[0])
     values = {
         "page": content,
         "amount": amount,
@@ -77,24 +75,32 @@ def html(content: PageContent, runtime: str, home: str = "") -> str:
         scripts=("charts.js", "plot.js", "table.js", "drawing.js", "page.js"),
         runtime=runtime,
     )
-    data = _fitting(content, charts, MAX_BYTES - len(page.encode()))
+    data = _fitting(content, data, MAX_BYTES - len(page.encode()))
     return page.replace(_DATA, f"{_DATA}{data}", 1)
 
 
-def _fitting(content: PageContent, charts: Mapping[str, Sequence[PageChart]], room: int) -> str:
-    """Return the data of ``charts``, or of charts with less detail that fit into ``room`` bytes.
+def _fitting(content: PageContent, data: str, room: int) -> str:
+    """Return ``data``, or that of charts with less detail that fit into ``room`` bytes.
 
-    If none fit, or the page is too large without them, they are those with the least detail.
+    If none fit, or the page is too large without them, they are those with the least detail: these
+    are prepared first, as no others fit on the page of many rounds.
     """
-    data = packed(payload(charts))
-    details = list(_DETAILS[1:])
-    if room <= 0:
-        details = [_DETAILS[-1]]
-    for points, spans in details:
-        if len(data) <= room:
-            break
-        data = packed(payload(_charts(content, points, spans)))
-    return data
+    if len(data) <= room:
+        return data
+    least, _ = _data(content, *_DETAILS[2])
+    if len(least) > room:
+        return least
+    less, _ = _data(content, *_DETAILS[1])
+    return less if len(less) <= room else least
+
+
+def _data(content: PageContent, points: int, spans: int) -> tuple[str, dict[str, list[PageChart]]]:
+    """Return the packed data of the charts, and those that are missing, by element."""
+    charts = _charts(content, points, spans)
+    missing: dict[str, list[PageChart]] = {}
+    for element, element_charts in charts.items():
+        missing[element] = [chart for chart in element_charts if chart.missing]
+    return packed(payload(charts)), missing
 
 
 def _labels(content: PageContent) -> str:
@@ -129,16 +135,21 @@ def _packable(element: str, charts: Sequence[Chart]) -> list[PageChart]:
 # ---- the data of charts: compressed JSON, with the parts that charts share stored once -----
 
 
+_NUMBERS = frozenset({int, float})
 _MOST_DECIMALS = 8
 _EXACT = 2**53 / 10**_MOST_DECIMALS  # numbers below it are exact in units of the last decimal
 
 
 def packable(chart: Chart) -> PageChart:
-    """Return a chart with short strings, in the form of a page."""
-    data = {name: compact(columns(rows)) for name, rows in chart.data.items()}
+    """Return a chart with short strings, in the form of a page.
+
+    Charts share equal specs and data.
+    """
+    data = {name: intern(compact(columns(rows))) for name, rows in chart.data.items()}
     title = short(chart.title)
     description = short(chart.description)
-    return PageChart(chart.name, title, description, compact(chart.spec), data, chart.missing)
+    spec = intern(compact(chart.spec))
+    return PageChart(chart.name, title, description, spec, data, chart.missing)
 
 
 def payload(charts: Mapping[str, Sequence[PageChart]]) -> str:
@@ -175,14 +186,12 @@ def columns(rows: Rows) -> dict[str, list[Any]]:
     Numbers become ``["n", decimals, first, difference, ...]`` in units of the last decimal, and
     everything else ``["v", value, repetitions, ...]``.
     """
-    fields: dict[str, None] = {}
-    for row in rows:
-        fields |= dict.fromkeys(row)
-    return {name: _column([row.get(name) for row in rows]) for name in fields}
+    names = dict.fromkeys(chain.from_iterable(rows))
+    return {name: _column([row.get(name) for row in rows]) for name in names}
 
 
 def _column(values: Sequence[Any]) -> list[Any]:
-    if all(type(value) in (int, float) and abs(value) < _EXACT for value in values):
+    if _NUMBERS.issuperset(map(type, values)) and all(abs(value) < _EXACT for value in values):
         return _numbers(values)
     shown = [short(value) if isinstance(value, str) else value for value in values]
     column: list[Any] = ["v"]
@@ -192,14 +201,10 @@ def _column(values: Sequence[Any]) -> list[Any]:
 
 
 def _numbers(values: Sequence[float]) -> list[Any]:
-    decimals = max(map(_decimals, values))
-    column: list[Any] = ["n", decimals]
-    before = 0
-    for value in values:
-        units = round(value * 10**decimals)
-        column.append(units - before)
-        before = units
-    return column
+    decimals = max(map(_decimals, set(values)))
+    scale = 10**decimals
+    units = [round(value * scale) for value in values]
+    return ["n", decimals, *map(sub, units, [0, *units])]
 
 
 def _decimals(value: float) -> int:
