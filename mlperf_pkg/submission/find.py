@@ -70,7 +70,10 @@ def find_input(argument: str, prefix: str = "") -> Input:
     """
     path = path_of(argument)
     try:
-        if isinstance(path, Path) and not path.exists():
+        if isinstance(path, Path) and not (path.is_file() or path.is_dir()):
+            if path.exists():
+                kinds = "is a pipe, a device or a socket; expected a file or a folder"
+                raise UserError(f"{argument}: {kinds}")
             raise UserError(f"{argument}: no such file or folder{_suggestion(path)}")
         top = Place(location_of(path), prefix)
         contents = _InputFinder(top).find()
