@@ -374,8 +374,9 @@ def _other_system(context: SetContext, system: SystemFile, platform: str) -> _Na
     if is_own_part and number and _may_have(system, number):
         return None
     for other in context.systems:
-        is_name = not names.isdisjoint(names_of(other) - own_names)
-        is_part = not is_own_part and _is_part(names, names_of(other)) and _may_have(other, number)
+        other_names = names_of(other)
+        is_name = not names.isdisjoint(other_names - own_names)
+        is_part = not is_own_part and _is_part(names, other_names) and _may_have(other, number)
         if is_name or is_part:
             return _NamedSystem(other.path, is_name, is_own_part)
     return None

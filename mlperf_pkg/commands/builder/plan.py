@@ -651,6 +651,7 @@ def _context(
         system=planned.system,
         sources=sources,
         systems=planned.context.systems,
+        available=planned.context.available,
         group=planned.context.group,
     )
     return replace(context, id=context.identity)
