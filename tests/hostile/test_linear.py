@@ -138,7 +138,7 @@ def workspace(folder: Path, number: int) -> Path:
     for index in range(number + 1):
         files[f"systems/s{index}.json"] = description
         for run, log in enumerate(simulated()[: 1 if index else 5]):
-            own = LOSS.sub(lambda loss, at=index: b"%s%d" % (loss[0], 1000 + at), log)
+            own = LOSS.sub(rb"\g<0>%d" % (1000 + index), log)
             files[f"logs/s{index}/run_{run}.log"] = own
     return lay(folder, files)
 
