@@ -9,7 +9,7 @@ from itertools import chain
 
 from msgspec.structs import replace
 
-from mlperf_pkg.checks.consistency import different_hyperparameters
+from mlperf_pkg.checks.consistency import all_names, different_hyperparameters
 from mlperf_pkg.checks.context import SetContext, SetOrigin
 from mlperf_pkg.checks.descriptions import SystemFile, available_systems
 from mlperf_pkg.config import CONFIG_NAME, Config
@@ -46,6 +46,7 @@ def raw_sets(
     systems_by_id = {system.id: system for system in systems}
     stated_runs = [stated(run, place) for place, run in runs.items()]
     available = available_systems(systems)
+    names = all_names(systems)
     described_systems = list(map(described, systems))
     groups = membership.groups_of(stated_runs, described_systems, config, as_open=as_open)
     for group in groups:
@@ -59,6 +60,7 @@ def raw_sets(
             system=system,
             systems=systems,
             available=available,
+            system_names=names,
             organizations=config.organizations,
         )
 

@@ -652,6 +652,7 @@ def _context(
         sources=sources,
         systems=planned.context.systems,
         available=planned.context.available,
+        system_names=planned.context.system_names,
         group=planned.context.group,
     )
     return replace(context, id=context.identity)
