@@ -370,12 +370,15 @@ def _other_system(context: SetContext, system: SystemFile, platform: str) -> _Na
     own_names = names_of(system)
     if not names.isdisjoint(own_names):
         return None
+    if not any(name in context.system_names for name in names):
+        return None
     is_own_part = _is_part(names, own_names)
     if is_own_part and number and _may_have(system, number):
         return None
     for other in context.systems:
-        is_name = not names.isdisjoint(names_of(other) - own_names)
-        is_part = not is_own_part and _is_part(names, names_of(other)) and _may_have(other, number)
+        other_names = names_of(other)
+        is_name = not names.isdisjoint(other_names - own_names)
+        is_part = not is_own_part and _is_part(names, other_names) and _may_have(other, number)
         if is_name or is_part:
             return _NamedSystem(other.path, is_name, is_own_part)
     return None
@@ -397,6 +400,11 @@ def _may_have(system: SystemFile, number: int | None) -> bool:
 def names_of(system: SystemFile) -> set[str]:
     """Return the id and the name of a system, in letters and digits."""
     return {letters(system.id), letters(system.system_name or "")} - {""}
+
+
+def all_names(systems: Iterable[SystemFile]) -> str:
+    """Return the names of all systems, one a line, to look at once for one that is in none."""
+    return "\n".join(chain.from_iterable(map(names_of, systems)))
 
 
 def _is_part(names: set[str], of: set[str]) -> bool:

@@ -68,10 +68,12 @@ class SetContext(Struct, frozen=True, dict=True):
     """A result set with its runs, its rules, and what the submission says about it.
 
     ``rules`` is None for a benchmark that the round does not have. ``systems`` are all systems of
-    the submission. ``code`` is by benchmark, None for a submission without code. ``power_logs``
-    maps paths to power logs. ``timed`` are the benchmarks of which the submission has a set of
-    strong scaling (HPC), None outside of a submission. ``together`` names all sets of submissions
-    that are checked together. ``sources`` are the logs of the runs, and perhaps others, by path.
+    the submission, ``available`` those that ``available_systems`` returns, ``system_names``
+    what ``all_names`` returns. ``code`` is by benchmark, None for a submission without code.
+    ``power_logs`` maps paths to power logs.
+    ``timed`` are the benchmarks of which the submission has a set of strong scaling (HPC), None
+    outside of a submission. ``together`` names all sets of submissions that are checked together.
+    ``sources`` are the logs of the runs, and perhaps others, by path.
 
     ``id`` is as in ``submission.membership.set_id``. For raw logs, ``group`` says why they are one
     set, ``organizations`` are other names of the submitter, and ``repeats`` are the paths of logs
@@ -87,6 +89,8 @@ class SetContext(Struct, frozen=True, dict=True):
     system: SystemFile | None = None
     origin: SetOrigin = SetOrigin.SUBMISSION
     systems: tuple[SystemFile, ...] = ()
+    available: Mapping[str, SystemFile] = field(default_factory=dict)
+    system_names: str = ""
     code: Mapping[str, BenchmarkCode] | None = None
     power_logs: Mapping[str, PowerLog] = field(default_factory=dict)
     timed: frozenset[str] | None = None

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checks.consistency import names_of, repetition
 from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.checks.descriptions import PREVIEW, category, different_fields
+from mlperf_pkg.checks.descriptions import AVAILABLE, PREVIEW, category, different_fields
 from mlperf_pkg.checks.resubmission import RULE, Outcome, judge, submitted_set
 from mlperf_pkg.findings import MAX_MESSAGES, NOTE, Finding, Severity
 from mlperf_pkg.infra.text import letters
@@ -372,7 +372,6 @@ def check_repetitions(contexts: Sequence[SetContext]) -> Iterator[tuple[int, Fin
 
 # ---- Previews of an earlier round with Available results in a later one -------------------
 
-AVAILABLE = ("onprem", "cloud")
 _ALLOWED = 1.02  # times the minutes of the Preview
 _MOST = 100  # Available results with which a Preview is compared
 

@@ -39,7 +39,7 @@ from mlperf_pkg.findings import (
     word,
 )
 from mlperf_pkg.infra.json_values import JsonDocument, JsonLimitError, JsonSyntaxError, read_json
-from mlperf_pkg.infra.text import nearest
+from mlperf_pkg.infra.text import letters, nearest
 from mlperf_pkg.published.model import PublishedSet, known_division
 from mlperf_pkg.results.report import ResultSetRow
 from mlperf_pkg.rulebook.load import finding_of, load_round, unchecked_of
@@ -704,6 +704,7 @@ RULES: tuple[Callable[[_Description], Iterator[Finding]], ...] = (
 # ---- fields that published results also have ----------------------------------------------
 
 PREVIEW = "preview"
+AVAILABLE = ("onprem", "cloud")
 
 CATEGORIES = {  # in the order of the rules
     "cloud": "Available cloud",
@@ -731,6 +732,15 @@ def published_fields(system: SystemFile | None) -> dict[str, Any]:
     contents = (system and system.contents) or {}
     texts = {name: _stripped(contents.get(field)) for name, field in TEXTS.items()}
     return texts | {name: whole_number(contents.get(field)) for name, field in COUNTS.items()}
+
+
+def available_systems(systems: Iterable[SystemFile]) -> Mapping[str, SystemFile]:
+    """Return the last system that is Available, by the letters of its accelerator."""
+    available: dict[str, SystemFile] = {}
+    for system in systems:
+        if category(system.status or "") in AVAILABLE:
+            available[letters(published_fields(system)["accelerator_model"])] = system
+    return available
 
 
 def as_published(

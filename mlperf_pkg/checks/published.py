@@ -12,8 +12,7 @@ from msgspec import Struct
 
 from mlperf_pkg.checks.consistency import broken_keys
 from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.checks.copies import AVAILABLE
-from mlperf_pkg.checks.descriptions import PREVIEW, category, published_fields
+from mlperf_pkg.checks.descriptions import AVAILABLE, PREVIEW, category, published_fields
 from mlperf_pkg.checks.names import plain_name
 from mlperf_pkg.checks.resubmission import Outcome, judge, published_set, submitted_set
 from mlperf_pkg.findings import NOTE, Finding
@@ -257,7 +256,8 @@ def _soon_after_research(context: SetContext, before: Sequence[_Availability]) -
 def _earlier_availability(context: SetContext, model: str) -> list[_Availability]:
     """Return the systems of a submitter with an accelerator, by round.
 
-    They are those of the published results in earlier rounds, and of the submission itself.
+    They are those of the published results in earlier rounds, and the last Available one of the
+    submission itself.
     """
     results = usable_results()
     round_ = context.round
@@ -271,10 +271,9 @@ def _earlier_availability(context: SetContext, model: str) -> list[_Availability
         if is_earlier and is_same_submitter(names, SubmitterNames(row.submitter)):
             place = f"{row.round} ({row.system})"
             systems.append(_Availability(version_of(row.round), category(row.status), place))
-    for system in context.systems:
-        if letters(published_fields(system)["accelerator_model"]) == model:
-            status = category(system.status or "")
-            systems.append(_Availability(round_.version, status, system.path))
+    own = context.available.get(model)
+    if own:
+        systems.append(_Availability(round_.version, category(own.status or ""), own.path))
     return sorted(systems, key=attrgetter("version"))
 
 

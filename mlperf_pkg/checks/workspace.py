@@ -9,9 +9,9 @@ from itertools import chain
 
 from msgspec.structs import replace
 
-from mlperf_pkg.checks.consistency import different_hyperparameters
+from mlperf_pkg.checks.consistency import all_names, different_hyperparameters
 from mlperf_pkg.checks.context import SetContext, SetOrigin
-from mlperf_pkg.checks.descriptions import SystemFile
+from mlperf_pkg.checks.descriptions import SystemFile, available_systems
 from mlperf_pkg.config import CONFIG_NAME, Config
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.text import did_you_mean, nearest, visible
@@ -45,6 +45,8 @@ def raw_sets(
     """
     systems_by_id = {system.id: system for system in systems}
     stated_runs = [stated(run, place) for place, run in runs.items()]
+    available = available_systems(systems)
+    names = all_names(systems)
     described_systems = list(map(described, systems))
     groups = membership.groups_of(stated_runs, described_systems, config, as_open=as_open)
     for group in groups:
@@ -53,7 +55,14 @@ def raw_sets(
         if workspace:
             submitter = _submitter(config, system, systems)
             context = replace(context, submitter=submitter, origin=SetOrigin.WORKSPACE)
-        yield replace(context, system=system, systems=systems, organizations=config.organizations)
+        yield replace(
+            context,
+            system=system,
+            systems=systems,
+            available=available,
+            system_names=names,
+            organizations=config.organizations,
+        )
 
 
 def _raw_set(

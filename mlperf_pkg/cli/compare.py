@@ -1,5 +1,6 @@
 """``mlperf-pkg compare``."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -19,7 +20,6 @@ from mlperf_pkg.commands.compare.ratios import (
 )
 from mlperf_pkg.commands.compare.reading import Filter, read_results
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.files import write_all
 
 
 @click.command(name="compare", cls=Command)
@@ -116,11 +116,12 @@ def command(
     price_list = all_prices(prices, check_options.config.prices, Path())
     results = _results(paths, published, result_filter, check_options)
     rows = compare(results, price_list, baseline_test(baseline, results))
+    pictures: Mapping[Path, bytes] = {}
     try:
         if chart:
-            write_all(draw(rows), replace=target.force)
+            pictures = draw(rows)
     finally:  # without its chart, a comparison is still a comparison
-        target.show(rows)
+        target.show(rows, pictures)
     is_compared = any(row.speed is not None and not row.baseline for row in rows)
     return int(not is_compared)
 

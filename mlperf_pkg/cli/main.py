@@ -52,6 +52,8 @@ def cli(ctx: click.Context, /, **_: Any) -> None:
 def main() -> None:
     """Run the command line and exit: 0 for success, 1 for errors found, 2 for failure."""
     prepare_streams()
+    # OpenBLAS, of numpy, sends Ctrl-C to its process where it cannot start its threads.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         cli(prog_name="mlperf-pkg")
     except SystemExit as end:

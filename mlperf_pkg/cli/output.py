@@ -68,27 +68,41 @@ class Output(Struct, frozen=True):
             verbose=self.verbose,
         )
 
-    def show(self, result: Any) -> None:
-        """Write a result in the format of this output.
+    def show(self, result: Any, pictures: Mapping[Path, bytes] = {}) -> None:
+        """Write a result in the format of this output, and ``pictures`` of it as ``write`` does.
 
         Raises:
-            UserError: the file cannot be written.
+            UserError: a file cannot be written.
             BrokenPipeError: standard output was closed by its reader.
         """
-        self.write(self.formats[self.format](result, self.view()))
+        self.write(self.formats[self.format](result, self.view()), pictures)
 
-    def write(self, content: str) -> None:
-        """Write the whole content.
+    def write(self, content: str, others: Mapping[Path, bytes] = {}) -> None:
+        """Write the whole content, together with other files: all files or none.
+
+        Standard output has the content even where ``others`` cannot be written.
 
         Raises:
-            UserError: the file cannot be written.
+            UserError: a file cannot be written.
             BrokenPipeError: standard output was closed by its reader.
         """
+        files: dict[Path | StoredFile, str | bytes] = {}
+        for path, data in others.items():
+            files[path] = data
         if self.file is not None:
-            from mlperf_pkg.infra.files import write_whole  # noqa: PLC0415 - most reports are shown
+            if self.file in files:
+                raise UserError(f"{self.file}: is named for two outputs")
+            files[self.file] = content
+        try:
+            if files:
+                from mlperf_pkg.infra.files import write_all  # noqa: PLC0415 - most are shown
 
-            write_whole(self.file, content, replace=self.force)
-            return
+                write_all(files, replace=self.force)
+        finally:
+            if self.file is None:
+                self._print(content)
+
+    def _print(self, content: str) -> None:
         # Characters that the terminal's encoding lacks are written as escapes.
         encoding = sys.stdout.encoding or "utf-8"
         text = content.encode(encoding, "backslashreplace").decode(encoding)
@@ -102,8 +116,12 @@ class Output(Struct, frozen=True):
             return
         if not isinstance(self.file, Path):
             raise UserError(f"{self.file}: expected a local file")
-        with self.file.open("w", encoding="utf-8", newline="\n") as file, redirect_stdout(file):
-            yield
+        try:
+            with self.file.open("w", encoding="utf-8", newline="\n") as file, redirect_stdout(file):
+                yield
+        except OSError as error:
+            error.filename = error.filename or str(self.file)  # a disk that is full names no file
+            raise
 
 
 def note(text: str) -> None:

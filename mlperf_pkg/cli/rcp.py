@@ -14,7 +14,6 @@ from mlperf_pkg.commands.rcp.differences import DIFF_FORMATS, differences
 from mlperf_pkg.commands.rcp.reference import PointsOrigin, reference, references
 from mlperf_pkg.commands.rcp.table import SHOW_FORMATS, points_picture, shown
 from mlperf_pkg.commands.rcp.tested import CHECK_FORMATS, tested_sets
-from mlperf_pkg.infra.files import write_whole
 
 
 @click.group(name="rcp", cls=CommandGroup)
@@ -143,10 +142,9 @@ def show(
         target.show([shown(points, pruned=not all_) for points in references(usage, round_)])
         return 0
     points = reference(usage, round_, benchmark, origin)
-    if chart:
-        write_whole(chart, draw(points), replace=target.force)
+    pictures = {chart: draw(points)} if chart else {}
     sizes = points.every_size if interpolate else batch_sizes
-    target.show([shown(points, sizes, pruned=not all_)])
+    target.show([shown(points, sizes, pruned=not all_)], pictures)
     return 0
 
 

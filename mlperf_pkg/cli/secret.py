@@ -9,7 +9,9 @@ from typing import Any, TypeVar
 import click
 
 from mlperf_pkg.cli.group import EXISTING_FILE
+from mlperf_pkg.cli.output import note
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.files import is_special
 from mlperf_pkg.infra.paths import first_line
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -36,6 +38,8 @@ def passphrase(file: Path | None, *, new: bool) -> str:
         UserError: it is empty, or there is no terminal to ask on.
     """
     if file is not None:
+        if is_special(file):
+            note(f"the passphrase is read from {file}, which may have to be waited for")
         text = first_line(file).decode("utf-8", "surrogateescape")
         origin = str(file)
     elif VARIABLE in os.environ:

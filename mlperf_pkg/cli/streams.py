@@ -87,14 +87,23 @@ def discard_output() -> None:
 
 @contextmanager
 def stop_cleanly() -> Iterator[None]:
-    """Handle SIGTERM like Ctrl-C, so that partial files are removed on the way out."""
-    import signal  # noqa: PLC0415 - only commands that pack and unpack need it
+    """Handle SIGTERM and SIGHUP like Ctrl-C, so that nothing partial is left, and no cursor hidden.
 
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    One that is ignored, as by nohup, stays ignored.
+    """
+    import signal  # noqa: PLC0415 - only commands that pack, unpack and watch need it
+
+    changed = []
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)  # Windows has no SIGHUP
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, signal.default_int_handler)
+            changed.append(number)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number in changed:
+            signal.signal(number, signal.SIG_DFL)
 
 
 # ---- progress -----------------------------------------------------------------------------

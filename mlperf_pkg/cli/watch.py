@@ -9,6 +9,7 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.group import PATH, Command
 from mlperf_pkg.cli.output import Output
+from mlperf_pkg.cli.streams import stop_cleanly
 from mlperf_pkg.commands.watch import watch
 from mlperf_pkg.commands.watch.events import EVENT_FORMATS
 
@@ -70,7 +71,7 @@ def command(
     target.refuse_early(logs)
     is_text = target.format == "text"
     refreshing = is_text and target.file is None and sys.stdout.isatty()
-    with target.as_stdout():
+    with stop_cleanly(), target.as_stdout():
         return watch(
             logs,
             check_options,

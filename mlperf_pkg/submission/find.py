@@ -70,8 +70,12 @@ def find_input(argument: str, prefix: str = "") -> Input:
     """
     path = path_of(argument)
     try:
-        if isinstance(path, Path) and not _exists(path):
-            raise UserError(f"{argument}: no such file or folder{_suggestion(path)}")
+        if isinstance(path, Path):
+            if not _exists(path):
+                raise UserError(f"{argument}: no such file or folder{_suggestion(path)}")
+            if not (path.is_file() or path.is_dir()):
+                kinds = "is a pipe, a device or a socket; expected a file or a folder"
+                raise UserError(f"{argument}: {kinds}")
         top = Place(location_of(path), prefix)
         contents = _InputFinder(top).find()
     except (OSError, ArchiveError) as error:

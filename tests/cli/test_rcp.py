@@ -1,5 +1,6 @@
 """The output of ``mlperf-pkg rcp show``, ``check`` and ``diff``."""
 
+import errno
 import json
 import os
 import re
@@ -13,6 +14,7 @@ import pytest
 from mlperf_logging.rcp_checker import rcp_checker as official
 
 from mlperf_pkg.commands.charts import drawing
+from mlperf_pkg.infra import files
 from mlperf_pkg.infra.resources import official_folder
 from tests.helpers import program
 from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission
@@ -168,6 +170,34 @@ def test_chart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "default-src 'none'; img-src data:" in page.read_text("utf-8")
     refusal = f"mlperf-pkg: error: {file}: exists already; --force overwrites it\n"
     assert call("show", "bert", "--chart", file) == (2, refusal)
+
+
+def test_a_chart_and_a_table_replace_others_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where one cannot be written, both files are as they were."""
+    monkeypatch.setitem(drawing.PICTURES, "svg", lambda chart: b"<svg/>")
+    chart = tmp_path / "bert.svg"
+    table = tmp_path / "bert.json"
+    arguments = ("show", "bert", "--chart", chart, "-o", table, "--force")
+    for file in (chart, table):
+        file.write_text("old")
+    write = files._write
+
+    def fail(path: Path, data: bytes) -> None:
+        if path.name == table.name:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write(path, data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "_write", fail)
+        message = f"mlperf-pkg: error: {table}: cannot be written: No space left on device\n"
+        assert call(*arguments) == (2, message)
+    assert (chart.read_text(), table.read_text()) == ("old", "old")
+    assert call(*arguments) == (0, "")
+    assert (chart.read_text(), table.read_text()[0]) == ("<svg/>", "{")
+    status, message = call("show", "bert", "--chart", chart, "-o", chart, "--force")
+    assert (status, "is named for two outputs" in message) == (2, True)
 
 
 # ---- diff ---------------------------------------------------------------------------------

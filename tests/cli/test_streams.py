@@ -15,7 +15,7 @@ import pytest
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.cli.streams import Bar
+from mlperf_pkg.cli.streams import Bar, stop_cleanly
 from tests.helpers.program import COMMAND, Terminal
 from tests.helpers.trees import simulated, write_set, write_submission
 
@@ -47,6 +47,22 @@ ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 def many(tmp_path: Path) -> Path:
     """Return a folder with enough logs to use several processes for a while."""
     return write_set(tmp_path / "logs", (simulated()[0] + b"noise\n" * 200_000,) * 40)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=str)
+def test_a_signal_ends_a_command_as_an_interrupt_does(number: signal.Signals) -> None:
+    """Unless it is ignored, as by nohup; afterwards, all is as before."""
+    before = signal.signal(number, signal.SIG_DFL)
+    try:
+        with pytest.raises(KeyboardInterrupt), stop_cleanly():
+            signal.raise_signal(number)
+        assert signal.getsignal(number) is signal.SIG_DFL
+        signal.signal(number, signal.SIG_IGN)
+        with stop_cleanly():
+            signal.raise_signal(number)
+        assert signal.getsignal(number) is signal.SIG_IGN
+    finally:
+        signal.signal(number, before)
 
 
 def test_files_and_bytes_after_a_second_and_nothing_before() -> None:

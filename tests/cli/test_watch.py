@@ -3,11 +3,13 @@
 import json
 import os
 import pty
+import resource
 import signal
 import subprocess
 import threading
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -93,6 +95,33 @@ def test_events_are_written_into_a_file(tmp_path: Path) -> None:
     assert events[-1]["lost"] is True
     assert watch(path, "-o", file)[0] == 2
     assert watch(path, "-o", file, "--force") == (1, "")
+
+
+@pytest.mark.parametrize(
+    ("limits", "status", "text"),
+    [((10, 100), 2, "given up"), ((10, 67), 2, "4 logs are too many: this process may open 67 fi")],
+    ids=["raised", "too many"],
+)
+def test_the_limit_of_open_files(
+    limits: tuple[int, int], status: int, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each log stays open, so that one that is replaced is read to its end first."""
+    paths = [tmp_path / f"{number}.log" for number in range(4)]
+    for path in paths:
+        path.write_bytes(GOOD[:HALF])
+    limit = Mock()
+    monkeypatch.setattr(resource, "getrlimit", lambda _: limits)
+    monkeypatch.setattr(resource, "setrlimit", limit)
+    result = call("watch", "--timeout", "0.001", *paths, *FAST)
+    assert (result.exit_code, text in result.output) == (status, True)
+    assert [call[0][1] for call in limit.call_args_list] == [(68, 100)] * (limits[1] == 100)
+
+
+def test_a_full_disk_is_named(tmp_path: Path) -> None:
+    (tmp_path / "run.log").write_bytes(GOOD)
+    result = call("watch", tmp_path / "run.log", *FAST, "-o", "/dev/full")
+    message = "mlperf-pkg: error: /dev/full: No space left on device\n"
+    assert (result.exit_code, result.stderr) == (2, message)
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,17 @@ HOSTILE = (
     "</script><script>window.taken = 1</script><img src=x onerror='window.taken = 2'>"
     "]]>&lt;b&gt;\u2028\u202e{{ 7 * 7 }}"
 )
+PAYLOADS = " ".join(
+    (
+        *(HOSTILE, "javascript:window.taken=3", "\"' onmouseover=window.taken=4 x='", "${taken=5}"),
+        *(
+            "](javascript:window.taken=6)",
+            "datum.x;window.taken=7",
+            "![i](http://evil.example/i.png)",
+        ),
+        *("=cmd|'calc'!A0", "\u200b\u2066zero", "<svg onload=window.taken=8>"),
+    )
+)
 FORMULA = "=1+1</script><img src=x onerror='window.taken = 1'>{{ 7 * 7 }}"
 DESKTOP = ViewportSize(width=1280, height=1500)
 LONG = "W" * 120  # a name without a place to break the line
@@ -76,6 +87,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     write_system(
         whole_round / "Other" / "systems",
         accelerator_model_name=HOSTILE,
+        **dict.fromkeys(("framework", "hw_notes", "sw_notes", "operating_system"), PAYLOADS),
         number_of_nodes="2",
         accelerators_per_node="4",
     )
@@ -186,6 +198,21 @@ def test_it_is_accessible_and_no_wider_than_its_window(
             assert_accessible(page, "#details")
         assert ("SET101" in page.locator("main").inner_text()) == name.startswith("good")
         assert page.evaluate("window.taken") is None
+        assert shown.quiet
+
+
+@pytest.mark.parametrize("name", ["round", "round_summary", "site"])
+def test_nothing_that_a_submitter_writes_runs_or_is_fetched(
+    name: str, browser: Browser, files: dict[str, Path]
+) -> None:
+    with opened(browser, files[name], viewport=DESKTOP) as shown:
+        page = shown.page
+        page.locator("details").evaluate_all("all => all.forEach(one => one.open = true)")
+        addresses = page.locator("a").evaluate_all("all => all.map(a => a.getAttribute('href'))")
+        assert addresses
+        assert [href for href in addresses if re.search("javascript:|evil", href or "")] == []
+        assert page.evaluate("window.taken") is None
+        assert page.locator("img, [onmouseover], [onload], [onerror]").count() == 0
         assert shown.quiet
 
 

@@ -1,5 +1,6 @@
 """Every pass over a log is linear in its bytes, and over a tree in its entries."""
 
+import re
 import time
 from collections.abc import Callable
 from cProfile import Profile
@@ -10,6 +11,7 @@ import pytest
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
+from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log import reader
 from mlperf_pkg.log.block import HAS_SCAN
@@ -17,7 +19,9 @@ from mlperf_pkg.render import View
 from mlperf_pkg.render.text import text
 from mlperf_pkg.run.model import LogFile
 from mlperf_pkg.run.reading import read_run
-from tests.helpers.trees import write_submission
+from tests.helpers.program import call
+from tests.helpers.trees import SYSTEM, simulated, write_submission
+from tests.helpers.workspaces import lay
 from tests.hostile.cases import many
 
 SMALL, LARGE = 30_000, 240_000  # bytes; a line of either is read
@@ -26,6 +30,7 @@ COUNTED = 8  # counting calls is exact but slow, so an eighth of the bytes is us
 HEAD = (
     b':::MLLOG {"key": "submission_benchmark", "value": "resnet", "time_ms": 1, "metadata": {}}\n'
 )
+LOSS = re.compile(rb'(?<="eval_accuracy", "value": )[0-9.]+')
 RECORD = b':::MLLOG {"key": "%s", "value": %s, "time_ms": 1, "metadata": {}}'
 
 
@@ -120,4 +125,52 @@ def test_costs_grow_with_the_number_of_entries(kind: str, tmp_path: Path) -> Non
 
     cost(1)  # the rules are loaded once
     least, few, more = cost(2), cost(26), cost(98)
+    assert more - least < (few - least) * 4 * 1.5
+
+
+# ---- sets that are left out -----------------------------------------------------------------
+
+
+def workspace(folder: Path, number: int) -> Path:
+    """A workspace with one valid result set, and a number of others that lack runs."""
+    description = (data_folder("systems") / f"{SYSTEM}.json").read_bytes()
+    files = {}
+    for index in range(number + 1):
+        files[f"systems/s{index}.json"] = description
+        for run, log in enumerate(simulated()[: 1 if index else 5]):
+            own = LOSS.sub(rb"\g<0>%d" % (1000 + index), log)
+            files[f"logs/s{index}/run_{run}.log"] = own
+    return lay(folder, files)
+
+
+def packed(folder: Path, number: int) -> Path:
+    """A submission with folders of sets without logs."""
+    top = write_submission(folder / "ACME")
+    for index in range(number):
+        (top / "results" / SYSTEM / f"b{index}").mkdir()
+    return top
+
+
+@pytest.mark.parametrize(
+    ("command", "tree"),
+    [("build --round 2.0 -o {out}", workspace), ("pack -o {out}.tar.gz", packed)],
+    ids=["build", "pack"],
+)
+def test_costs_grow_with_the_number_of_sets_that_are_left_out(
+    command: str, tree: Callable[[Path, int], Path], tmp_path: Path
+) -> None:
+    def cost(number: int) -> int:
+        name, *options = command.format(out=tmp_path / f"{number}-out").split()
+        top = tree(tmp_path / str(number), number)
+        results = []
+        calls = calls_of(
+            lambda: results.append(call(name, top, *options, "--invalid", "drop", "-j", "1"))
+        )
+        assert results[0].stderr.count("left out: ") == number, results[0].output
+        return calls
+
+    cost(1)  # the rules are loaded once
+    least = cost(2)
+    few = cost(5)
+    more = cost(14)
     assert more - least < (few - least) * 4 * 1.5

@@ -1,6 +1,8 @@
 """A system that is full, or fails: a message, no part of an output, and nothing lost."""
 
 import errno
+import json
+import os
 import resource
 import shutil
 import signal
@@ -12,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from mlperf_pkg.infra.resources import PACKAGE
+from tests.helpers.mounts import bind, with_own_mounts
 from tests.helpers.program import call, start
 from tests.helpers.trees import write_submission
 from tests.helpers.workspaces import everything_below
@@ -122,6 +126,43 @@ def test_reading_fails(
     output, errors = process.communicate()
     assert (process.returncode, text in (output + errors).decode()) == (status, True)
     assert b"bug" not in output + errors
+
+
+# ---- mounts -------------------------------------------------------------------------------
+
+
+def test_folders_that_are_mounted_in_one_another(top: Path, tmp_path: Path) -> None:
+    """Each run counts once, and one finding names the other places."""
+    (source,) = (top / ROUND / "ACME" / "results").glob("*/*")
+    logs = Path(shutil.copytree(source, tmp_path / "logs"))
+    (logs / "loop").mkdir()
+
+    def check() -> None:
+        bind(logs, logs / "loop")
+        bind(logs, logs / "loop" / "loop")
+        sys.stdout.write(call("check", logs, "--round", "2.0", "--format", "json").stdout)
+
+    report = json.loads(with_own_mounts(check, tmp_path).stdout)
+    (a_set,) = report["result_sets"]
+    (copies,) = [f["message"] for f in report["findings"] if f["code"] == "RAW102"]
+    assert (a_set["runs_found"], copies.partition(":")[0]) == (
+        5,
+        "15 logs are copies of other logs",
+    )
+
+
+def test_an_installation_and_a_cache_that_cannot_be_written(top: Path, tmp_path: Path) -> None:
+    (tmp_path / "cache").mkdir()
+
+    def report() -> None:
+        bind(PACKAGE.parent, PACKAGE.parent, read_only=True)
+        bind(tmp_path / "cache", tmp_path / "cache", read_only=True)
+        os.environ["XDG_CACHE_HOME"] = str(tmp_path / "cache")
+        done = call("report", top / ROUND, "-o", "page.html")
+        sys.stdout.write(f"{done.exit_code} {done.output}")
+
+    assert with_own_mounts(report, tmp_path).stdout.startswith("0 ")
+    assert everything_below(tmp_path).keys() == {"cache", "page.html"}
 
 
 def test_interrupted_while_modules_are_imported() -> None:

@@ -283,6 +283,8 @@ def test_nothing_there(tmp_path: Path) -> None:
         UserError, match=r"9\.9: .*; for round 9\.9, name the folder of its submissions"
     ):
         find_input("9.9")
+    with pytest.raises(UserError, match="/dev/null: is a pipe, a device or a socket; expected"):
+        find_input("/dev/null")
 
 
 @pytest.mark.parametrize(

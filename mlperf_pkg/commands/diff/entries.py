@@ -10,8 +10,7 @@ from itertools import product, starmap
 
 from msgspec import Struct
 
-from mlperf_pkg.checks.copies import AVAILABLE
-from mlperf_pkg.checks.descriptions import category
+from mlperf_pkg.checks.descriptions import AVAILABLE, category
 from mlperf_pkg.checks.resubmission import Outcome, judge
 from mlperf_pkg.commands.diff.changes import (
     ChangeKind,

@@ -11,8 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.checks.copies import AVAILABLE
-from mlperf_pkg.checks.descriptions import PREVIEW, SystemFile, category
+from mlperf_pkg.checks.descriptions import AVAILABLE, PREVIEW, SystemFile, category
 from mlperf_pkg.commands.review.examined import Examined
 from mlperf_pkg.commands.review.round import ReviewedRound, ReviewSection, column
 from mlperf_pkg.commands.review.submitters import (

@@ -12,8 +12,8 @@ from typing import NamedTuple, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.checks.copies import AVAILABLE, Performance
-from mlperf_pkg.checks.descriptions import PREVIEW, category
+from mlperf_pkg.checks.copies import Performance
+from mlperf_pkg.checks.descriptions import AVAILABLE, PREVIEW, category
 from mlperf_pkg.checks.names import Likeness, likeness, words_of
 from mlperf_pkg.commands.review.round import (
     ReviewedRound,

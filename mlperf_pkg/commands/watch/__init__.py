@@ -25,8 +25,14 @@ from mlperf_pkg.infra.files import is_special
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.submission.find import find_input
 
+try:
+    import resource
+except ImportError:  # Windows, which has no such limit
+    resource = None  # type: ignore[assignment]
+
 LOST = 1
 GIVEN_UP = 2
+_OTHER_FILES = 64  # that are open besides the logs
 _Display = tuple[Callable[[str], None], Callable[[Sequence[str]], None]]
 
 
@@ -51,11 +57,12 @@ def watch(
     one run is lost.
 
     Raises:
-        UserError: a log is a folder or a pipe, the rulebook has no such round, or a waiver names an
-            unknown code.
+        UserError: a log is a folder or a pipe, there are more than can be open at once, the
+            rulebook has no such round, or a waiver names an unknown code.
         BrokenPipeError: standard output was closed by its reader.
     """
     sessions = list(_sessions(logs, options, idle_s, timeout_s))
+    _allow_open_files(len(sessions))
     with ExitStack() as stack:
         for session in sessions:
             stack.callback(session.close)
@@ -72,6 +79,26 @@ def watch(
                 return _exit_status(sessions)
             refresh([_status_line(session) for session in open_sessions])
             sleep(interval_s)
+
+
+def _allow_open_files(logs: int) -> None:
+    """Let this process hold all logs open, so that one that is replaced is read to its end first.
+
+    Raises:
+        UserError: the system does not let it.
+    """
+    if not resource:
+        return
+    needed = logs + _OTHER_FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return
+    if hard != resource.RLIM_INFINITY and hard < needed:
+        raise UserError(
+            f"{logs:,} logs are too many: this process may open {hard:,} files (ulimit -n):"
+            " watch them with several commands"
+        )
+    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
 
 
 def _exit_status(sessions: Sequence[Session]) -> int:

@@ -1,12 +1,16 @@
 """One log from its first byte to its end: files that grow, what is certain early, events."""
 
+import errno
 import gzip
 import lzma
 import os
+import re
+import shutil
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 from random import Random
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import example, given
@@ -368,6 +372,56 @@ def test_a_log_that_becomes_something_else(log: Log, other: Callable[[Path], obj
     log.path.write_bytes(GOOD)
     log.tick()
     assert kinds(log.tick())[-1] == "end"
+
+
+def test_a_folder_that_is_deleted_and_made_again(tmp_path: Path) -> None:
+    """Also where the next poll finds the log again, or a file in place of the folder."""
+    log = Log(tmp_path / "job" / "run.log")
+    log.path.parent.mkdir()
+    log.tick(GOOD[:2000])
+    shutil.rmtree(log.path.parent)
+    assert changes(log.tick()) == ["missing"]
+    log.path.parent.touch()
+    assert log.tick() == []
+    log.path.parent.unlink()
+    log.path.parent.mkdir()
+    assert changes(log.tick(GOOD[:4000])) == ["appeared", "replaced"]
+    shutil.rmtree(log.path.parent)
+    log.path.parent.mkdir()
+    assert changes(log.tick(GOOD)) == ["replaced"]
+    assert kinds(log.tick())[-1] == "end"
+    log.session.close()
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EIO, errno.EMFILE])
+def test_a_log_that_cannot_be_read_for_a_while(
+    log: Log, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reason is given once, and the log is followed from where it was."""
+    log.tick(GOOD[:-20])
+    with monkeypatch.context() as patch:
+        error = OSError(number, os.strerror(number))
+        patch.setattr(session, "open_file", Mock(side_effect=error))
+        (event,) = log.tick()
+        assert isinstance(event, FileState)
+        reason = f"cannot be read: {os.strerror(number)}: trying again"
+        assert (event.change, event.message) == ("unreadable", reason)
+        assert log.tick() == []
+    assert "run" not in kinds(log.tick(GOOD[-20:]))
+    assert kinds(log.tick())[-1] == "end"
+
+
+@pytest.mark.parametrize("jump_ms", [-36_000_000, -90_000, 10**9, 10**14], ids=str)
+def test_a_clock_that_jumps(log: Log, jump_ms: int) -> None:
+    """Each event can be shown, and each evaluation is reported once."""
+    at = GOOD.index(b"\n", GOOD.index(b"eval_accuracy")) + 1
+    stamp = re.compile(rb'(?<="time_ms": )\d+')
+    jumped = stamp.sub(lambda time: b"%d" % (int(time[0]) + jump_ms), GOOD[at:])
+    happened = log.tick(GOOD[:at]) + log.tick(jumped) + log.tick()
+    lines = [line for event in happened for line in event.lines("run.log", datetime.now())]
+    assert len(lines) >= len(happened)
+    assert kinds(happened).count("evaluation") == GOOD.count(b"eval_accuracy")
+    assert kinds(happened)[-1] == "end"
 
 
 # ---- what can be repaired -----------------------------------------------------------------
