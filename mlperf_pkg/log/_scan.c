@@ -344,7 +344,8 @@ static PyObject *scan(PyObject *Py_UNUSED(module), PyObject *args)
         add_lines(&scan, scan.text, scan.text + size))
         result = Py_BuildValue("(nNNNnOONN)", scan.new, bytes_of(&scan.unproven),
                                bytes_of(&scan.elsewhere), bytes_of(&scan.spans), scan.count,
-                               scan.indexes, scan.samples, PyBool_FromLong(scan.contiguous), PyBool_FromLong(scan.stray));
+                               scan.indexes, scan.samples, PyBool_FromLong(scan.contiguous),
+                               PyBool_FromLong(scan.stray));
     else if (!PyErr_Occurred())
         result = Py_NewRef(Py_None);
     Py_XDECREF(scan.indexes);

@@ -14,7 +14,7 @@ from mlperf_pkg.infra.json_values import to_float
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.formula import Formula, Operands, Seen, read_number
 from mlperf_pkg.rulebook.model import Rule
-from mlperf_pkg.rulebook.table import CompiledRule, RuleTable
+from mlperf_pkg.rulebook.table import CompiledRule, KeyRules, RuleTable
 from mlperf_pkg.run.rule_findings import RuleFindings
 
 _SERIES = 6  # evaluations, at least, of which one may be early or late
@@ -106,25 +106,7 @@ class PassingFormulas:
     def conclude(self, seen: Seen) -> None:
         """Evaluate the formulas that waited, and report those that do not hold."""
         for key, waiting in self._waiting.items():
-            memory = self._keys[key].series
-            metadata = [evaluand.record.metadata for evaluand in waiting]
-            signature = memory.signature(metadata, seen) if memory else ""
-            if memory and signature in memory.kept:  # as in most runs of a set, after the first
-                continue
-            refusal_count = len(self.refusals)
-            in_training: dict[str, list[_Evaluand]] = {}
-            for compiled in self._keys[key].by_position:
-                formula = compiled.in_passing
-                if formula:
-                    name = formula.members[0]
-                    if name not in in_training:
-                        in_training[name] = sorted(waiting, key=partial(_position, name))
-                    evaluands = in_training[name]
-                    if compiled.rule.first:
-                        evaluands = evaluands[:1]
-                    self._evaluate_by_position(compiled, formula, evaluands, seen)
-            if memory and signature and refusal_count == len(self.refusals):
-                memory.keep(signature)
+            self._evaluate_series(self._keys[key], waiting, seen)
         for refusal in self.refusals:
             rule = _softened(refusal, seen)
             if rule.code in self._noted and rule.severity is Severity.WARNING:
@@ -136,6 +118,31 @@ class PassingFormulas:
                 refusal.value,
                 self._kind(refusal.compiled),
             )
+
+    def _evaluate_series(
+        self, key_rules: KeyRules, waiting: Sequence[_Evaluand], seen: Seen
+    ) -> None:
+        """Evaluate the formulas of a key at all its records, unless they held at equal ones."""
+        memory = key_rules.series
+        signature = ""
+        if memory:
+            signature = memory.signature([evaluand.record.metadata for evaluand in waiting], seen)
+            if signature in memory.kept:  # as in most runs of a set, after the first
+                return
+        refusal_count = len(self.refusals)
+        in_training: dict[str, list[_Evaluand]] = {}
+        for compiled in key_rules.by_position:
+            formula = compiled.in_passing
+            if formula:
+                name = formula.members[0]
+                if name not in in_training:
+                    in_training[name] = sorted(waiting, key=partial(_position, name))
+                evaluands = in_training[name]
+                if compiled.rule.first:
+                    evaluands = evaluands[:1]
+                self._evaluate_by_position(compiled, formula, evaluands, seen)
+        if memory and signature and refusal_count == len(self.refusals):
+            memory.keep(signature)
 
     def _evaluate_by_position(
         self, compiled: CompiledRule, formula: Formula, evaluands: Sequence[_Evaluand], seen: Seen

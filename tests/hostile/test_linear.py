@@ -166,7 +166,7 @@ def test_costs_grow_with_the_number_of_sets_that_are_left_out(
         calls = calls_of(
             lambda: results.append(call(name, top, *options, "--invalid", "drop", "-j", "1"))
         )
-        assert results[0].stderr.count("left out: ") == number, results[0].output
+        assert results[0].stderr.count("left out, as ") == number, results[0].output
         return calls
 
     cost(1)  # the rules are loaded once
