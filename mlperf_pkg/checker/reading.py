@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 File: TypeAlias = LogFile | PowerFile
 
-PARALLEL_FROM_BYTES = 8 << 20
+PARALLEL_FROM_BYTES = 12 << 20  # with what is added for each file
 _SMALLEST_BATCH = 1 << 19  # bytes
 _LARGEST_BATCH = 1 << 23  # bytes
 _BATCHES = 4  # at least, for each process, from the files that are not yet in a batch
@@ -70,13 +70,14 @@ def read_all(
     sizes = [size_of(file.source) for file in files]
     if observer:
         observer.begin(len(files), sum(sizes))
+    work = sum(sizes) + len(files) * _FILE_BYTES
     with ExitStack() as stack:
         mapper: Mapper | None = None  # where this process alone is as fast
         if scheduler is not None:
             from mlperf_pkg.infra.cluster import cluster
 
             mapper = stack.enter_context(cluster(scheduler))
-        elif min(processes or 1, len(files)) > 1 and sum(sizes) >= PARALLEL_FROM_BYTES:
+        elif min(processes or 1, len(files)) > 1 and work >= PARALLEL_FROM_BYTES:
             from mlperf_pkg.infra.parallel import pool  # noqa: PLC0415 - small checks need none
 
             prepare()

@@ -486,8 +486,7 @@ def _message(rule: Rule, expects: Expectation, operands: Operands) -> str:
     if counted and amount(tree, operands) == 0:
         return _message_of_no_interval(rule, counted, is_bound=is_bound)
     if counted:
-        is_one = amount(tree, operands) == 1
-        return _message_of_interval(rule, counted, is_bound=is_bound, is_one=is_one)
+        return _message_of_interval(rule, counted, is_bound=is_bound)
     counted = member_of(tree, "metadata")
     if counted:
         return _message_of_position(rule, counted, is_bound=is_bound)
@@ -502,14 +501,12 @@ def _message_of_no_interval(rule: Rule, counted: str, *, is_bound: bool) -> str:
     return f"{event} twice at the same {place} ({counted}); expected {expected}"
 
 
-def _message_of_interval(rule: Rule, counted: str, *, is_bound: bool, is_one: bool) -> str:
-    unit = _unit(rule, counted)
-    interval = f"{{found:,}} {unit}"
+def _message_of_interval(rule: Rule, counted: str, *, is_bound: bool) -> str:
+    # With the same words for one, as equal texts fold into "every 1 to 2 epochs".
+    interval = f"{{found:,}} {_unit(rule, counted)}"
     if is_bound:
         records = "evaluations" if _is_evaluation(rule) else f"records of {rule.key}"
         return f"{interval} between two {records}; expected {{expected}}"
-    if is_one:
-        interval = unit.removesuffix("s")
     return f"{_event(rule)} every {interval}; expected every {{expected}}"
 
 
