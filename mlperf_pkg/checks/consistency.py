@@ -94,7 +94,7 @@ def check_overlap(context: SetContext) -> Iterator[Finding]:
         if start < previous_stop:
             overlaps += 1
     if overlaps:
-        message = "runs overlap: {found} started before the previous run ended"
+        message = "runs overlap: of these, {found} started before the previous one ended"
         hint = WEAK_SCALING if may_be_weak(context) else None
         yield context.finding("SET113", message, found=overlaps, hint=hint)
 
@@ -257,7 +257,7 @@ def check_names(context: SetContext) -> Iterator[Finding]:
         placeholders.append("submission_platform")
     if placeholders:
         keys = " and in ".join(placeholders)
-        yield context.finding("SET114", f"a placeholder in {keys}; expected a name")
+        yield context.finding("SET114", f"the logs have a placeholder in {keys}; expected a name")
     for name in list(organisations):
         if not name or is_placeholder(name):
             del organisations[name]

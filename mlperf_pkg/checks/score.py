@@ -49,7 +49,7 @@ def score_set(context: SetContext, unscaled: float | None, result: RcpResult | N
     published = None if index is None else published_results().score_minutes(index)
     if published and unscaled:
         return SetScore(
-            published, unscaled, published / unscaled, "the score was published with", index
+            published, unscaled, published / unscaled, "the published score has the factor", index
         )
     factor = 1.0
     reason = f"{context.division_by_rules} scores of round {context.round.name} have the factor"
@@ -101,7 +101,7 @@ def check_score(
         yield from _check_file(context, score, context.files.scaling)
     if context.rcp_required_by_rules and score.minutes is not None:
         factor = _tested_factor(context, result)
-        subject = "today's reference points give the factor"
+        subject = "today's reference points give the scaling factor"
         yield from _check_factor(context.finding, score, factor, subject)
 
 

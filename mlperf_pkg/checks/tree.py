@@ -329,7 +329,7 @@ def _name_for_git(name: str, path: str) -> Iterator[Finding]:
 _UNREAD = {
     Why.PROBLEM: ("TREE111", "not read: {found:s}"),
     Why.NOT_A_LOG: ("TREE112", "not read as a log: {found:s}"),
-    Why.DAMAGED: ("TREE115", "not a run until it is repaired: {found:s}"),
+    Why.DAMAGED: ("TREE115", "this file counts as a run only after it is repaired: {found:s}"),
     Why.TWICE: ("TREE113", "judged once: {found:s}"),
     Why.NO_RUN: ("RAW101", "not a run: {found:s}"),
 }

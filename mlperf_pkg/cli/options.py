@@ -270,8 +270,8 @@ def shown(function: CommandFunction) -> CommandFunction:
     add_show = click.option(
         "--show",
         type=SuggestingChoice([*severities, _STATISTICS]),
-        help="Show all kinds of findings of this severity and above (default: warnings, the"
-        " most important kinds of a round); 'all' lists each finding with its source,"
+        help="Show all kinds of findings of this severity and above (default: warnings; of a"
+        " round, only the most important kinds); 'all' lists each finding with its source,"
         " 'statistics' counts them by code and submitter, as a table.",
     )
     add_step = attached("showing", _showing, "show", "quiet")
@@ -299,8 +299,8 @@ def failing(function: CommandFunction) -> CommandFunction:
         type=SuggestingChoice([*severities, _OFFICIAL]),
         default=Severity.ERROR.value,
         show_default=True,
-        help="Exit with status 1 on findings of this severity and above, or only if the official"
-        " verdict is not pass (official).",
+        help="Exit with status 1 on findings of this severity and above; with 'official', only if"
+        " the official verdict is not 'pass'.",
     )
     return add_fail_on(attached("status", _status, "fail_on")(function))
 

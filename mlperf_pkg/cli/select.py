@@ -17,11 +17,11 @@ from mlperf_pkg.commands.select.select import SELECT_FORMATS, selections
 def command(*, paths: tuple[str, ...], check_options: Options, target: Output) -> int:
     """Select the runs to submit where there are more than required.
 
-    PATH is as for 'mlperf-pkg check'. The rules require the consecutive runs, by
-    start time, whose result is closest to the median of all such windows. Runs that
-    did not converge count as infinite, and an infinite median makes the result
-    invalid. Select shows the windows, the median and the files to submit; it copies
-    and removes nothing.
+    PATH is as for 'mlperf-pkg check'. The rules require consecutive runs (by start
+    time), a window: the one whose result is closest to the median of all windows.
+    Runs that did not converge count as infinite, and an infinite median makes the
+    result invalid. Select shows the windows, the median and the files to submit; it
+    copies and removes nothing.
 
     Exit status: 0 if every result set has a valid selection, 1 if the result of one
     is invalid, was not checked or has too few runs, 2 if no selection could be made.

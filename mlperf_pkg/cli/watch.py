@@ -17,7 +17,7 @@ from mlperf_pkg.commands.watch.events import EVENT_FORMATS
 @click.command(name="watch", cls=Command)
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...", type=PATH)
 @options.judged
-@options.flag("--fail-fast", text="Exit as soon as a run is lost.")
+@options.flag("--fail-fast", text="Exit as soon as a run can no longer be valid.")
 @click.option(
     "--interval",
     type=click.FloatRange(min=0.05, max=3600),
@@ -54,10 +54,11 @@ def command(
     """Follow logs while they are written.
 
     LOG is the log of one run; it need not exist yet. Watch reports findings as soon
-    as no later record can change them, so that a lost run is known hours before
-    its end. It also reports each evaluation, and when the run is expected to end if
-    it converges like the reference. A file that is truncated or replaced is
-    followed again from its start. Text has a line for each event, JSON an object.
+    as no later record can change them, so that a run that cannot become valid is
+    known hours before its end. It also reports each evaluation, and when the run is
+    expected to end if it converges like the reference. A file that is truncated or
+    replaced is followed again from its start. Text has a line for each event, JSON
+    an object.
 
     Exit status: 0 if every run ended with success and without an error, 1 if one is
     lost or has an error at its end, 2 if a log could not be followed to its end.

@@ -406,7 +406,7 @@ def _torn(lines: Sequence[_BrokenLine], _: str) -> _Fields:
         rest = around(first.following, 0)
         hint = f"{hint}; perhaps the rest is on the next line: {rest}"
     return {
-        "message": "the record is torn: its line ends after {found:s}; expected {expected}",
+        "message": "the record is torn: its line ends after '{found:s}'; expected {expected}",
         "values": [around(first.line, len(first.line))],
         "expected": "a whole record",
         "hint": hint,

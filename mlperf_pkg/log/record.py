@@ -236,7 +236,7 @@ def old_format(text: bytes) -> str | None:
     if match is None:
         return None
     name = match[1].decode() if match[1] else "0.6"
-    return f"the format of round {name}; rules begin with round 0.7"
+    return f"this is the format of round {name}; the rules begin with round 0.7"
 
 
 def shown(value: Any, limit: int = MAX_SHOWN) -> str:

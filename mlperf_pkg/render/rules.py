@@ -415,12 +415,12 @@ def _other(code: FindingCode) -> Iterator[str]:
     yield ""
     yield wrapped("", code.explanation)
     yield ""
-    yield wrapped("fix       ", code.fix)
+    yield wrapped("fix       ", f"{code.fix.removesuffix('.')}.")
     yield wrapped("basis     ", f"{code.basis}: {explain.BASIS[code.basis]}")
     yield wrapped("severity  ", explain.SEVERITY[code.severity])
     if code.since:
         yield wrapped("since     ", f"round {code.since} of Training, by its text")
-    yield from _labelled("unless", exceptions(code))
+    yield from _labelled("instead", exceptions(code))
     yield wrapped("source    ", code.source)
 
 
@@ -432,7 +432,7 @@ def exceptions(code: FindingCode) -> Iterator[str]:
             parts.append(_SEVERITIES[item.severity])
         if item.basis:
             parts.append(f"basis {item.basis}")
-        yield f"{', '.join(parts)} if {item.when}"
+        yield f"{' with '.join(parts)} if {item.when}"
 
 
 # ---- rules ----------------------------------------------------------------------------------

@@ -476,8 +476,8 @@ class Submitters:
             submitters = wording.counted(number, "submitter")
             submissions = wording.counted(self.number, "submission")
             remarks.append(
-                f"{submitters} in {submissions}: each company of a joint entry counts, once for"
-                " all its folders"
+                f"{submitters} in {submissions}: each company of a joint entry counts as one,"
+                " however many folders it has"
             )
         return Table(SUBMITTERS, [RowGroup("", list(self.rows()), remarks)])
 

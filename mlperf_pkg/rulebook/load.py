@@ -91,7 +91,7 @@ def before_first(usage: str, name: str) -> str | None:
     if model.version_of(name) >= model.version_of(first):
         return None
     prefix = "HPC " if usage == "hpc" else ""
-    return f"the format of {prefix}round {name}; rules begin with {prefix}round {first}"
+    return f"this is the format of {prefix}round {name}; the rules begin with {prefix}round {first}"
 
 
 @per_rulebook

@@ -12,9 +12,9 @@ from tests.helpers.workspaces import RESNET, lay
 OF_06 = b':::MLL 1558.071 submission_benchmark: {"value": "resnet", "metadata": {}}\n'
 OF_05 = b":::MLPv0.5.0 resnet 1541.149 (x.py:1) submission_benchmark: resnet\n"
 TREE = "ACME/results/box/resnet"
-FORMAT_06 = "the format of round 0.6; rules begin with round 0.7"
-FORMAT_05 = "the format of round 0.5; rules begin with round 0.7"
-HPC = "the format of HPC round 0.7; rules begin with HPC round 1.0"
+FORMAT_06 = "this is the format of round 0.6; the rules begin with round 0.7"
+FORMAT_05 = "this is the format of round 0.5; the rules begin with round 0.7"
+HPC = "this is the format of HPC round 0.7; the rules begin with HPC round 1.0"
 
 
 def in_2020(log: bytes) -> bytes:
@@ -71,5 +71,5 @@ def test_old_logs_among_others_are_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("round_", ["0.5", "0.6"])
 def test_a_round_that_is_named(tmp_path: Path, round_: str) -> None:
     result = call("check", lay(tmp_path, {"a.log": RESNET[0]}), "--round", round_)
-    reason = f"the format of round {round_}; rules begin with round 0.7"
+    reason = f"this is the format of round {round_}; the rules begin with round 0.7"
     assert (result.exit_code, reason in result.output) == (2, True)

@@ -91,8 +91,8 @@ def test_a_published_set_has_the_published_score(
     assert (row.score_minutes, row.scaling_factor) == (MEAN * factor, factor)
     (message,) = [f.text for f in report.findings if f.code == OTHER_SCORE]
     assert message == (
-        "today's reference points give the factor 1.0044 (19.651 minutes);"
-        f" the score was published with {published}"
+        "today's reference points give the scaling factor 1.0044 (19.651 minutes);"
+        f" the published score has the factor {published}"
     )
 
 

@@ -236,7 +236,10 @@ def test_no_output_over_the_input(
     ("folders", "message"),
     [
         (["systems"], "{root}/systems: no system descriptions: No such file or directory; put"),
-        (["systems", "logs"], "put the logs into {root}/logs or name their folder with --logs"),
+        (
+            ["systems", "logs"],
+            "put logs into the folder {root}/logs, or name another one with --logs",
+        ),
     ],
 )
 def test_nothing_to_read(folders: list[str], message: str, tmp_path: Path) -> None:

@@ -316,7 +316,7 @@ def compare(data: bytes) -> None:
         ("[1]", 'cannot read this record: it is an array; expected an object; found "[1]"'),
         (
             '{"a',
-            'the record is torn: its line ends after :::MLLOG {"a; expected a whole record',
+            "the record is torn: its line ends after ':::MLLOG {\"a'; expected a whole record",
         ),
         (
             record("a", 1, None)[len(T) :],

@@ -107,5 +107,7 @@ def test_mentions(text: bytes, headers: int, starts: int, started: bool) -> None
     ],
 )
 def test_old_formats(text: bytes, round_: str | None) -> None:
-    reason = f"the format of round {round_}; rules begin with round 0.7" if round_ else None
+    reason = (
+        f"this is the format of round {round_}; the rules begin with round 0.7" if round_ else None
+    )
     assert mentions_in(BytesIO(text)).old_format == reason

@@ -507,8 +507,8 @@ def test_whose_file_it_is() -> None:
         (
             ["A", "B+C"],
             [
-                "3 submitters in 2 submissions: each company of a joint entry counts, once for all"
-                " its folders"
+                "3 submitters in 2 submissions: each company of a joint entry counts as one,"
+                " however many folders it has"
             ],
         ),
     ],

@@ -126,7 +126,7 @@ def _refuse_without_logs(folders: Folders) -> None:
         find_input(str(folders.logs))
     except UserError as error:
         place = folders.workspace / "logs"
-        hint = f"put the logs into {place} or name their folder with --logs"
+        hint = f"put logs into the folder {place}, or name another one with --logs"
         raise UserError(f"{error}; {hint}") from error
 
 
