@@ -96,7 +96,7 @@ def command(
 
     PATH is as for 'mlperf-pkg check'. The page is a single file that loads nothing
     from the network and runs only its own scripts: send it, print it, archive it.
-    The command prints its name, and the verdicts on standard error.
+    The command prints the name of the page, and the verdicts on standard error.
 
     With --site, each PATH is a round with a page of its own. Existing files of DIR are
     overwritten only with --force, and no other file is touched.
@@ -106,7 +106,8 @@ def command(
     each benchmark, the scoreboard. PATH may then be a folder inside a submission
     (ACME/results/dgx/bert), which is drawn with its system names.
 
-    The command needs packages of an extra; if they are missing, it names them.
+    The command needs packages that are not always installed; if some are missing, it
+    names them.
 
     Exit status: 0 if there is no error (with --history or --site: if the pages were
     written), 1 if there is one, 2 if the page could not be written. With --draw: 0 if

@@ -431,7 +431,7 @@ def exceptions(code: FindingCode) -> Iterator[str]:
         if item.severity:
             parts.append(_SEVERITIES[item.severity])
         if item.basis:
-            parts.append(f"basis {item.basis}")
+            parts.append(f"the basis {item.basis}")
         yield f"{' with '.join(parts)} if {item.when}"
 
 

@@ -235,7 +235,10 @@ def test_no_output_over_the_input(
 @pytest.mark.parametrize(
     ("folders", "message"),
     [
-        (["systems"], "{root}/systems: no system descriptions: No such file or directory; put"),
+        (
+            ["systems"],
+            "{root}/systems: no system descriptions (No such file or directory); on the system,",
+        ),
         (
             ["systems", "logs"],
             "put logs into the folder {root}/logs, or name another one with --logs",

@@ -272,9 +272,9 @@ def _descriptions(folders: Folders) -> dict[str, Path]:
         entries = FolderCache()[str(folder)]
     except OSError as error:
         raise UserError(
-            f"{folder}: no system descriptions: {error.strerror}; put <system>.json files there"
-            f" ('mlperf-pkg system init -o {folder}/SYSTEM.json', on the system, writes one)"
-            " or name their folder with --systems"
+            f"{folder}: no system descriptions ({error.strerror}); on the system, write one with"
+            f" 'mlperf-pkg system init -o {folder}/SYSTEM.json', or name their folder"
+            " with --systems"
         ) from error
     descriptions = {}
     for entry in entries.values():
