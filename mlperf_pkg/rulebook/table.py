@@ -67,12 +67,15 @@ class CompiledRule(msgspec.Struct, frozen=True):
 class Checklist(msgspec.Struct, frozen=True):
     """The rules to check of a record.
 
-    ``passes`` is all of their checks in one call; ``more`` are the rules with more than checks.
+    ``checks`` are all of their checks, and ``passes`` is these in one call; ``more`` are the rules
+    with more than checks. ``tensors`` says that the records name tensors.
     """
 
     rules: tuple[CompiledRule, ...]
+    checks: tuple[Check, ...]
     passes: Test
     more: tuple[CompiledRule, ...]
+    tensors: bool
 
 
 class KeyRules(msgspec.Struct, frozen=True):
@@ -109,7 +112,7 @@ class RuleTable(msgspec.Struct, frozen=True):
 
     keys: Mapping[str, KeyRules]
     followed: frozenset[str]
-    quiet: Mapping[str, tuple[CompiledRule, ...]]
+    quiet: Mapping[str, Checklist]
     apart: frozenset[str]
     cumulative: frozenset[str]
     limited: frozenset[str]
@@ -145,7 +148,7 @@ def rule_table(
     quiet = {}
     for key, key_rules in keys.items():
         if key_rules.quiet and key not in related:
-            quiet[key] = key_rules.later.rules
+            quiet[key] = key_rules.later
     apart = frozenset([key for key in quiet if not keys[key].ordered]) - ordered
     compiled_rules = list(chain.from_iterable([key_rules.rules for key_rules in keys.values()]))
     return RuleTable(
@@ -318,8 +321,10 @@ def _checklist(rules: Sequence[CompiledRule]) -> Checklist:
     checks = [check for rule in rules for check in rule.checks]
     return Checklist(
         rules=tuple(rules),
+        checks=tuple(checks),
         passes=_all_of(checks),
         more=tuple([rule for rule in rules if rule.has_more]),
+        tensors=any(rule.rule.tensors is not None for rule in rules),
     )
 
 

@@ -197,11 +197,15 @@ def benchmark_of(log: LogFile) -> str:
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """The values that decide which rules apply; ``variant_keys`` choose variants of them."""
+    """The values that decide which rules apply; ``variant_keys`` choose variants of them.
+
+    ``rules`` are those of the benchmark, None if its round does not have it.
+    """
 
     values: dict[str, Any]
     usage: str
     choice: RoundChoice
+    rules: Benchmark | None
     variant_keys: tuple[str, ...]
 
     @property
@@ -228,7 +232,7 @@ def identify(log: LogFile, head: Block | None = None) -> Identity:
     variant_keys = tuple(rules.variants) if rules and closed else ()
     if variant_keys:
         values |= _first_values(log, head, variant_keys)
-    return Identity(values, usage, choice, variant_keys)
+    return Identity(values, usage, choice, rules, variant_keys)
 
 
 def _text(values: Mapping[str, Any], key: str) -> str:
@@ -254,11 +258,6 @@ def _time_ms(log: LogFile, head: Block | None) -> float:
     with log.source.open() as stream:
         times = (record.time_ms for record in records_with(stream))
         return next(filter(None, times), 0.0)
-
-
-def rules_of(identity: Identity) -> Benchmark | None:
-    """Return the benchmark of a run, None if its round does not have it."""
-    return load_benchmark(identity.usage, identity.choice.name, identity.text(BENCHMARK))
 
 
 def table_of(identity: Identity) -> RuleTable:

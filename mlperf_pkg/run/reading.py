@@ -28,7 +28,7 @@ from mlperf_pkg.rulebook.rounds import (
 )
 from mlperf_pkg.run import readers
 from mlperf_pkg.run.convergence import SAMPLES, WORDS, ConvergenceReader
-from mlperf_pkg.run.model import BENCHMARK, Identity, LogFile, Run, identify, rules_of, table_of
+from mlperf_pkg.run.model import BENCHMARK, Identity, LogFile, Run, identify, table_of
 from mlperf_pkg.run.rules import RuleChecker
 from mlperf_pkg.run.shifts import early_work
 from mlperf_pkg.run.stated_times import too_short
@@ -144,7 +144,7 @@ class _Reading:
         if log.curve:
             from mlperf_pkg.run.evaluations import CurveReader  # noqa: PLC0415 - only charts need it
 
-            self._curve = CurveReader(rules_of(identity), line_of)
+            self._curve = CurveReader(identity.rules, line_of)
         self._is_open = identity.text("submission_division") == "open"
         self._takers: dict[str, Taker] = {
             readers.SEED_KEY: self._seeds.take,
@@ -261,7 +261,7 @@ class _Reading:
         unread = [finding for finding in findings if finding.code == "LOG113"]
         if unread:
             return unread
-        if not rules_of(self._identity):
+        if not self._identity.rules:
             findings = self._with_rounds_of_benchmark(findings)
         if self._reader.is_cut:  # the lost part may have what is missing
             return [f for f in findings if f.code in ENDINGS or not isinstance(f, Pending)]
@@ -309,7 +309,7 @@ class _Reading:
 
     @property
     def _is_converged(self) -> bool:
-        rules = rules_of(self._identity)
+        rules = self._identity.rules
         if self._is_open and not (rules and rules.open_needs_target):
             return self._clock.minutes is not None
         return self._is_success and self._rules.targets.reached is not False
@@ -416,7 +416,7 @@ class _Reading:
 
     def _check_stated_times(self, block: Block) -> None:
         """Warn about stamps that leave less time than the log states for what is between them."""
-        intervals = too_short(block, rules_of(self._identity), self._rules.seen)
+        intervals = too_short(block, self._identity.rules, self._rules.seen)
         if not intervals:
             return
         shortest = max(intervals, key=lambda interval: interval.needed - interval.seconds)

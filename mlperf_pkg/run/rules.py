@@ -13,7 +13,7 @@ from mlperf_pkg.log.record import Record, shown
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS, Breach, RecordPart
 from mlperf_pkg.rulebook.formula import LoggedKey, Seen, first_logged, read_number
 from mlperf_pkg.rulebook.model import Rule
-from mlperf_pkg.rulebook.table import Check, CompiledRule, RuleTable
+from mlperf_pkg.rulebook.table import Check, Checklist, CompiledRule, RuleTable
 from mlperf_pkg.run.convergence import reason_of
 from mlperf_pkg.run.counts import RecordCounts
 from mlperf_pkg.run.formulas import PassingFormulas, broken_at_the_end
@@ -134,8 +134,8 @@ class RuleChecker:
 
     def _is_quiet(self, key: str, block: Block) -> bool:
         """Return whether no record of a key can break a rule, except the first of the log."""
-        rules = self.table.quiet.get(key)
-        if rules is None:
+        checklist = self.table.quiet.get(key)
+        if checklist is None:
             return False
         logged = self.seen.get(key)
         indexes = block.indexes[key]
@@ -143,12 +143,12 @@ class RuleChecker:
             times = block.times(indexes)
             earliest_ms = logged.earliest_ms if logged else times[0]
             later = indexes if logged else indexes[1:]
-            return min(times) >= earliest_ms and self._all_pass(rules, key, later, block)
+            return min(times) >= earliest_ms and self._all_pass(checklist, key, later, block)
         except Exception:  # noqa: BLE001 - checking them one by one shows which one is the reason
             return False
 
     def _all_pass(
-        self, rules: Iterable[CompiledRule], key: str, indexes: Sequence[int], block: Block
+        self, checklist: Checklist, key: str, indexes: Sequence[int], block: Block
     ) -> bool:
         """Return whether records of one key pass all checks; if so, list their tensors."""
         read = {
@@ -157,7 +157,7 @@ class RuleChecker:
             RecordPart.NAMES: (block.metadata, block.samples[key]),
         }
         parts: dict[RecordPart, list[Any]] = {}
-        for check in chain.from_iterable([compiled.checks for compiled in rules]):
+        for check in checklist.checks:
             part = check.constraint.part
             if part is RecordPart.ALL:
                 passed = self._is_in_order(check, indexes, block)
@@ -168,7 +168,7 @@ class RuleChecker:
                 passed = all(map(check.holds, parts[part]))
             if not passed:
                 return False
-        if any(compiled.rule.tensors is not None for compiled in rules):
+        if checklist.tensors:
             self._tensors.add([fields["tensor"] for fields in block.metadata(indexes)])
         return True
 
