@@ -431,10 +431,38 @@ static PyObject *cut(PyObject *Py_UNUSED(module), PyObject *args)
     return result;
 }
 
+/* Whether the times of the lines at some indexes ascend. They are compared as text, which decides
+ * whole numbers of one length; where a time is another number, the answer is no. */
+static PyObject *ascend(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    const char *text, *spans, *last = NULL;
+    Py_ssize_t size, spans_size, digits = 0;
+    PyObject *indexes, *index;
+    if (!PyArg_ParseTuple(args, "y#y#O:ascend", &text, &size, &spans, &spans_size, &indexes) ||
+        !(indexes = PyObject_GetIter(indexes)))
+        return NULL;
+    int does = 1;
+    while (does && (index = PyIter_Next(indexes))) {
+        const Part time = part_of(spans, spans_size, PyLong_AsSsize_t(index), TIME);
+        Py_DECREF(index);
+        if (!(does = time.start < time.end && time.end <= (size_t)size))
+            break;
+        const char *start = text + time.start, *end = text + time.end;
+        digits = last ? digits : end - start;
+        does = end - start == digits && (!last || memcmp(last, start, (size_t)digits) <= 0);
+        for (const char *at = start; does && at < end; at++)
+            does = isdigit((unsigned char)*at) != 0;
+        last = start;
+    }
+    Py_DECREF(indexes);
+    return PyErr_Occurred() ? NULL : PyBool_FromLong(does);
+}
+
 static PyMethodDef methods[] = {
     {"memory", new_memory, METH_NOARGS, NULL},
     {"scan", scan, METH_VARARGS, NULL},
     {"cut", cut, METH_VARARGS, NULL},
+    {"ascend", ascend, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -78,6 +78,11 @@ class Block:
         """Return the times of some records, in milliseconds since the epoch."""
         return self._parts(TIME, indexes)
 
+    def ascends(self, indexes: Collection[int]) -> bool:
+        """Return whether the times of some records ascend; False also where this is not known."""
+        times = self.times(indexes)
+        return times == sorted(times)
+
     def values(self, indexes: Collection[int]) -> list[Any]:
         """Return the values of some records."""
         return self._parts(VALUE, indexes)
@@ -131,6 +136,10 @@ class ScannedBlock(Block):
             records = decode_records(_scan.cut(self.text, self._spans, RECORD, missing))
             decoded.update(zip(missing, records, strict=True))
         return list(map(decoded.__getitem__, indexes))
+
+    def ascends(self, indexes: Collection[int]) -> bool:
+        """Return whether the times of some records ascend; False also where this is not known."""
+        return _scan.ascend(self.text, self._spans, indexes)
 
     def without_times(self, indexes: Collection[int], /) -> bytes:
         """Return the text of some records but their times."""

@@ -169,11 +169,11 @@ class EvaluationTimes:
         indexes = sorted((*starts, *stops))
         if not indexes:
             return
-        times = block.times(indexes)
-        if self._start is None and times == sorted(times):  # nearly always, and fast
+        if self._start is None and block.ascends(indexes):  # nearly always, and fast
             if indexes[-1] in starts[-1:]:
-                self._start = times[-1]
+                (self._start,) = block.times(indexes[-1:])
             return
+        times = block.times(indexes)
         opened = set(starts)
         for index, time_ms in zip(indexes, times, strict=True):
             if index in opened:
@@ -434,19 +434,24 @@ class Fingerprint:
                 value = None if self._stopped else record.value
                 self._events.append((record.time_ms - self._start, value))
                 if len(self.evaluated) < _KEPT_VALUES:
-                    self._keep(_numbers(value), record.time_ms)
+                    self._keep(value, record.time_ms)
         while len(self._events) >= _MOST_UNHASHED:
             self._update_hash()
         for key in _LOSSES:
             if key in block.indexes and self._looked_at < _MOST_LOOKED_AT:
                 self._take_losses(block, block.indexes[key])
 
-    def _keep(self, numbers: Sequence[float], time_ms: float) -> None:
+    def _keep(self, value: Any, time_ms: float) -> None:
         """Keep what an evaluation gave, and its time."""
-        if numbers:
+        if type(value) is float and math.isfinite(value):  # nearly always, and fast
+            self.evaluated.append(value)
+        else:
+            numbers = _numbers(value)
+            if not numbers:
+                return
             self.evaluated += numbers
-            finite_ms = to_finite(time_ms)
-            self.evaluated_ms.append(nan if finite_ms is None else finite_ms)
+        finite_ms = to_finite(time_ms)
+        self.evaluated_ms.append(nan if finite_ms is None else finite_ms)
 
     def _take_losses(self, block: Block, indexes: Sequence[int]) -> None:
         values = block.values(indexes[: _MOST_LOOKED_AT - self._looked_at])

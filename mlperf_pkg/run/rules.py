@@ -140,10 +140,11 @@ class RuleChecker:
         logged = self.seen.get(key)
         indexes = block.indexes[key]
         try:
-            times = block.times(indexes)
-            earliest_ms = logged.earliest_ms if logged else times[0]
-            later = indexes if logged else indexes[1:]
-            return min(times) >= earliest_ms and self._all_pass(checklist, key, later, block)
+            if logged or not block.ascends(indexes):
+                times = block.times(indexes)
+                if min(times) < (logged.earliest_ms if logged else times[0]):
+                    return False
+            return self._all_pass(checklist, key, indexes if logged else indexes[1:], block)
         except Exception:  # noqa: BLE001 - checking them one by one shows which one is the reason
             return False
 
