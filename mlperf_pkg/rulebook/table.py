@@ -9,10 +9,18 @@ from itertools import chain, product
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from mlperf_pkg.infra.resources import per_rulebook
 from mlperf_pkg.log.record import Record
-from mlperf_pkg.rulebook.constraints import CONSTRAINTS, Constraint, RecordPart, Test, target_test
+from mlperf_pkg.rulebook.constraints import (
+    CONSTRAINTS,
+    OF_VALUE,
+    Constraint,
+    RecordPart,
+    Test,
+    target_test,
+)
 from mlperf_pkg.rulebook.formula import Formula, Seen, SeriesMemory, condition, names_in
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import SUBMISSION_KEYS, Benchmark, Joined, Rule, Rules
@@ -102,7 +110,8 @@ class RuleTable(msgspec.Struct, frozen=True):
 
     ``followed`` are all keys whose records the rules need, those of ``keys`` and others, and those
     that describe and count the runs of a log. Those in ``quiet`` need not be taken in the order of
-    the log, by the rules of their later records; those ``apart`` have nothing to do with others. Of
+    the log, by the rules of their later records; those ``apart`` have nothing to do with others.
+    Records of those ``together`` are only compared with a target, and wait for their formulas. Of
     those that are ``cumulative``, more than a record and those before it matters; of those that are
     ``limited``, the time matters. ``heads`` remembers what logs began with that broke none of the
     rules, by its text without times. ``counted`` are the rules about how often their
@@ -114,6 +123,7 @@ class RuleTable(msgspec.Struct, frozen=True):
     followed: frozenset[str]
     quiet: Mapping[str, Checklist]
     apart: frozenset[str]
+    together: frozenset[str]
     cumulative: frozenset[str]
     limited: frozenset[str]
     heads: dict[bytes, list[Record]]
@@ -146,9 +156,13 @@ def rule_table(
     related.update(*[key_rules.related for key_rules in keys.values()])
     ordered = _ordered(keys)
     quiet = {}
-    for key, key_rules in keys.items():
-        if key_rules.quiet and key not in related:
-            quiet[key] = key_rules.later
+    together = set()
+    has_one_target = len(_keys_with(_reaches, keys)) == 1
+    for key in keys.keys() - related:
+        if keys[key].quiet:
+            quiet[key] = keys[key].later
+        elif has_one_target and _are_together(keys[key]):
+            together.add(key)
     apart = frozenset([key for key in quiet if not keys[key].ordered]) - ordered
     compiled_rules = list(chain.from_iterable([key_rules.rules for key_rules in keys.values()]))
     return RuleTable(
@@ -156,6 +170,7 @@ def rule_table(
         followed=frozenset(related).union(keys, _ALWAYS, ordered),
         quiet=quiet,
         apart=apart,
+        together=frozenset(together) - ordered,
         cumulative=_keys_with(_is_cumulative, keys).union([joined.of] if joined else []) - apart,
         limited=_keys_with(_is_limited, keys),
         heads={},
@@ -283,6 +298,18 @@ def _is_checked_later(compiled: CompiledRule) -> bool:
     return not (rule.first or "submission_" in rule.key)
 
 
+def _are_together(key_rules: KeyRules) -> bool:
+    """Return whether the rules of a key are quiet but for targets and formulas by position."""
+    others: list[CompiledRule] = []
+    for compiled in key_rules.rules:
+        rule = compiled.rule
+        is_late = compiled.by_position or not compiled.in_passing
+        if not is_late or not OF_VALUE.keys() >= (rule.reaches or {}).keys():
+            return False
+        others.append(replace(compiled, rule=replace(rule, reaches=None, formula=None)))
+    return key_rules.first is key_rules.later and all(map(_is_quiet, others))
+
+
 def _is_quiet(compiled: CompiledRule) -> bool:
     """Return whether a rule needs of later records only themselves, and what is before them."""
     rule = compiled.rule
@@ -301,6 +328,11 @@ def _is_cumulative(compiled: CompiledRule) -> bool:
     rule = compiled.rule
     about_run = rule.reaches or rule.reached or rule.nth_since or rule.tensors is not None
     return bool(about_run) or compiled.by_position
+
+
+def _reaches(compiled: CompiledRule) -> bool:
+    """Return whether a rule has a target."""
+    return compiled.reaches is not None
 
 
 def _is_limited(compiled: CompiledRule) -> bool:
