@@ -5,7 +5,7 @@ the benchmark, of the optimizer. The topmost layer that names a key decides it a
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain, product
+from itertools import chain, filterfalse, product
 from typing import Any
 
 import msgspec
@@ -114,9 +114,9 @@ class RuleTable(msgspec.Struct, frozen=True):
     Records of those ``together`` are only compared with a target, and wait for their formulas. Of
     those that are ``cumulative``, more than a record and those before it matters; of those that are
     ``limited``, the time matters. ``heads`` remembers what logs began with that broke none of the
-    rules, by its text without times. ``counted`` are the rules about how often their
-    key is logged, ``concluded`` the others about the whole log; ``joined`` are the metrics to join
-    before they are checked.
+    rules, by its text without times. ``needed`` are the rules whose key must be logged, ``counted``
+    those about how often it is logged, ``concluded`` the others about the whole log; ``joined`` are
+    the metrics to join before they are checked.
     """
 
     keys: Mapping[str, KeyRules]
@@ -127,6 +127,7 @@ class RuleTable(msgspec.Struct, frozen=True):
     cumulative: frozenset[str]
     limited: frozenset[str]
     heads: dict[bytes, list[Record]]
+    needed: tuple[Rule, ...]
     counted: tuple[Rule, ...]
     concluded: tuple[CompiledRule, ...]
     joined: Joined | None
@@ -165,6 +166,7 @@ def rule_table(
             together.add(key)
     apart = frozenset([key for key in quiet if not keys[key].ordered]) - ordered
     compiled_rules = list(chain.from_iterable([key_rules.rules for key_rules in keys.values()]))
+    counted = [compiled.rule for compiled in compiled_rules if compiled.rule.occurs]
     return RuleTable(
         keys=keys,
         followed=frozenset(related).union(keys, _ALWAYS, ordered),
@@ -174,7 +176,8 @@ def rule_table(
         cumulative=_keys_with(_is_cumulative, keys).union([joined.of] if joined else []) - apart,
         limited=_keys_with(_is_limited, keys),
         heads={},
-        counted=tuple([compiled.rule for compiled in compiled_rules if compiled.rule.occurs]),
+        needed=tuple(filter(_is_met_once, counted)),
+        counted=tuple(filterfalse(_is_met_once, counted)),
         concluded=tuple(filter(_concludes, compiled_rules)),
         joined=joined,
     )
@@ -236,6 +239,12 @@ def compile_tables(usage: str, round_name: str, benchmark: str) -> None:
 
 
 # ---- what of the whole log ---------------------------------------------------------------
+
+
+def _is_met_once(rule: Rule) -> bool:
+    """Return whether any number of records of its key, but none, meets a rule."""
+    occurs = rule.occurs
+    return occurs == "at_least_once" or (isinstance(occurs, Mapping) and "or" in occurs)
 
 
 def _concludes(compiled: CompiledRule) -> bool:

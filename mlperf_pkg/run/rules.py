@@ -23,7 +23,6 @@ from mlperf_pkg.run.shifts import Misplaced, Shift, early_stop, is_in_time, late
 from mlperf_pkg.run.targets import Targets
 
 _FEW = 4  # records of a key in a block; fewer are not slower one by one
-_TIMES = ("once", "at_least_once")
 _MOST_HEADS = 4  # of one table: the logs of a result set begin alike, and are read in turn
 _MOST_MISPLACED = 1000  # records of one log
 _IN_TIME = (
@@ -383,9 +382,12 @@ class RuleChecker:
             self._findings.mark(key, Basis.RULES)
         self._formulas.conclude(self.seen)
         counts = RecordCounts(self.seen, hidden, unruled, self._findings)
+        for rule in self.table.needed:
+            if rule.key not in self.seen:
+                counts.check(rule)
         for rule in self.table.counted:
             logged = self.seen.get(rule.key)
-            if logged is None or logged.count > 1 or rule.occurs not in _TIMES:  # seldom
+            if logged is None or logged.count > 1 or rule.occurs != "once":  # seldom
                 counts.check(rule)
         for compiled in self.table.concluded:
             logged = self.seen.get(compiled.rule.key)

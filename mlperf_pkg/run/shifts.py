@@ -31,11 +31,13 @@ def late_start(rule: Rule, logged: LoggedKey, seen: Seen) -> Shift | None:
     If only one of the times is possible, the order of the records decides.
     """
     late_ms: dict[str, float] = {}
+    is_in_time = True
     for key in rule.no_later_than:
         if key in seen:
             late_ms[key] = logged.earliest_ms - seen[key].earliest_ms
-    if not late_ms or -_MOST_MS < min(late_ms.values()) <= max(late_ms.values()) <= _CLOCKS_MS:
-        return None  # nearly always, and fast
+            is_in_time = is_in_time and -_MOST_MS < late_ms[key] <= _CLOCKS_MS
+    if is_in_time:  # nearly always, and fast
+        return None
     possible = [key for key in late_ms if abs(late_ms[key]) < _MOST_MS]
     earliest = max(possible or late_ms, key=late_ms.__getitem__)
     if possible and late_ms[earliest] > _CLOCKS_MS:
