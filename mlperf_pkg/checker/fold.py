@@ -287,13 +287,14 @@ def _comparisons(
     ``minutes`` are the scores. Sets with copies are not compared by their seeds, too, nor sets
     that repeat the runs of others.
     """
-    groups = copies.shared_runs(contexts)
+    related = copies.related_runs(contexts)
+    groups = copies.shared_runs(contexts, related)
     pairs = find_pairs(contexts, groups, _sources_of(contexts, groups))
     findings = copies_in(contexts, pairs)
     copied: set[int] = set()
     for pair in pairs:
         copied |= {pair.original.index, pair.copy.index}
-    comparisons = list(copies.check_repetitions(contexts))
+    comparisons = list(copies.check_repetitions(contexts, related))
     copied.update(index for index, _ in comparisons)
     for index, finding in copies.check_seeds(contexts):
         if index not in copied:
