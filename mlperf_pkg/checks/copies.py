@@ -37,8 +37,9 @@ def shared_runs(
 ) -> list[Members]:
     """Return groups of runs that may be copies of one run, each in several sets.
 
-    ``pairs`` are those of ``related_runs``, if they are known already. Runs that are not known by their evaluations are copies only if their bytes are the same.
-    Placeholders, which have no start, are not in a group.
+    Runs that are not known by their evaluations are copies only if their bytes are the same.
+    Placeholders, which have no start, are not in a group. ``pairs`` are those of ``related_runs``,
+    if they are known already.
     """
     indexes, runs = _runs_of(contexts)
     groups: dict[Hashable, Members] = {}

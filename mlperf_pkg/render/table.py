@@ -274,8 +274,8 @@ def _indented(value: Any) -> str:
     may_differ = re.search(_EXPONENT, text) or ("0.0000" in text and re.search(_SMALL, text))
     if may_differ or "\x7f" in text:
         text = json.dumps(msgspec.to_builtins(value), allow_nan=False, check_circular=False)
-    text = text.encode("ascii", _ESCAPED).decode("ascii")
-    return msgspec.json.format(text, indent=2) + "\n"
+    ascii_text = text.encode("ascii", _ESCAPED)
+    return msgspec.json.format(ascii_text, indent=2).decode("ascii") + "\n"
 
 
 def _escaped(error: Any) -> tuple[str, int]:
