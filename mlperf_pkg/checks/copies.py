@@ -10,9 +10,15 @@ from typing import NamedTuple, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.checks.consistency import names_of, repetition
+from mlperf_pkg.checks.consistency import repetition
 from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.checks.descriptions import AVAILABLE, PREVIEW, category, different_fields
+from mlperf_pkg.checks.descriptions import (
+    AVAILABLE,
+    PREVIEW,
+    category,
+    different_fields,
+    names_of,
+)
 from mlperf_pkg.checks.resubmission import RULE, Outcome, judge, submitted_set
 from mlperf_pkg.findings import MAX_MESSAGES, NOTE, Finding, Severity
 from mlperf_pkg.infra.text import letters
