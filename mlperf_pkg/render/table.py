@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from mlperf_pkg.infra.text import escape_cell, escape_html, escape_markdown
 from mlperf_pkg.results import wording
-from mlperf_pkg.results.report import MAX_DEPTH, as_json, encodable
+from mlperf_pkg.results.report import MAX_DEPTH, Report, as_json, encodable
 
 HEADING = "bold"
 PLAIN = ""
@@ -266,6 +266,11 @@ def json_text(value: Any) -> str:
     except (ValueError, msgspec.DecodeError, RecursionError):
         pass  # NaN, halves of surrogate pairs, or nested too deeply
     return _indented(as_json(value))
+
+
+def report_json(report: Report, _: object) -> str:
+    """Render the whole report in the format ``mlperf-pkg/report/3``."""
+    return json_text(report)
 
 
 def _indented(value: Any) -> str:
