@@ -20,7 +20,7 @@ from mlperf_pkg.findings import Finding, Verdicts
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.log.record import printable, shown
-from mlperf_pkg.results.report import table_of
+from mlperf_pkg.results.report import RunRow, table_of
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.power import PowerLog
 from mlperf_pkg.submission.find import find_input, find_inputs
@@ -67,11 +67,13 @@ def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
     set_names = names_of(plans)
     set_ids = set[str]()
     runs: list[Run] = []
+    run_rows: list[RunRow] = []
     judged_plans: list[JudgedPlan] = []
     # Closed so that no process is left if a plan cannot be judged.
     with closing(_read_plans(plans, options, waivers)) as read_plans:
         for plan, plan_runs, power_logs in read_plans:
             # Imported here so that other processes read logs in the meantime.
+            from mlperf_pkg.checker.fold import run_rows_of  # noqa: PLC0415
             from mlperf_pkg.checker.judge import Contents, judge  # noqa: PLC0415
 
             contents = Contents(
@@ -82,11 +84,14 @@ def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
                 ids=set_ids,
                 partial=options.partial,
             )
-            judged_plans.append(judge(plan, contents))
-            runs += judged_plans[-1].counted(plan_runs)
+            judged = judge(plan, contents)
+            counted_runs = judged.counted(plan_runs)
+            judged_plans.append(judged)
+            runs += counted_runs
+            run_rows += run_rows_of(judged, counted_runs)
     from mlperf_pkg.checker.fold import fold  # noqa: PLC0415 - as above
 
-    return fold(inputs, judged_plans, runs, waivers)
+    return fold(inputs, judged_plans, runs, run_rows, waivers)
 
 
 def _with_flags(inputs: Iterable[Input], flags: frozenset[str]) -> tuple[Input, ...]:

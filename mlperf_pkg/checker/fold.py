@@ -42,9 +42,16 @@ from mlperf_pkg.submission.model import Input
 
 
 def fold(
-    inputs: tuple[Input, ...], plans: Sequence[JudgedPlan], runs: Sequence[Run], waivers: Waivers
+    inputs: tuple[Input, ...],
+    plans: Sequence[JudgedPlan],
+    runs: Sequence[Run],
+    run_rows: Sequence[RunRow],
+    waivers: Waivers,
 ) -> Checked:
-    """Return the report on the judged plans, with findings on inputs and between result sets."""
+    """Return the report on the judged plans, with findings on inputs and between result sets.
+
+    ``run_rows`` are those of all ``runs``, in their order.
+    """
     plan_findings: list[Finding] = []
     sets: list[SetResult] = []
     systems: list[SystemFile] = []
@@ -59,8 +66,9 @@ def fold(
     findings = _explained([*plan_findings, *outside], runs, contexts)
     verdict = Verdicts.worst(judged.verdict for judged in judged_plans)
     verdict = without_pass(with_failures(verdict, outside), findings)
+    report = _report(judged_plans, sets, runs, run_rows, findings=findings, verdict=verdict)
     checked = Checked(
-        report=_report(judged_plans, sets, runs, findings, verdict).with_companies,
+        report=report.with_companies,
         inputs=inputs,
         runs=tuple(runs),
         sets=tuple(sets),
@@ -119,6 +127,8 @@ def _report(
     judged_plans: Sequence[JudgedPlan],
     sets: Sequence[SetResult],
     runs: Sequence[Run],
+    run_rows: Sequence[RunRow],
+    *,
     findings: tuple[Finding, ...],
     verdict: Verdicts,
 ) -> Report:
@@ -138,7 +148,7 @@ def _report(
         verdict=verdict,
         systems=tuple(chain.from_iterable(map(_system_rows, judged_plans))),
         result_sets=tuple(result.row for result in sets),
-        runs=tuple(_run_rows(runs, judged_plans)),
+        runs=tuple(run_rows),
         findings=findings,
         configuration="---\n".join(configurations),
     )
@@ -199,14 +209,14 @@ def system_row(system: SystemFile, usage: str, round_name: str) -> SystemRow:
     )
 
 
-def _run_rows(runs: Sequence[Run], judged_plans: Iterable[JudgedPlan]) -> Iterator[RunRow]:
-    """Yield the runs with what is known of them by their result sets."""
+def run_rows_of(judged: JudgedPlan, runs: Iterable[Run]) -> Iterator[RunRow]:
+    """Yield the runs of a plan with what is known of them by their result sets."""
     set_rows: dict[str, ResultSetRow] = {}
     dropped: dict[str, str] = {}
     energies: dict[str, float] = {}
     accelerators: dict[str, int | None] = {}
     units: dict[str, str] = {}
-    for result, context in chain.from_iterable(map(_judged_sets, judged_plans)):
+    for result, context in zip(judged.sets, judged.contexts, strict=True):
         set_rows |= dict.fromkeys(result.runs, result.row)
         dropped |= result.dropped
         energies |= result.energies
@@ -240,10 +250,6 @@ def _run_rows(runs: Sequence[Run], judged_plans: Iterable[JudgedPlan]) -> Iterat
             energy_joules=energies.get(run.path),
             convergence_unit=units.get(run.path),
         )
-
-
-def _judged_sets(judged: JudgedPlan) -> Iterator[tuple[SetResult, SetContext]]:
-    return zip(judged.sets, judged.contexts, strict=True)
 
 
 def _time(milliseconds: float | None) -> datetime | None:
@@ -287,13 +293,14 @@ def _comparisons(
     ``minutes`` are the scores. Sets with copies are not compared by their seeds, too, nor sets
     that repeat the runs of others.
     """
-    groups = copies.shared_runs(contexts)
+    related = copies.related_runs(contexts)
+    groups = copies.shared_runs(contexts, related)
     pairs = find_pairs(contexts, groups, _sources_of(contexts, groups))
     findings = copies_in(contexts, pairs)
     copied: set[int] = set()
     for pair in pairs:
         copied |= {pair.original.index, pair.copy.index}
-    comparisons = list(copies.check_repetitions(contexts))
+    comparisons = list(copies.check_repetitions(contexts, related))
     copied.update(index for index, _ in comparisons)
     for index, finding in copies.check_seeds(contexts):
         if index not in copied:

@@ -9,12 +9,11 @@ from mlperf_pkg.checker.plan import CheckPlan
 from mlperf_pkg.checker.reading import Guard
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.checks import tree
-from mlperf_pkg.checks.consistency import all_names
 from mlperf_pkg.checks.context import BenchmarkCode, NameInRound, SetContext, SetOrigin
 from mlperf_pkg.checks.descriptions import (
     SystemFile,
-    available_systems,
     check_system,
+    described_systems,
     unchecked_system,
 )
 from mlperf_pkg.checks.one_run import with_each_run_once
@@ -288,8 +287,7 @@ def _contexts_in_submission(
 ) -> Iterator[SetContext]:
     """Yield the result sets of a submission with its ``systems``."""
     systems_by_id = {system.id: system for system in systems}
-    available = available_systems(systems)
-    names = all_names(systems)
+    all_systems = described_systems(systems)
     code = _code(submission)
     timed = frozenset(files.benchmark for files in plan.sets if files.scaling_mode == "strong")
     for context in _contexts(plan, round_, contents):
@@ -298,9 +296,7 @@ def _contexts_in_submission(
             submitter=submission.name,
             system=systems_by_id.get(context.files.system or ""),
             origin=SetOrigin.SUBMISSION,
-            systems=systems,
-            available=available,
-            system_names=names,
+            systems=all_systems,
             code=code,
             timed=timed,
         )

@@ -384,9 +384,7 @@ def power_files(plan: CheckPlan) -> Iterator[PowerFile]:
 
 
 def load_rules(plans: Iterable[CheckPlan]) -> None:
-    """Load the rules, and whatever else all processes need, before they are forked."""
-    import hashlib  # noqa: F401, PLC0415 - slow to import
-
+    """Load the rules that all processes need, before they are forked."""
     benchmarks: set[tuple[str, str, str]] = set()
     for plan in plans:
         if plan.usage and plan.round:

@@ -113,7 +113,9 @@ class _Causes:
             return
         test = self._tests[explanation.evidence]
         for effect in self._of(explanation.effects):
-            if effect.id in self._causes or explanation.says not in effect.text:
+            if effect.id in self._causes:
+                continue
+            if explanation.says and explanation.says not in effect.text:
                 continue
             cause = test(effect, row)
             if cause is not None and self._root(cause).id != effect.id:

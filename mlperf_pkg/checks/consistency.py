@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.checks.descriptions import SystemFile, logged_statuses
+from mlperf_pkg.checks.descriptions import SystemFile, logged_statuses, names_of
 from mlperf_pkg.checks.names import of_two_alphabets
 from mlperf_pkg.findings import NOTE, Basis, Finding, Severity
 from mlperf_pkg.infra.text import letters
@@ -370,12 +370,12 @@ def _other_system(context: SetContext, system: SystemFile, platform: str) -> _Na
     own_names = names_of(system)
     if not names.isdisjoint(own_names):
         return None
-    if not any(name in context.system_names for name in names):
+    if not any(name in context.systems.names for name in names):
         return None
     is_own_part = _is_part(names, own_names)
     if is_own_part and number and _may_have(system, number):
         return None
-    for other in context.systems:
+    for other in context.systems.every:
         other_names = names_of(other)
         is_name = not names.isdisjoint(other_names - own_names)
         is_part = not is_own_part and _is_part(names, other_names) and _may_have(other, number)
@@ -395,16 +395,6 @@ def _number_and_name(platform: str) -> tuple[int | None, str]:
 def _may_have(system: SystemFile, number: int | None) -> bool:
     """Return whether a system may have this number of nodes or accelerators, None for any."""
     return None in (number, system.nodes) or number in (system.nodes, system.accelerators)
-
-
-def names_of(system: SystemFile) -> set[str]:
-    """Return the id and the name of a system, in letters and digits."""
-    return {letters(system.id), letters(system.system_name or "")} - {""}
-
-
-def all_names(systems: Iterable[SystemFile]) -> str:
-    """Return the names of all systems, one a line, to look at once for one that is in none."""
-    return "\n".join(chain.from_iterable(map(names_of, systems)))
 
 
 def _is_part(names: set[str], of: set[str]) -> bool:
@@ -497,7 +487,7 @@ def _counts_of_others(context: SetContext, system: SystemFile) -> dict[str, int]
 def _fitting(context: SetContext, nodes: int | None) -> str | None:
     """Name the descriptions of the division with a number of nodes; None if there is none."""
     paths: list[str] = []
-    for system in context.systems:
+    for system in context.systems.every:
         is_in_division = known_division(system.division) == context.division_by_rules
         if system.nodes == nodes and is_in_division:
             paths.append(system.path)

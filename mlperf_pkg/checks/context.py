@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct, field
 
-from mlperf_pkg.checks.descriptions import SystemFile
+from mlperf_pkg.checks.descriptions import DescribedSystems, SystemFile
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.paths import location_of, with_slashes
 from mlperf_pkg.infra.source import Source
@@ -68,8 +68,7 @@ class SetContext(Struct, frozen=True, dict=True):
     """A result set with its runs, its rules, and what the submission says about it.
 
     ``rules`` is None for a benchmark that the round does not have. ``systems`` are all systems of
-    the submission, ``available`` those that ``available_systems`` returns, ``system_names``
-    what ``all_names`` returns. ``code`` is by benchmark, None for a submission without code.
+    the submission. ``code`` is by benchmark, None for a submission without code.
     ``power_logs`` maps paths to power logs.
     ``timed`` are the benchmarks of which the submission has a set of strong scaling (HPC), None
     outside of a submission. ``together`` names all sets of submissions that are checked together.
@@ -88,9 +87,7 @@ class SetContext(Struct, frozen=True, dict=True):
     submitter: str | None = None
     system: SystemFile | None = None
     origin: SetOrigin = SetOrigin.SUBMISSION
-    systems: tuple[SystemFile, ...] = ()
-    available: Mapping[str, SystemFile] = field(default_factory=dict)
-    system_names: str = ""
+    systems: DescribedSystems = DescribedSystems()
     code: Mapping[str, BenchmarkCode] | None = None
     power_logs: Mapping[str, PowerLog] = field(default_factory=dict)
     timed: frozenset[str] | None = None

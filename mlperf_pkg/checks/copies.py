@@ -10,9 +10,15 @@ from typing import NamedTuple, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.checks.consistency import names_of, repetition
+from mlperf_pkg.checks.consistency import repetition
 from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.checks.descriptions import AVAILABLE, PREVIEW, category, different_fields
+from mlperf_pkg.checks.descriptions import (
+    AVAILABLE,
+    PREVIEW,
+    category,
+    different_fields,
+    names_of,
+)
 from mlperf_pkg.checks.resubmission import RULE, Outcome, judge, submitted_set
 from mlperf_pkg.findings import MAX_MESSAGES, NOTE, Finding, Severity
 from mlperf_pkg.infra.text import letters
@@ -20,22 +26,30 @@ from mlperf_pkg.results import wording
 from mlperf_pkg.rulebook.load import finding_of
 from mlperf_pkg.rulebook.model import version_of
 from mlperf_pkg.run.model import Run
-from mlperf_pkg.run.relations import RunRelation, is_known, originals, related_pairs
+from mlperf_pkg.run.relations import Related, RunRelation, is_known, originals, related_pairs
 from mlperf_pkg.submission.model import SCALINGS, Place
 from mlperf_pkg.submission.submitters import SubmitterNames, is_same_submitter
 
 Members: TypeAlias = dict[int, list[Run]]  # the runs of sets, by the index of the set
 
 
-def shared_runs(contexts: Sequence[SetContext]) -> list[Members]:
+def related_runs(contexts: Sequence[SetContext]) -> list[Related]:
+    """Return the related pairs among the runs of all sets, by their indexes among these."""
+    return list(related_pairs(_runs_of(contexts)[1]))
+
+
+def shared_runs(
+    contexts: Sequence[SetContext], pairs: Iterable[Related] | None = None
+) -> list[Members]:
     """Return groups of runs that may be copies of one run, each in several sets.
 
     Runs that are not known by their evaluations are copies only if their bytes are the same.
-    Placeholders, which have no start, are not in a group.
+    Placeholders, which have no start, are not in a group. ``pairs`` are those of ``related_runs``,
+    if they are known already.
     """
     indexes, runs = _runs_of(contexts)
     groups: dict[Hashable, Members] = {}
-    for index, run, original in zip(indexes, runs, originals(runs), strict=True):
+    for index, run, original in zip(indexes, runs, originals(runs, pairs), strict=True):
         if run.start_ms is not None:
             key = original if is_known(run) else (run.records, run.start_ms, run.stop_ms)
             groups.setdefault(key, {}).setdefault(index, []).append(run)
@@ -357,11 +371,13 @@ def _most_in_common(
     return most, nearest
 
 
-def check_repetitions(contexts: Sequence[SetContext]) -> Iterator[tuple[int, Finding]]:
+def check_repetitions(
+    contexts: Sequence[SetContext], related: Iterable[Related]
+) -> Iterator[tuple[int, Finding]]:
     """Note runs that repeat the training of another set; with the index of the set."""
     owners, runs = _runs_of(contexts)
     pairs: dict[int, int] = {}  # the first run by the one that repeats it
-    for one, other, relation in related_pairs(runs):
+    for one, other, relation in related:
         if relation is RunRelation.REPEATED and owners[one] != owners[other]:
             by_start = sorted((one, other), key=lambda index: (runs[index].start_ms or 0, index))
             pairs.setdefault(by_start[1], by_start[0])

@@ -734,13 +734,31 @@ def published_fields(system: SystemFile | None) -> dict[str, Any]:
     return texts | {name: whole_number(contents.get(field)) for name, field in COUNTS.items()}
 
 
-def available_systems(systems: Iterable[SystemFile]) -> Mapping[str, SystemFile]:
-    """Return the last system that is Available, by the letters of its accelerator."""
+class DescribedSystems(Struct, frozen=True):
+    """Every system of a submission, and what all its result sets ask of them.
+
+    ``available`` holds the last system that is Available, by the letters of its accelerator;
+    ``names`` are those of all systems, one a line, to look at once for one that is in none.
+    """
+
+    every: tuple[SystemFile, ...] = ()
+    available: Mapping[str, SystemFile] = {}
+    names: str = ""
+
+
+def described_systems(systems: tuple[SystemFile, ...]) -> DescribedSystems:
+    """Return the systems of a submission, prepared for its result sets."""
     available: dict[str, SystemFile] = {}
     for system in systems:
         if category(system.status or "") in AVAILABLE:
             available[letters(published_fields(system)["accelerator_model"])] = system
-    return available
+    names = "\n".join(chain.from_iterable(map(names_of, systems)))
+    return DescribedSystems(systems, available, names)
+
+
+def names_of(system: SystemFile) -> set[str]:
+    """Return the id and the name of a system, in letters and digits."""
+    return {letters(system.id), letters(system.system_name or "")} - {""}
 
 
 def as_published(

@@ -104,7 +104,7 @@ def _possible_systems(context: SetContext, claimed: Container[str]) -> list[Syst
     group = context.group
     if group is None:
         return []
-    own = [system for system in context.systems if _may_be(system, group.first)]
+    own = [system for system in context.systems.every if _may_be(system, group.first)]
     if group.candidates:
         return [system for system in own if system.id in group.candidates]
     return [system for system in own if system.id not in claimed]

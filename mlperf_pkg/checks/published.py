@@ -271,7 +271,7 @@ def _earlier_availability(context: SetContext, model: str) -> list[_Availability
         if is_earlier and is_same_submitter(names, SubmitterNames(row.submitter)):
             place = f"{row.round} ({row.system})"
             systems.append(_Availability(version_of(row.round), category(row.status), place))
-    own = context.available.get(model)
+    own = context.systems.available.get(model)
     if own:
         systems.append(_Availability(round_.version, category(own.status or ""), own.path))
     return sorted(systems, key=attrgetter("version"))

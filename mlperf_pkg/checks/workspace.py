@@ -9,9 +9,9 @@ from itertools import chain
 
 from msgspec.structs import replace
 
-from mlperf_pkg.checks.consistency import all_names, different_hyperparameters
+from mlperf_pkg.checks.consistency import different_hyperparameters
 from mlperf_pkg.checks.context import SetContext, SetOrigin
-from mlperf_pkg.checks.descriptions import SystemFile, available_systems
+from mlperf_pkg.checks.descriptions import SystemFile, described_systems
 from mlperf_pkg.config import CONFIG_NAME, Config
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.text import did_you_mean, nearest, visible
@@ -45,10 +45,9 @@ def raw_sets(
     """
     systems_by_id = {system.id: system for system in systems}
     stated_runs = [stated(run, place) for place, run in runs.items()]
-    available = available_systems(systems)
-    names = all_names(systems)
-    described_systems = list(map(described, systems))
-    groups = membership.groups_of(stated_runs, described_systems, config, as_open=as_open)
+    all_systems = described_systems(systems)
+    identities = list(map(described, systems))
+    groups = membership.groups_of(stated_runs, identities, config, as_open=as_open)
     for group in groups:
         context = _raw_set(group, tuple(runs[log.place] for log in group.logs), workspace)
         system = systems_by_id.get(group.system or "")
@@ -58,9 +57,7 @@ def raw_sets(
         yield replace(
             context,
             system=system,
-            systems=systems,
-            available=available,
-            system_names=names,
+            systems=all_systems,
             organizations=config.organizations,
         )
 
@@ -155,7 +152,7 @@ def check_membership(context: SetContext) -> Iterator[Finding]:
 
 def _origin_of_submitter(context: SetContext) -> str:
     """Return the file that names the submitter of a set of raw logs."""
-    for system in filter(None, (context.system, *context.systems)):
+    for system in filter(None, (context.system, *context.systems.every)):
         if system.submitter == context.submitter:
             return visible(system.path)
     return CONFIG_NAME
@@ -164,8 +161,10 @@ def _origin_of_submitter(context: SetContext) -> str:
 def _unknown_system(context: SetContext, group: membership.LogGroup) -> Iterator[Finding]:
     """Yield why the system of a set of raw logs is not known."""
     division = group.first.division or "unnamed"
-    candidates = [system for system in context.systems if system.id in group.candidates]
-    unread = [system.path for system in candidates or context.systems if system.contents is None]
+    candidates = [system for system in context.systems.every if system.id in group.candidates]
+    unread = [
+        system.path for system in candidates or context.systems.every if system.contents is None
+    ]
     others = [s for s in candidates if known_division(s.division) != division]
     if unread:
         message = "the system is unknown, as {found:s} cannot be read"
@@ -184,7 +183,7 @@ def _unknown_system(context: SetContext, group: membership.LogGroup) -> Iterator
 
 def _undescribed(context: SetContext, group: membership.LogGroup, division: str) -> Finding:
     """Return the finding that no description fits the logs."""
-    own = [s for s in context.systems if known_division(s.division) == division]
+    own = [s for s in context.systems.every if known_division(s.division) == division]
     platform = group.first.platform
     name = re.sub(r"[^\w.+-]+", "-", platform).strip("-.") or "NAME"
     init = f"'mlperf-pkg system init --division {division} -o systems/{name}.json'"
@@ -202,7 +201,7 @@ def _undescribed(context: SetContext, group: membership.LogGroup, division: str)
         ids = [system.id for system in own]
         return context.finding("SET110", message, found=platform, expected=ids, hint=hint)
     expected = f'a file systems/<system>.json with "division": "{division}"'
-    others = [system.path for system in context.systems]
+    others = [system.path for system in context.systems.every]
     if others:
         message = (
             f"the logs say {division} (submission_division), but the division is another in"

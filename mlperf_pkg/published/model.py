@@ -125,6 +125,8 @@ _CHUNK_BYTES = 1 << 20
 
 def digests_of(sources: Mapping[str, Source]) -> dict[str, bytes]:
     """Return the SHA-256 of logs by path, without those that cannot be read."""
+    if not sources:
+        return {}
     from hashlib import sha256  # noqa: PLC0415 - most checks need none
 
     digests = {}

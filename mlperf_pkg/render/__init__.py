@@ -20,7 +20,9 @@ def _lazy(module: str, name: str) -> Renderer:
 
 
 FORMATS: Mapping[str, Renderer] = {
-    **{name: _lazy("text", name) for name in ("text", "json", "markdown", "csv")},
+    "text": _lazy("text", "text"),
+    "json": _lazy("table", "report_json"),
+    **{name: _lazy("text", name) for name in ("markdown", "csv")},
     **{name: _lazy("ci", name) for name in ("sarif", "junit", "github", "gitlab")},
     "log": _lazy("text", "log"),
     "concise": _lazy("ci", "concise"),

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from mlperf_pkg.infra.text import escape_cell, escape_html, escape_markdown
 from mlperf_pkg.results import wording
-from mlperf_pkg.results.report import MAX_DEPTH, as_json, encodable
+from mlperf_pkg.results.report import MAX_DEPTH, Report, as_json, encodable
 
 HEADING = "bold"
 PLAIN = ""
@@ -268,14 +268,19 @@ def json_text(value: Any) -> str:
     return _indented(as_json(value))
 
 
+def report_json(report: Report, _: object) -> str:
+    """Render the whole report in the format ``mlperf-pkg/report/3``."""
+    return json_text(report)
+
+
 def _indented(value: Any) -> str:
     """Return the text of ``json.dumps`` with ``indent=2``, many times faster."""
     text = msgspec.json.encode(value).decode()
     may_differ = re.search(_EXPONENT, text) or ("0.0000" in text and re.search(_SMALL, text))
     if may_differ or "\x7f" in text:
         text = json.dumps(msgspec.to_builtins(value), allow_nan=False, check_circular=False)
-    text = text.encode("ascii", _ESCAPED).decode("ascii")
-    return msgspec.json.format(text, indent=2) + "\n"
+    ascii_text = text.encode("ascii", _ESCAPED)
+    return msgspec.json.format(ascii_text, indent=2).decode("ascii") + "\n"
 
 
 def _escaped(error: Any) -> tuple[str, int]:

@@ -618,11 +618,6 @@ def in_line(finding: Finding) -> str:
     return f"{where}: {waived}{words.label(finding)}: {words.sentence(finding)}"
 
 
-def json(report: Report, _: View) -> str:
-    """Render the whole report in the format ``mlperf-pkg/report/3``."""
-    return rendered.json_text(report)
-
-
 def csv(report: Report, _: View) -> str:
     """Render the results, one row per result set."""
     return tables.results_csv(report)

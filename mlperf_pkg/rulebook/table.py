@@ -5,6 +5,7 @@ the benchmark, of the optimizer. The topmost layer that names a key decides it a
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import chain, filterfalse, product
 from typing import Any
 
@@ -91,8 +92,9 @@ class KeyRules(msgspec.Struct, frozen=True):
 
     Later ``submission_*`` records are not checked. Those ``by_position`` are checked of all records
     once the log has ended. ``quiet`` says that the later ones need only themselves, and which keys
-    were logged before them. The rules need the values of the keys ``related``, and the order of
-    those ``ordered``.
+    were logged before them; ``together`` that they are quiet but for a target and those
+    ``by_position``. The rules need the values of the keys ``related``, and the order of those
+    ``ordered``. The others are as in ``RuleTable``.
     """
 
     rules: tuple[CompiledRule, ...]
@@ -101,8 +103,14 @@ class KeyRules(msgspec.Struct, frozen=True):
     by_position: tuple[CompiledRule, ...]
     series: SeriesMemory | None
     quiet: bool
+    together: bool
+    cumulative: bool
+    limited: bool
     related: frozenset[str]
     ordered: frozenset[str]
+    needed: tuple[Rule, ...]
+    counted: tuple[Rule, ...]
+    concluded: tuple[CompiledRule, ...]
 
 
 class RuleTable(msgspec.Struct, frozen=True):
@@ -158,27 +166,33 @@ def rule_table(
     ordered = _ordered(keys)
     quiet = {}
     together = set()
-    has_one_target = len(_keys_with(_reaches, keys)) == 1
-    for key in keys.keys() - related:
-        if keys[key].quiet:
-            quiet[key] = keys[key].later
-        elif has_one_target and _are_together(keys[key]):
+    cumulative = {joined.of} if joined else set()
+    limited = set()
+    for key, key_rules in keys.items():
+        if key_rules.quiet and key not in related:
+            quiet[key] = key_rules.later
+        elif key_rules.together and key not in related:
             together.add(key)
+        if key_rules.cumulative:
+            cumulative.add(key)
+        if key_rules.limited:
+            limited.add(key)
     apart = frozenset([key for key in quiet if not keys[key].ordered]) - ordered
-    compiled_rules = list(chain.from_iterable([key_rules.rules for key_rules in keys.values()]))
-    counted = [compiled.rule for compiled in compiled_rules if compiled.rule.occurs]
+    concluded = list(chain.from_iterable([key_rules.concluded for key_rules in keys.values()]))
+    if len({compiled.rule.key for compiled in concluded if compiled.reaches}) > 1:
+        together.clear()  # the order of records of several keys with targets matters
     return RuleTable(
         keys=keys,
         followed=frozenset(related).union(keys, _ALWAYS, ordered),
         quiet=quiet,
         apart=apart,
         together=frozenset(together) - ordered,
-        cumulative=_keys_with(_is_cumulative, keys).union([joined.of] if joined else []) - apart,
-        limited=_keys_with(_is_limited, keys),
+        cumulative=frozenset(cumulative) - apart,
+        limited=frozenset(limited),
         heads={},
-        needed=tuple(filter(_is_met_once, counted)),
-        counted=tuple(filterfalse(_is_met_once, counted)),
-        concluded=tuple(filter(_concludes, compiled_rules)),
+        needed=tuple(chain.from_iterable([key_rules.needed for key_rules in keys.values()])),
+        counted=tuple(chain.from_iterable([key_rules.counted for key_rules in keys.values()])),
+        concluded=tuple(concluded),
         joined=joined,
     )
 
@@ -186,13 +200,6 @@ def rule_table(
 def _ordered(keys: Mapping[str, KeyRules]) -> frozenset[str]:
     """Return the keys whose order the rules need."""
     return frozenset(chain.from_iterable([key_rules.ordered for key_rules in keys.values()]))
-
-
-def _keys_with(
-    test: Callable[[CompiledRule], bool], keys: Mapping[str, KeyRules]
-) -> frozenset[str]:
-    """Return the keys with a rule that meets a test."""
-    return frozenset([key for key, key_rules in keys.items() if any(map(test, key_rules.rules))])
 
 
 def _layers(
@@ -258,17 +265,26 @@ def _concludes(compiled: CompiledRule) -> bool:
 # ---- what of a record ---------------------------------------------------------------------
 
 
+_RULES_OF_KEY = msgspec.msgpack.Decoder(tuple[Rule, ...])
+
+
 def _compile(rules: Rules) -> dict[str, KeyRules]:
-    return {key: _key_rules(rules_of_key) for key, rules_of_key in rules.items()}
+    encode = msgspec.msgpack.encode
+    return {key: _key_rules(encode(rules_of_key)) for key, rules_of_key in rules.items()}
 
 
-def _key_rules(rules: tuple[Rule, ...]) -> KeyRules:
+@lru_cache(maxsize=2048)
+def _key_rules(encoded: bytes) -> KeyRules:
+    """Return the rules of a key, compiled once: two thirds are the same in several rounds."""
+    rules = _RULES_OF_KEY.decode(encoded)
     compiled = tuple(map(_compiled, rules))
     of_records = [item for item in compiled if item.checks or item.has_more]
     of_later_records = list(filter(_is_checked_later, of_records))
     first = _checklist(of_records)
     later = first if of_later_records == of_records else _checklist(of_later_records)
     by_position = tuple([item for item in compiled if item.by_position])
+    counted = [rule for rule in rules if rule.occurs]
+    has_target = any(rule.reaches for rule in rules)
     related: set[str] = set()
     ordered: set[str] = set()
     for rule in rules:
@@ -281,8 +297,14 @@ def _key_rules(rules: tuple[Rule, ...]) -> KeyRules:
         by_position=by_position,
         series=_series(by_position),
         quiet=all(map(_is_quiet, compiled)),
+        together=has_target and first is later and all(map(_is_together, compiled)),
+        cumulative=any(map(_is_cumulative, compiled)),
+        limited=any(map(_is_limited, compiled)),
         related=frozenset(related),
         ordered=frozenset(ordered),
+        needed=tuple(filter(_is_met_once, counted)),
+        counted=tuple(filterfalse(_is_met_once, counted)),
+        concluded=tuple(filter(_concludes, compiled)),
     )
 
 
@@ -307,16 +329,14 @@ def _is_checked_later(compiled: CompiledRule) -> bool:
     return not (rule.first or "submission_" in rule.key)
 
 
-def _are_together(key_rules: KeyRules) -> bool:
-    """Return whether the rules of a key are quiet but for targets and formulas by position."""
-    others: list[CompiledRule] = []
-    for compiled in key_rules.rules:
-        rule = compiled.rule
-        is_late = compiled.by_position or not compiled.in_passing
-        if not is_late or not OF_VALUE.keys() >= (rule.reaches or {}).keys():
-            return False
-        others.append(replace(compiled, rule=replace(rule, reaches=None, formula=None)))
-    return key_rules.first is key_rules.later and all(map(_is_quiet, others))
+def _is_together(compiled: CompiledRule) -> bool:
+    """Return whether a rule is quiet but for a target, or a formula that waits."""
+    rule = compiled.rule
+    if compiled.in_passing and not compiled.by_position:
+        return False
+    if not OF_VALUE.keys() >= (rule.reaches or {}).keys():
+        return False
+    return _is_quiet(replace(compiled, rule=replace(rule, reaches=None, formula=None)))
 
 
 def _is_quiet(compiled: CompiledRule) -> bool:
@@ -337,11 +357,6 @@ def _is_cumulative(compiled: CompiledRule) -> bool:
     rule = compiled.rule
     about_run = rule.reaches or rule.reached or rule.nth_since or rule.tensors is not None
     return bool(about_run) or compiled.by_position
-
-
-def _reaches(compiled: CompiledRule) -> bool:
-    """Return whether a rule has a target."""
-    return compiled.reaches is not None
 
 
 def _is_limited(compiled: CompiledRule) -> bool:

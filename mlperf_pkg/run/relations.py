@@ -1,8 +1,9 @@
 """Which logs are of one run: what two runs with equal values are to each other, by their clocks."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from math import inf
+from typing import TypeAlias
 
 from mlperf_pkg.log.record import TOGETHER_MS
 from mlperf_pkg.published.model import equal_values, is_near, is_series
@@ -34,6 +35,10 @@ class RunRelation(StrEnum):
     def is_one_run(self) -> bool:
         """Whether the logs are of one run."""
         return self is not RunRelation.REPEATED
+
+
+Related: TypeAlias = tuple[int, int, RunRelation]
+"""The indexes of two runs with equal values, and what they are to each other."""
 
 
 def relation_of(run: Run, other: Run) -> RunRelation | None:
@@ -125,8 +130,11 @@ def is_known(run: Run) -> bool:
     return run.fingerprint is not None or any(is_series(getattr(run, name)) for name in SERIES)
 
 
-def originals(runs: Sequence[Run]) -> list[int]:
-    """Return for each run the index of the first that is the same run; its own if none is."""
+def originals(runs: Sequence[Run], pairs: Iterable[Related] | None = None) -> list[int]:
+    """Return for each run the index of the first that is the same run; its own if none is.
+
+    ``pairs`` are the related ones among the runs, if they are known already.
+    """
     first = list(range(len(runs)))
 
     def root(index: int) -> int:
@@ -135,15 +143,15 @@ def originals(runs: Sequence[Run]) -> list[int]:
             index = first[index]
         return index
 
-    for index, other, relation in related_pairs(runs):
+    for index, other, relation in related_pairs(runs) if pairs is None else pairs:
         if relation.is_one_run:
             least, most = sorted((root(index), root(other)))
             first[most] = least
     return [root(index) for index in first]
 
 
-def related_pairs(runs: Sequence[Run]) -> Iterator[tuple[int, int, RunRelation]]:
-    """Yield the indexes of runs with equal values, and what they are to each other.
+def related_pairs(runs: Sequence[Run]) -> Iterator[Related]:
+    """Yield the related pairs among runs.
 
     Of runs whose evaluations have the same values at the same times, each is paired with the first.
     """
@@ -172,7 +180,8 @@ def _near_pairs(runs: Sequence[Run], name: str) -> Iterator[tuple[int, int]]:
             series.append((run.benchmark, values, index))
     series.sort()
     for position, (benchmark, values, index) in enumerate(series):
-        for other, others, neighbour in series[position + 1 : position + _NEIGHBOURS]:
+        for next_position in range(position + 1, min(position + _NEIGHBOURS, len(series))):
+            other, others, neighbour = series[next_position]
             if other != benchmark or not is_near(values[0], others[0]):
                 break
             if equal_values(values, others):

@@ -7,6 +7,7 @@ nothing is ever written.
 import errno
 import os
 import re
+import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 
@@ -71,9 +72,10 @@ def find_input(argument: str, prefix: str = "") -> Input:
     path = path_of(argument)
     try:
         if isinstance(path, Path):
-            if not _exists(path):
+            mode = _mode(path)
+            if mode is None:
                 raise UserError(f"{argument}: no such file or folder{_suggestion(path)}")
-            if not (path.is_file() or path.is_dir()):
+            if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
                 kinds = "is a pipe, a device or a socket; expected a file or a folder"
                 raise UserError(f"{argument}: {kinds}")
         top = Place(location_of(path), prefix)
@@ -92,17 +94,16 @@ def find_input(argument: str, prefix: str = "") -> Input:
     return contents
 
 
-def _exists(path: Path) -> bool:
-    """Return whether a path exists; ``Path.exists`` of Python 3.14 is false for what follows.
+def _mode(path: Path) -> int | None:
+    """Return the mode of what a path leads to, None if that does not exist.
 
     Raises:
         OSError: it cannot be read, such as a folder above it, or its name is too long.
     """
     try:
-        path.stat()
+        return path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
-        return False
-    return True
+        return None
 
 
 def _not_read(contents: Input) -> str:

@@ -651,8 +651,6 @@ def _context(
         system=planned.system,
         sources=sources,
         systems=planned.context.systems,
-        available=planned.context.available,
-        system_names=planned.context.system_names,
         group=planned.context.group,
     )
     return replace(context, id=context.identity)

@@ -317,7 +317,7 @@ class _Rounds:
         if context.system:
             self._by_path[context.system.path] = round_
             self.submitters[context.system.path] = context.submitter
-        for system in context.systems:
+        for system in context.systems.every:
             self._by_system[id(system)] = round_
         for folder in _with_parents(context.path):
             self._by_path.setdefault(folder, round_)
