@@ -223,7 +223,7 @@ def lines_with(words: Iterable[bytes], text: bytes) -> Iterator[bytes]:
     from heapq import merge  # noqa: PLC0415 - few logs need it
 
     end = -1
-    for offset in merge(*(_occurrences(word, text) for word in words)):
+    for offset in merge(*(occurrences(word, text) for word in words)):
         if offset > end:
             start = text.rfind(b"\n", 0, offset) + 1
             end = end_of_line(text, offset)
@@ -232,7 +232,8 @@ def lines_with(words: Iterable[bytes], text: bytes) -> Iterator[bytes]:
                 yield raw
 
 
-def _occurrences(word: bytes, text: bytes) -> Iterator[int]:
+def occurrences(word: bytes, text: bytes) -> Iterator[int]:
+    """Yield the offset of each occurrence of a word."""
     offset = text.find(word)
     while offset >= 0:
         yield offset

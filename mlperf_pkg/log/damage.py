@@ -9,32 +9,38 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Set
+from heapq import merge
 from math import inf
 
 from msgspec import Struct
+from msgspec.msgpack import encode
 from msgspec.structs import replace
 
-from mlperf_pkg.log.block import end_of_line
+from mlperf_pkg.log.block import end_of_line, occurrences
 from mlperf_pkg.log.record import (
     QUOTED_NAMES,
+    TIME_NAME,
     TOGETHER_MS,
     TOKEN,
     Misfit,
     Record,
     decode_line,
     may_hold_record,
+    raw_records,
     record_in,
+    tails_of,
 )
 
 _MOST_GAPS = 1000  # of one log
 _MOST_TEXT = 10_000  # bytes of a gap
 _MOST_OF = 0.75  # the share of records that processes write alike, at least
+_MOST_VALUES = 1 - _MOST_OF / 2  # of the records that they write, at most
 _SURE = 4  # characters of a key after other text on the same line
 _KEY = r'key"\s*:\s*"(?=(\w+)"|)'
-_BEFORE_VALUE = r'"(\w++)"\s*,\s*"value"'
-_VALUE_FOLLOWS = r'"\s*,\s*"value"'
-_LIKE_MARKER = rb"(?i)mllog|:::ml"
-_CANDIDATE = _LIKE_MARKER + rb'|"time_ms"'
+_WORD = r"\w+"
+_VALUE = '"value"'
+_VALUE_FOLLOWS = rf'"\s*,\s*{_VALUE}'
+_LIKE_MARKER = (b"mllog", b":::ml")  # in lower case
 _DAMAGED = rb"(?i)mllog[:=]{0,3}(?=[ \t]*\{)"
 _GLUED = rb"[:\w]{0,40}\Z"  # to the front of a damaged marker
 _OLD = rb":::ML(?:L(?!OG )|Pv)[\w.]*"
@@ -66,15 +72,16 @@ class NearMiss(Struct, frozen=True):
 
 def near_misses(text: bytes) -> Iterator[NearMiss]:
     """Yield the lines that are almost those of records, and hold no marker."""
-    candidates = re.compile(_CANDIDATE)
-    match = candidates.search(text)
-    while match:
-        offset = text.rfind(b"\n", 0, match.start()) + 1
-        end = end_of_line(text, match.start())
-        near_miss = _near_miss(offset, text[offset:end])
-        if near_miss:
-            yield near_miss
-        match = candidates.search(text, end)
+    # Without markers, what is like one is rare, and to search for rare text is fast.
+    unmarked = text.replace(TOKEN, bytes(len(TOKEN))).lower()
+    end = -1
+    for offset in merge(*[occurrences(word, unmarked) for word in (*_LIKE_MARKER, TIME_NAME)]):
+        if offset > end:
+            start = text.rfind(b"\n", 0, offset) + 1
+            end = end_of_line(text, offset)
+            near_miss = _near_miss(start, text[start:end])
+            if near_miss:
+                yield near_miss
 
 
 def _near_miss(offset: int, line: bytes) -> NearMiss | None:
@@ -100,7 +107,10 @@ def _near_miss(offset: int, line: bytes) -> NearMiss | None:
 
 
 class Gap:
-    """Text of a log that begins like a record on a ``line`` and cannot be read as one."""
+    """Text of a log that begins like a record on a ``line`` and cannot be read as one.
+
+    ``names`` are the keys in it, and an empty one for a key that is not whole.
+    """
 
     def __init__(self, line: int, texts: Iterable[bytes]) -> None:
         """Find the keys in the texts after the marker: whole ones, and what others begin with."""
@@ -108,24 +118,23 @@ class Gap:
         text = b"\n".join(texts).decode("latin-1")
         # As in a string of JSON, or in Python's repr; str.translate takes ten times as long.
         text = text.replace("\\", "").replace("'", '"')
-        self._names = {*re.findall(_BEFORE_VALUE, text), *re.findall(_KEY, text)}
+        self.names = {*_names_before_values(text), *re.findall(_KEY, text)}
         self._tails: list[str] = []
-        if "" in self._names:  # of a key that is not whole
-            self._names.remove("")
+        if "" in self.names:
             cut = [match.end() for match in re.finditer(_KEY, text) if not match[1]]
             self._tails += [text[end:] for end in cut]
 
     @property
     def is_nameless(self) -> bool:
         """Whether it holds no key, not even a part of one."""
-        return not self._names and not self._tails
+        return not self.names
 
     def holds_any(self, wanted: Set[str], keys: Iterable[str]) -> bool:
         """Return whether it names one of the ``wanted`` keys, or begins like it.
 
         A part of a key begins like the one of all ``keys`` that is most like it.
         """
-        if not self._names.isdisjoint(wanted):
+        if not self.names.isdisjoint(wanted):
             return True
         for tail in self._tails:
             has_value = re.search(_VALUE_FOLLOWS, tail)
@@ -133,6 +142,18 @@ class Gap:
                 if _is_joined(key, tail) or (not has_value and _is_likest(key, tail, keys)):
                     return True
         return False
+
+
+def _names_before_values(text: str) -> Iterator[str]:
+    """Yield each name in quotes that is before the name of a value.
+
+    A regular expression would try every quote of the text.
+    """
+    for before in text.split(_VALUE)[:-1]:
+        start, _, between = before.rpartition('"')
+        _, quote, name = start.rpartition('"')
+        if quote and between.strip() == "," and re.fullmatch(_WORD, name):
+            yield name
 
 
 def _is_likest(key: str, tail: str, keys: Iterable[str]) -> bool:
@@ -169,14 +190,15 @@ class DamagedLog(Struct, frozen=True):
     ``text`` is the log with each record that is certain on a line of its own, once; CR separates
     what was one line, so that lines keep their numbers. It is None if that is the log as it is.
     ``processes`` wrote each record;
-    ``line`` is the first that repeats one. ``gaps`` are the texts that cannot be read, ``lines``
-    those on which the official parser reads a record, by its key.
+    ``line`` is the first that repeats one. ``gaps`` are the texts that cannot be read, ``named``
+    those with each name, ``lines`` those on which the official parser reads a record, by its key.
     """
 
     text: bytes | None
     processes: int
     line: int
     gaps: tuple[Gap, ...]
+    named: Mapping[str, list[Gap]]
     lines: Mapping[str, list[int]]
 
 
@@ -196,12 +218,20 @@ def count_processes(records: Iterable[Record | None]) -> int:
     return processes
 
 
+def may_be_of_processes(text: bytes) -> bool:
+    """Return whether several processes may write every record of a log, without decoding them."""
+    tails = tails_of(text.replace(b"\r", b"\n"))
+    records = raw_records(b"\n".join(tails))
+    values = {(record.key, bytes(record.value), bytes(record.metadata)) for record in records}
+    return len(records) < len(tails) or len(values) <= _MOST_VALUES * len(records)
+
+
 class _Piece(Struct):
     """A part of the line ``number`` with at most one record, and what stands after it."""
 
     text: bytes
     number: int
-    record: Record | None = None
+    content: Record | Misfit | None = None
     end: bytes = b"\r"
 
 
@@ -213,7 +243,7 @@ class _DamageReader:
         self._number = first_line
         self._pieces: list[_Piece] = []
         self._almost: list[tuple[_Piece, list[_Piece]]] = []  # each with what it may become
-        self._intact: set[str] = set()
+        self._intact: list[Record] = []
         self._gaps: list[tuple[int, list[bytes]]] = []
         self._lines: dict[str, list[int]] = {}
         self._is_open = False  # the last gap
@@ -222,9 +252,8 @@ class _DamageReader:
         """Read the next line, which ``end`` follows."""
         prefix, *raws = line.split(TOKEN)
         if raws:
-            contents = list(map(_content, raws))
-            self._pieces += _pieces(prefix, raws, contents, self._number)
-            self._take_records(raws, contents)
+            self._pieces += _pieces(prefix, raws, self._number)
+            self._take_records(raws)
         else:
             self._pieces.append(_Piece(line, self._number))
             if line:
@@ -232,35 +261,36 @@ class _DamageReader:
         self._pieces[-1].end = end
         self._number += end.count(b"\n")
 
-    def _take_records(self, raws: list[bytes], contents: list[Record | Misfit | None]) -> None:
+    def _take_records(self, raws: list[bytes]) -> None:
         """Take the last record of a line, which alone the official parser reads."""
         self._is_open = False
         if len(raws) > 1:
             self._begin(b"".join(raws[:-1]))
-        record = contents[-1]
+        record = self._pieces[-1].content
         if not isinstance(record, Record):
             self._begin(raws[-1])
             return
-        self._intact.add(repr(record))
+        self._intact.append(record)
         if isinstance(record.key, str):
             self._lines.setdefault(record.key, []).append(self._number)
 
     def _take_other(self, line: bytes) -> None:
         """Take a line without a marker."""
-        if not re.search(_CANDIDATE, line):
+        text = line.lower()
+        is_marked = any(word in text for word in _LIKE_MARKER)
+        if not is_marked and TIME_NAME not in text:
             if self._is_open:
                 self._add(line)
             return
-        if self._is_open and not re.search(_LIKE_MARKER, line):
+        if self._is_open and not is_marked:
             self._add(line)
         else:
             self._begin(line)
         near_miss = _near_miss(0, line)
         if near_miss and near_miss.start is not None:
-            raw = line[near_miss.start :]
             prefix = line[: near_miss.place]
-            pieces = _pieces(prefix, [raw], [_content(raw)], self._number)
-            self._almost.append((self._pieces[-1], list(pieces)))
+            pieces = _pieces(prefix, [line[near_miss.start :]], self._number)
+            self._almost.append((self._pieces[-1], pieces))
 
     def _begin(self, text: bytes) -> None:
         self._is_open = len(self._gaps) < _MOST_GAPS
@@ -282,14 +312,21 @@ class _DamageReader:
         text = b"".join([piece.text + piece.end for piece in self._pieces])
         line = repeats[0].number if repeats else 1
         gaps = tuple([Gap(number, texts) for number, texts in self._gaps])
-        return DamagedLog(text, processes, line, gaps, self._lines)
+        named: dict[str, list[Gap]] = {}
+        for gap in gaps:
+            for name in gap.names:
+                named.setdefault(name, []).append(gap)
+        return DamagedLog(text, processes, line, gaps, named, self._lines)
 
     def _repair(self) -> None:
         """Repair each line with a damaged marker and a whole record of which none is intact."""
+        if not self._almost:
+            return
+        intact = set(map(repr, self._intact))
         for piece, pieces in self._almost:
-            record = pieces[0].record
-            if record and repr(record) not in self._intact:
-                piece.record = record
+            record = pieces[0].content
+            if isinstance(record, Record) and repr(record) not in intact:
+                piece.content = record
                 piece.text = b"\r".join([part.text for part in pieces])
 
 
@@ -298,22 +335,20 @@ def _content(raw: bytes) -> Record | Misfit | None:
     return decode_line(raw) if b"}" in raw and may_hold_record(raw) else None
 
 
-def _pieces(
-    prefix: bytes, raws: list[bytes], contents: list[Record | Misfit | None], number: int
-) -> Iterator[_Piece]:
-    """Yield a line in pieces: each record that is whole, and what stands before or after it."""
-    for raw, content in zip(raws, contents, strict=True):
-        marked = prefix + TOKEN + raw
+def _pieces(prefix: bytes, raws: list[bytes], number: int) -> list[_Piece]:
+    """Return a line in pieces: each record that is whole, and what stands before or after it."""
+    pieces = []
+    for raw in raws:
+        text = prefix + TOKEN + raw
         prefix = b""
-        if isinstance(content, Record):
-            yield _Piece(marked, number, content)
-        elif content and content.recovered:
+        content = _content(raw)
+        if isinstance(content, Misfit) and content.recovered:
             record, size = content.recovered
-            end = len(marked) - len(raw) + size
-            yield _Piece(marked[:end], number, record)
-            yield _Piece(marked[end:], number)
-        else:
-            yield _Piece(marked, number)
+            end = len(text) - len(raw) + size
+            pieces.append(_Piece(text[:end], number, record))
+            text = text[end:]
+        pieces.append(_Piece(text, number, content))
+    return pieces
 
 
 def _repeats(pieces: Iterable[_Piece]) -> tuple[int, list[_Piece]]:
@@ -321,14 +356,14 @@ def _repeats(pieces: Iterable[_Piece]) -> tuple[int, list[_Piece]]:
 
     Equal records are those of processes if they were written within a second of each other.
     """
-    groups: dict[str, tuple[float, int]] = {}  # the last of each value: time and size
+    groups: dict[bytes | str, tuple[float, int]] = {}  # the last of each value: time and size
     sizes: Counter[int] = Counter()  # how many records are in groups of each size
     repeats: list[_Piece] = []
     for piece in pieces:
-        record = piece.record
-        if record is None:
+        record = piece.content
+        if not isinstance(record, Record):
             continue
-        value = repr((record.key, record.value, record.metadata))
+        value = _value_of(record)
         start_ms, size = groups.get(value, (-inf, 0))
         if abs(record.time_ms - start_ms) <= TOGETHER_MS:
             groups[value] = (start_ms, size + 1)
@@ -342,3 +377,12 @@ def _repeats(pieces: Iterable[_Piece]) -> tuple[int, list[_Piece]]:
         if number >= _MOST_OF * sizes.total():
             return processes, repeats
     return 1, repeats
+
+
+def _value_of(record: Record) -> bytes | str:
+    """Return what a record says, as text that no other value has: MessagePack, which is fast."""
+    said = (record.key, record.value, record.metadata)
+    try:
+        return encode(said)
+    except (OverflowError, UnicodeEncodeError):  # it has no large integers and no lone surrogates
+        return repr(said)

@@ -121,10 +121,18 @@ def count_records(lines: bytes) -> int:
 
     The lines must be short, in ASCII.
     """
+    return len(raw_records(lines))
+
+
+def raw_records(lines: bytes) -> list[_RawRecord]:
+    """Return the record of each line, its value and metadata not decoded.
+
+    None are returned if any line is not a record.
+    """
     try:
-        return len(_decode_entries(lines))
+        return _decode_entries(lines)
     except (msgspec.MsgspecError, RecursionError):
-        return 0
+        return []
 
 
 def decode_lines(raws: Sequence[bytes]) -> Sequence[Record | Misfit]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -16,7 +17,13 @@ from msgspec.structs import replace
 
 from mlperf_pkg.findings import Basis, Finding, in_order, verdicts_of
 from mlperf_pkg.infra.source import Source
-from mlperf_pkg.log.damage import DamagedLog, Gap, count_processes, read_damaged
+from mlperf_pkg.log.damage import (
+    DamagedLog,
+    Gap,
+    count_processes,
+    may_be_of_processes,
+    read_damaged,
+)
 from mlperf_pkg.log.reader import OF_LINES, LogReader
 from mlperf_pkg.rulebook.load import finding_of
 from mlperf_pkg.rulebook.rounds import known_verdicts
@@ -46,6 +53,8 @@ def read_again(source: Source, *, is_damaged: bool) -> DamagedLog | None:
     if len(text) > _MOST_BYTES:
         return None
     if not is_damaged:
+        if not may_be_of_processes(text):
+            return None
         records = LogReader(BytesIO(text), source.label, lambda _: None)
         if count_processes(records) == 1:
             return None
@@ -202,7 +211,8 @@ def _wants_at(compiled: CompiledRule, lines: tuple[int, ...]) -> Iterator[_Want]
 def _lines_with(want: _Want, log: DamagedLog, keys: Iterable[str]) -> tuple[int, ...]:
     """Return the lines of the gaps that hold what is wanted; nothing if one line lacks it yet."""
     if not want.lines:
-        return tuple([gap.line for gap in log.gaps if gap.holds_any(want.keys, keys)])
+        gaps = chain.from_iterable([log.named.get(key, ()) for key in ("", *want.keys)])
+        return tuple(sorted({gap.line for gap in gaps if gap.holds_any(want.keys, keys)}))
     lines: dict[int, None] = {}
     for line in want.lines:
         before = [gap for gap in log.gaps if gap.line < line]
@@ -217,6 +227,8 @@ def _fills(gap: Gap, want: _Want, line: int, log: DamagedLog, keys: Iterable[str
     """Return whether a gap before a line holds what is wanted there."""
     if gap.holds_any(want.keys - {want.between}, keys):
         return True
+    if not want.between:
+        return False
     earlier = [other for other in log.lines.get(want.between, ()) if other < line]
     if earlier and gap.line < earlier[-1]:
         return False
