@@ -24,6 +24,7 @@ from mlperf_pkg.log.record import (
     TOKEN,
     Misfit,
     Record,
+    decode,
     decode_line,
     may_hold_record,
     raw_records,
@@ -187,35 +188,41 @@ def _is_joined(key: str, tail: str) -> bool:
 class DamagedLog(Struct, frozen=True):
     """What a damaged log holds.
 
-    ``text`` is the log with each record that is certain on a line of its own, once; CR separates
-    what was one line, so that lines keep their numbers. It is None if that is the log as it is.
-    ``processes`` wrote each record;
-    ``line`` is the first that repeats one. ``gaps`` are the texts that cannot be read, ``named``
-    those with each name, ``lines`` those on which the official parser reads a record, by its key.
+    ``gaps`` are the texts that cannot be read, ``named`` those with each name, ``lines`` those on
+    which the official parser reads a record, by its key. ``text`` is the log with each record that
+    is certain on a line of its own, once; CR separates what was one line, so that lines keep their
+    numbers. It is None if that is the log as it is. ``processes`` wrote each record; ``line`` is
+    the first that repeats one.
     """
 
-    text: bytes | None
-    processes: int
-    line: int
     gaps: tuple[Gap, ...]
     named: Mapping[str, list[Gap]]
     lines: Mapping[str, list[int]]
+    text: bytes | None = None
+    processes: int = 1
+    line: int = 1
 
 
-def read_damaged(text: bytes, first_line: int) -> DamagedLog:
-    """Read the text of a log, which begins on the line ``first_line`` of its file."""
-    reader = _DamageReader(first_line)
+def read_gaps(text: bytes, first_line: int) -> DamagedLog:
+    """Find what cannot be read of a log, which begins on the line ``first_line`` of its file."""
+    reader = _GapReader(first_line)
     for part in text.splitlines(keepends=True):
-        line = part.rstrip(b"\r\n")
-        reader.take(line, part[len(line) :])
-    log = reader.log()
-    return replace(log, text=None) if log.text == text else log
+        reader.take(part.rstrip(b"\r\n"))
+        if part.endswith(b"\n"):
+            reader.number += 1
+    return reader.log()
 
 
-def count_processes(records: Iterable[Record | None]) -> int:
-    """Return how many processes write every record of a log."""
-    processes, _ = _repeats([_Piece(b"", 0, record) for record in records])
-    return processes
+def read_records(log: DamagedLog, text: bytes, first_line: int) -> DamagedLog:
+    """Return a damaged log with the text of its records, once each."""
+    pieces = _pieces_of(text, first_line)
+    processes, repeats = _repeats(pieces)
+    if processes > 1:
+        for piece in repeats:
+            piece.text = b""
+    whole = b"".join([piece.text + piece.end for piece in pieces])
+    line = repeats[0].number if repeats else 1
+    return replace(log, text=None if whole == text else whole, processes=processes, line=line)
 
 
 def may_be_of_processes(text: bytes) -> bool:
@@ -224,6 +231,57 @@ def may_be_of_processes(text: bytes) -> bool:
     records = raw_records(b"\n".join(tails))
     values = {(record.key, bytes(record.value), bytes(record.metadata)) for record in records}
     return len(records) < len(tails) or len(values) <= _MOST_VALUES * len(records)
+
+
+class _GapReader:
+    """The reader of the gaps of a log, line by line; ``number`` is that of the line."""
+
+    def __init__(self, number: int) -> None:
+        """Start at the head of a log."""
+        self.number = number
+        self._gaps: list[tuple[int, list[bytes]]] = []
+        self._lines: dict[str, list[int]] = {}
+        self._is_open = False  # the last gap
+
+    def take(self, line: bytes) -> None:
+        """Read a line; its last record, which alone the official parser reads, is not a gap."""
+        before, token, raw = line.rpartition(TOKEN)
+        if not token:
+            self._take_other(line)
+            return
+        self._is_open = False
+        if TOKEN in before:
+            self._begin(before.partition(TOKEN)[2].replace(TOKEN, b""))
+        record = decode(raw) if b"}" in raw else None
+        if record is None:
+            self._begin(raw)
+        elif isinstance(record.key, str):
+            self._lines.setdefault(record.key, []).append(self.number)
+
+    def _take_other(self, line: bytes) -> None:
+        """Take a line without a marker."""
+        text = line.lower()
+        is_marked = any(word in text for word in _LIKE_MARKER)
+        if is_marked or (TIME_NAME in text and not self._is_open):
+            self._begin(line)
+        elif self._is_open and line:
+            texts = self._gaps[-1][1]
+            if sum(map(len, texts)) < _MOST_TEXT:
+                texts.append(line)
+
+    def _begin(self, text: bytes) -> None:
+        self._is_open = len(self._gaps) < _MOST_GAPS
+        if self._is_open:
+            self._gaps.append((self.number, [text]))
+
+    def log(self) -> DamagedLog:
+        """Return what was read."""
+        gaps = tuple([Gap(number, texts) for number, texts in self._gaps])
+        named: dict[str, list[Gap]] = {}
+        for gap in gaps:
+            for name in gap.names:
+                named.setdefault(name, []).append(gap)
+        return DamagedLog(gaps, named, self._lines)
 
 
 class _Piece(Struct):
@@ -235,113 +293,54 @@ class _Piece(Struct):
     end: bytes = b"\r"
 
 
-class _DamageReader:
-    """The reader of a damaged log, line by line."""
+def _pieces_of(text: bytes, number: int) -> list[_Piece]:
+    """Return the pieces of a log, those of each line that can be repaired as one; see ``_repair``.
 
-    def __init__(self, first_line: int) -> None:
-        """Start at the head of a log."""
-        self._number = first_line
-        self._pieces: list[_Piece] = []
-        self._almost: list[tuple[_Piece, list[_Piece]]] = []  # each with what it may become
-        self._intact: list[Record] = []
-        self._gaps: list[tuple[int, list[bytes]]] = []
-        self._lines: dict[str, list[int]] = {}
-        self._is_open = False  # the last gap
-
-    def take(self, line: bytes, end: bytes) -> None:
-        """Read the next line, which ``end`` follows."""
-        prefix, *raws = line.split(TOKEN)
-        if raws:
-            self._pieces += _pieces(prefix, raws, self._number)
-            self._take_records(raws)
-        else:
-            self._pieces.append(_Piece(line, self._number))
-            if line:
-                self._take_other(line)
-        self._pieces[-1].end = end
-        self._number += end.count(b"\n")
-
-    def _take_records(self, raws: list[bytes]) -> None:
-        """Take the last record of a line, which alone the official parser reads."""
-        self._is_open = False
-        if len(raws) > 1:
-            self._begin(b"".join(raws[:-1]))
-        record = self._pieces[-1].content
-        if not isinstance(record, Record):
-            self._begin(raws[-1])
-            return
-        self._intact.append(record)
-        if isinstance(record.key, str):
-            self._lines.setdefault(record.key, []).append(self._number)
-
-    def _take_other(self, line: bytes) -> None:
-        """Take a line without a marker."""
-        text = line.lower()
-        is_marked = any(word in text for word in _LIKE_MARKER)
-        if not is_marked and TIME_NAME not in text:
-            if self._is_open:
-                self._add(line)
-            return
-        if self._is_open and not is_marked:
-            self._add(line)
-        else:
-            self._begin(line)
-        near_miss = _near_miss(0, line)
-        if near_miss and near_miss.start is not None:
-            prefix = line[: near_miss.place]
-            pieces = _pieces(prefix, [line[near_miss.start :]], self._number)
-            self._almost.append((self._pieces[-1], pieces))
-
-    def _begin(self, text: bytes) -> None:
-        self._is_open = len(self._gaps) < _MOST_GAPS
-        if self._is_open:
-            self._gaps.append((self._number, [text]))
-
-    def _add(self, line: bytes) -> None:
-        texts = self._gaps[-1][1]
-        if sum(map(len, texts)) < _MOST_TEXT:
-            texts.append(line)
-
-    def log(self) -> DamagedLog:
-        """Return what was read."""
-        self._repair()
-        processes, repeats = _repeats(self._pieces)
-        if processes > 1:
-            for piece in repeats:
-                piece.text = b""
-        text = b"".join([piece.text + piece.end for piece in self._pieces])
-        line = repeats[0].number if repeats else 1
-        gaps = tuple([Gap(number, texts) for number, texts in self._gaps])
-        named: dict[str, list[Gap]] = {}
-        for gap in gaps:
-            for name in gap.names:
-                named.setdefault(name, []).append(gap)
-        return DamagedLog(text, processes, line, gaps, named, self._lines)
-
-    def _repair(self) -> None:
-        """Repair each line with a damaged marker and a whole record of which none is intact."""
-        if not self._almost:
-            return
-        intact = set(map(repr, self._intact))
-        for piece, pieces in self._almost:
-            record = pieces[0].content
-            if isinstance(record, Record) and repr(record) not in intact:
-                piece.content = record
-                piece.text = b"\r".join([part.text for part in pieces])
+    Lines are counted from ``number``.
+    """
+    near = {near_miss.offset: near_miss for near_miss in near_misses(text.replace(b"\r", b"\n"))}
+    almost: list[tuple[_Piece, NearMiss]] = []
+    pieces: list[_Piece] = []
+    intact: list[Record | Misfit | None] = []
+    offset = 0
+    for part in text.splitlines(keepends=True):
+        line = part.rstrip(b"\r\n")
+        pieces += _pieces(line, number)
+        last = pieces[-1]
+        last.end = part[len(line) :]
+        intact.append(last.content)
+        if offset in near:
+            almost.append((last, near[offset]))
+        offset += len(part)
+        number += last.end.count(b"\n")
+    if almost:
+        _repair(almost, set(map(repr, intact)))
+    return pieces
 
 
-def _content(raw: bytes) -> Record | Misfit | None:
-    """Return what follows a marker; None at once if it is torn, or without a time."""
-    return decode_line(raw) if b"}" in raw and may_hold_record(raw) else None
+def _repair(almost: Iterable[tuple[_Piece, NearMiss]], intact: Set[str]) -> None:
+    """Repair each line with a damaged marker and a whole record of which none is intact."""
+    for piece, near_miss in almost:
+        if near_miss.start is None:
+            continue
+        line = near_miss.line[: near_miss.place] + TOKEN + near_miss.line[near_miss.start :]
+        pieces = _pieces(line, piece.number)
+        record = pieces[0].content
+        if isinstance(record, Record) and repr(record) not in intact:
+            piece.content = record
+            piece.text = b"\r".join([part.text for part in pieces])
 
 
-def _pieces(prefix: bytes, raws: list[bytes], number: int) -> list[_Piece]:
+def _pieces(line: bytes, number: int) -> list[_Piece]:
     """Return a line in pieces: each record that is whole, and what stands before or after it."""
+    prefix, *raws = line.split(TOKEN)
+    if not raws:
+        return [_Piece(line, number)]
     pieces = []
     for raw in raws:
         text = prefix + TOKEN + raw
         prefix = b""
-        content = _content(raw)
+        content = decode_line(raw) if b"}" in raw and may_hold_record(raw) else None
         if isinstance(content, Misfit) and content.recovered:
             record, size = content.recovered
             end = len(text) - len(raw) + size

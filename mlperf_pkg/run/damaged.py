@@ -8,7 +8,6 @@ damaged text names its key, or lies where it belongs, between a record and the n
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from io import BytesIO
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -17,14 +16,8 @@ from msgspec.structs import replace
 
 from mlperf_pkg.findings import Basis, Finding, in_order, verdicts_of
 from mlperf_pkg.infra.source import Source
-from mlperf_pkg.log.damage import (
-    DamagedLog,
-    Gap,
-    count_processes,
-    may_be_of_processes,
-    read_damaged,
-)
-from mlperf_pkg.log.reader import OF_LINES, LogReader
+from mlperf_pkg.log.damage import DamagedLog, Gap, may_be_of_processes, read_gaps, read_records
+from mlperf_pkg.log.reader import OF_LINES
 from mlperf_pkg.rulebook.load import finding_of
 from mlperf_pkg.rulebook.rounds import known_verdicts
 from mlperf_pkg.rulebook.table import CompiledRule, RuleTable, related_keys
@@ -40,25 +33,23 @@ _KEYS = {"SEED101": "seed", "RUN130": "run_stop", "RUN140": "run_stop"}
 """The keys that are missing where a code is reported that is not a rule's."""
 
 
-def read_again(source: Source, *, is_damaged: bool) -> DamagedLog | None:
+def read_again(source: Source, *, is_damaged: bool, has_lost: bool) -> DamagedLog | None:
     """Read a log once more, line by line; return None if it is too large.
 
-    One that is not damaged has to be read so only if several processes write every record.
+    Its records are read if it ``is_damaged``. If it has not lost any, None is returned unless
+    several processes write every record.
 
     Raises:
         OSError: the log cannot be read.
     """
     with source.open() as stream:
         text = stream.read(_MOST_BYTES + 1)
-    if len(text) > _MOST_BYTES:
+    if len(text) > _MOST_BYTES or not (has_lost or may_be_of_processes(text)):
         return None
-    if not is_damaged:
-        if not may_be_of_processes(text):
-            return None
-        records = LogReader(BytesIO(text), source.label, lambda _: None)
-        if count_processes(records) == 1:
-            return None
-    return read_damaged(text, source.first_line)
+    log = read_gaps(text, source.first_line)
+    if is_damaged:
+        log = read_records(log, text, source.first_line)
+    return log if has_lost or log.processes > 1 else None
 
 
 # ---- two verdicts -------------------------------------------------------------------------
