@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from mlperf_pkg.log.record import (
     TOKEN,
     Record,
-    count_records,
     decode,
     decode_records,
     decode_values,
+    raw_records,
 )
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ class Scanner:
             return None
         new, unproven, elsewhere, *_ = scan
         # No line holds two records: with as many records as lines, each line is one record.
-        if new and count_records(unproven) != new:
+        if new and len(raw_records(unproven)) != new:
             return None
         scattered = any(map(elsewhere.__contains__, self._words)) if new else False
         if not scattered:  # a memory holds only records that have words only in their keys

@@ -10,10 +10,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Set
 from heapq import merge
+from marshal import dumps
 from math import inf
 
 from msgspec import Struct
-from msgspec.msgpack import encode
 from msgspec.structs import replace
 
 from mlperf_pkg.log.block import end_of_line, occurrences
@@ -35,12 +35,10 @@ from mlperf_pkg.log.record import (
 _MOST_GAPS = 1000  # of one log
 _MOST_TEXT = 10_000  # bytes of a gap
 _MOST_OF = 0.75  # the share of records that processes write alike, at least
-_MOST_VALUES = 1 - _MOST_OF / 2  # of the records that they write, at most
 _SURE = 4  # characters of a key after other text on the same line
 _KEY = r'key"\s*:\s*"(?=(\w+)"|)'
-_WORD = r"\w+"
-_VALUE = '"value"'
-_VALUE_FOLLOWS = rf'"\s*,\s*{_VALUE}'
+_BEFORE_VALUE = r'"eulav"\s*,\s*"(?!eulav")(\w++)"'  # backwards
+_VALUE_FOLLOWS = r'"\s*,\s*"value"'
 _LIKE_MARKER = (b"mllog", b":::ml")  # in lower case
 _DAMAGED = rb"(?i)mllog[:=]{0,3}(?=[ \t]*\{)"
 _GLUED = rb"[:\w]{0,40}\Z"  # to the front of a damaged marker
@@ -110,7 +108,8 @@ def _near_miss(offset: int, line: bytes) -> NearMiss | None:
 class Gap:
     """Text of a log that begins like a record on a ``line`` and cannot be read as one.
 
-    ``names`` are the keys in it, and an empty one for a key that is not whole.
+    ``names`` are the keys in it, and an empty one for a key that is not whole; it ``is_nameless``
+    without either.
     """
 
     def __init__(self, line: int, texts: Iterable[bytes]) -> None:
@@ -119,16 +118,14 @@ class Gap:
         text = b"\n".join(texts).decode("latin-1")
         # As in a string of JSON, or in Python's repr; str.translate takes ten times as long.
         text = text.replace("\\", "").replace("'", '"')
-        self.names = {*_names_before_values(text), *re.findall(_KEY, text)}
+        # Backwards, the search begins at each value, not at each quote.
+        backwards = re.findall(_BEFORE_VALUE, text[::-1])
+        self.names = {*re.findall(_KEY, text), *[name[::-1] for name in backwards]}
+        self.is_nameless = not self.names
         self._tails: list[str] = []
         if "" in self.names:
             cut = [match.end() for match in re.finditer(_KEY, text) if not match[1]]
             self._tails += [text[end:] for end in cut]
-
-    @property
-    def is_nameless(self) -> bool:
-        """Whether it holds no key, not even a part of one."""
-        return not self.names
 
     def holds_any(self, wanted: Set[str], keys: Iterable[str]) -> bool:
         """Return whether it names one of the ``wanted`` keys, or begins like it.
@@ -143,18 +140,6 @@ class Gap:
                 if _is_joined(key, tail) or (not has_value and _is_likest(key, tail, keys)):
                     return True
         return False
-
-
-def _names_before_values(text: str) -> Iterator[str]:
-    """Yield each name in quotes that is before the name of a value.
-
-    A regular expression would try every quote of the text.
-    """
-    for before in text.split(_VALUE)[:-1]:
-        start, _, between = before.rpartition('"')
-        _, quote, name = start.rpartition('"')
-        if quote and between.strip() == "," and re.fullmatch(_WORD, name):
-            yield name
 
 
 def _is_likest(key: str, tail: str, keys: Iterable[str]) -> bool:
@@ -217,20 +202,21 @@ def read_records(log: DamagedLog, text: bytes, first_line: int) -> DamagedLog:
     """Return a damaged log with the text of its records, once each."""
     pieces = _pieces_of(text, first_line)
     processes, repeats = _repeats(pieces)
-    if processes > 1:
-        for piece in repeats:
-            piece.text = b""
+    for piece in repeats:
+        piece.text = b""
     whole = b"".join([piece.text + piece.end for piece in pieces])
     line = repeats[0].number if repeats else 1
     return replace(log, text=None if whole == text else whole, processes=processes, line=line)
 
 
 def may_be_of_processes(text: bytes) -> bool:
-    """Return whether several processes may write every record of a log, without decoding them."""
-    tails = tails_of(text.replace(b"\r", b"\n"))
-    records = raw_records(b"\n".join(tails))
+    """Return whether several processes may write every record of a log, without decoding them.
+
+    Of records that two or more write alike, as many as ``_repeats`` needs, most are repeated.
+    """
+    records = raw_records(b"\n".join(tails_of(text)))
     values = {(record.key, bytes(record.value), bytes(record.metadata)) for record in records}
-    return len(records) < len(tails) or len(values) <= _MOST_VALUES * len(records)
+    return len(values) <= (1 - _MOST_OF / 2) * len(records)
 
 
 class _GapReader:
@@ -241,7 +227,7 @@ class _GapReader:
         self.number = number
         self._gaps: list[tuple[int, list[bytes]]] = []
         self._lines: dict[str, list[int]] = {}
-        self._is_open = False  # the last gap
+        self._open: list[bytes] | None = None  # the texts of the last gap
 
     def take(self, line: bytes) -> None:
         """Read a line; its last record, which alone the official parser reads, is not a gap."""
@@ -249,7 +235,7 @@ class _GapReader:
         if not token:
             self._take_other(line)
             return
-        self._is_open = False
+        self._open = None
         if TOKEN in before:
             self._begin(before.partition(TOKEN)[2].replace(TOKEN, b""))
         record = decode(raw) if b"}" in raw else None
@@ -262,17 +248,15 @@ class _GapReader:
         """Take a line without a marker."""
         text = line.lower()
         is_marked = any(word in text for word in _LIKE_MARKER)
-        if is_marked or (TIME_NAME in text and not self._is_open):
+        if is_marked or (TIME_NAME in text and not self._open):
             self._begin(line)
-        elif self._is_open and line:
-            texts = self._gaps[-1][1]
-            if sum(map(len, texts)) < _MOST_TEXT:
-                texts.append(line)
+        elif line and self._open and sum(map(len, self._open)) < _MOST_TEXT:
+            self._open.append(line)
 
     def _begin(self, text: bytes) -> None:
-        self._is_open = len(self._gaps) < _MOST_GAPS
-        if self._is_open:
-            self._gaps.append((self.number, [text]))
+        self._open = [text]
+        if len(self._gaps) < _MOST_GAPS:
+            self._gaps.append((self.number, self._open))
 
     def log(self) -> DamagedLog:
         """Return what was read."""
@@ -355,14 +339,14 @@ def _repeats(pieces: Iterable[_Piece]) -> tuple[int, list[_Piece]]:
 
     Equal records are those of processes if they were written within a second of each other.
     """
-    groups: dict[bytes | str, tuple[float, int]] = {}  # the last of each value: time and size
+    groups: dict[bytes, tuple[float, int]] = {}  # the last of each value: time and size
     sizes: Counter[int] = Counter()  # how many records are in groups of each size
     repeats: list[_Piece] = []
     for piece in pieces:
         record = piece.content
         if not isinstance(record, Record):
             continue
-        value = _value_of(record)
+        value = dumps((record.key, record.value, record.metadata), 0)  # faster than repr
         start_ms, size = groups.get(value, (-inf, 0))
         if abs(record.time_ms - start_ms) <= TOGETHER_MS:
             groups[value] = (start_ms, size + 1)
@@ -373,15 +357,6 @@ def _repeats(pieces: Iterable[_Piece]) -> tuple[int, list[_Piece]]:
     for _, size in groups.values():
         sizes[size] += size
     for processes, number in sizes.most_common(1):
-        if number >= _MOST_OF * sizes.total():
+        if processes > 1 and number >= _MOST_OF * sizes.total():
             return processes, repeats
-    return 1, repeats
-
-
-def _value_of(record: Record) -> bytes | str:
-    """Return what a record says, as text that no other value has: MessagePack, which is fast."""
-    said = (record.key, record.value, record.metadata)
-    try:
-        return encode(said)
-    except (OverflowError, UnicodeEncodeError):  # it has no large integers and no lone surrogates
-        return repr(said)
+    return 1, []

@@ -116,18 +116,10 @@ def decode_records(array: bytes) -> list[Record]:
         return [record for record in records if isinstance(record, Record)]
 
 
-def count_records(lines: bytes) -> int:
-    """Return the number of lines if each is one record, and fewer if one needs a closer look.
-
-    The lines must be short, in ASCII.
-    """
-    return len(raw_records(lines))
-
-
 def raw_records(lines: bytes) -> list[_RawRecord]:
-    """Return the record of each line, its value and metadata not decoded.
+    """Return the record of each line, and fewer than lines if one needs a closer look.
 
-    None are returned if any line is not a record.
+    The values and the metadata are valid, but not decoded. The lines must be short, in ASCII.
     """
     try:
         return _decode_entries(lines)
