@@ -40,6 +40,7 @@ HEAD_BYTES = 1 << 16  # of the head of a log, which identifies most runs
 MAX_LINE_BYTES = 1 << 20  # of one with a record; no record of a published log has a tenth of it
 MAX_UNOFFICIAL = 1000
 _SHOWN_BYTES = 512
+_TOGETHER = 32  # lines that are decoded at once
 OF_LINES = "LOG"
 """How the codes of findings about the lines of a log begin, whatever the rules of its run."""
 
@@ -129,17 +130,15 @@ class LogReader:
 
     def _read(self, text: bytes, tails: Sequence[bytes], first: int) -> Sequence[Record | None]:
         """Return the record of each line; ``tails`` are the strings after their first tokens."""
-        contents: Sequence[Any] = []
-        is_plain = text.count(_ALMOST_TOKEN) == len(tails)
-        if is_plain:  # not two tokens on a line
-            contents = decode_lines(tails)
-        if not is_plain or text.count(TIME_NAME) != len(tails):
+        if any(text.count(word) != len(tails) for word in (_ALMOST_TOKEN, TIME_NAME)):
             self.damaged = self._findings.lookalikes(text) or self.damaged
-        if len(contents) < len(tails):
-            contents = list(map(self._read_line, tails, count(first)))
+        contents: list[Any] = []
+        for start in range(0, len(tails), _TOGETHER):
+            lines = tails[start : start + _TOGETHER]
+            contents += decode_lines(lines) or map(self._read_line, lines, count(first + start))
         items = enumerate(contents)
         misfits = {index: content for index, content in items if isinstance(content, Misfit)}
-        records = contents
+        records: Sequence[Record | None] = contents
         if misfits:
             records = [None if isinstance(content, Misfit) else content for content in contents]
         last = misfits.get(len(tails) - 1)
@@ -205,8 +204,10 @@ class LogReader:
         self, tails: Sequence[bytes], records: Sequence[Record | None], first: int
     ) -> None:
         for number, (tail, record) in enumerate(zip(tails, records, strict=True), first):
+            if record is None:
+                continue
             raw = tail.rpartition(TOKEN)[2]
-            if record and any(raw.count(name) > 1 for name in QUOTED_NAMES):
+            if max(map(raw.count, QUOTED_NAMES)) > 1:
                 for name in repeated_names(raw):
                     self._findings.at(number, "LOG105", printable(name))
 
