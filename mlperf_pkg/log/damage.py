@@ -26,7 +26,6 @@ from mlperf_pkg.log.record import (
     Record,
     decode,
     decode_line,
-    may_hold_record,
     raw_records,
     record_in,
     tails_of,
@@ -37,7 +36,8 @@ _MOST_TEXT = 10_000  # bytes of a gap
 _MOST_OF = 0.75  # the share of records that processes write alike, at least
 _SURE = 4  # characters of a key after other text on the same line
 _KEY = r'key"\s*:\s*"(?=(\w+)"|)'
-_BEFORE_VALUE = r'"eulav"\s*,\s*"(?!eulav")(\w++)"'  # backwards
+_find_keys = re.compile(_KEY).findall
+_find_backwards = re.compile(r'"eulav"\s*,\s*"(?!eulav")(\w++)"').findall
 _VALUE_FOLLOWS = r'"\s*,\s*"value"'
 _LIKE_MARKER = (b"mllog", b":::ml")  # in lower case
 _DAMAGED = rb"(?i)mllog[:=]{0,3}(?=[ \t]*\{)"
@@ -88,9 +88,8 @@ def _near_miss(offset: int, line: bytes) -> NearMiss | None:
         return None
     damaged = re.search(_DAMAGED, line)
     if damaged:
-        before = re.search(_GLUED, line[max(0, damaged.start() - 40) : damaged.start()])
-        glued = before[0] if before else b""
-        place = damaged.start() - len(glued)
+        glued = re.findall(_GLUED, line[max(0, damaged.start() - 40) : damaged.start()])
+        place = damaged.start() - len(glued[0])
         marker = line[place : damaged.end()].decode("latin-1")
         return NearMiss(offset, line, marker, place, line.find(b"{", damaged.end()))
     old = re.search(_OLD, line)
@@ -108,8 +107,7 @@ def _near_miss(offset: int, line: bytes) -> NearMiss | None:
 class Gap:
     """Text of a log that begins like a record on a ``line`` and cannot be read as one.
 
-    ``names`` are the keys in it, and an empty one for a key that is not whole; it ``is_nameless``
-    without either.
+    ``names`` are the keys in it, and an empty one for a key that is not whole.
     """
 
     def __init__(self, line: int, texts: Iterable[bytes]) -> None:
@@ -119,13 +117,12 @@ class Gap:
         # As in a string of JSON, or in Python's repr; str.translate takes ten times as long.
         text = text.replace("\\", "").replace("'", '"')
         # Backwards, the search begins at each value, not at each quote.
-        backwards = re.findall(_BEFORE_VALUE, text[::-1])
-        self.names = {*re.findall(_KEY, text), *[name[::-1] for name in backwards]}
-        self.is_nameless = not self.names
+        before_values = [name[::-1] for name in _find_backwards(text[::-1])]
+        self.names = {*_find_keys(text), *before_values}
         self._tails: list[str] = []
         if "" in self.names:
-            cut = [match.end() for match in re.finditer(_KEY, text) if not match[1]]
-            self._tails += [text[end:] for end in cut]
+            matches = re.finditer(_KEY, text)
+            self._tails += [text[match.end() :] for match in matches if not match[1]]
 
     def holds_any(self, wanted: Set[str], keys: Iterable[str]) -> bool:
         """Return whether it names one of the ``wanted`` keys, or begins like it.
@@ -282,7 +279,10 @@ def _pieces_of(text: bytes, number: int) -> list[_Piece]:
 
     Lines are counted from ``number``.
     """
-    near = {near_miss.offset: near_miss for near_miss in near_misses(text.replace(b"\r", b"\n"))}
+    near: dict[int, NearMiss] = {}
+    for near_miss in near_misses(text.replace(b"\r", b"\n")):
+        if near_miss.start is not None:
+            near[near_miss.offset] = near_miss
     almost: list[tuple[_Piece, NearMiss]] = []
     pieces: list[_Piece] = []
     intact: list[Record | Misfit | None] = []
@@ -305,8 +305,6 @@ def _pieces_of(text: bytes, number: int) -> list[_Piece]:
 def _repair(almost: Iterable[tuple[_Piece, NearMiss]], intact: Set[str]) -> None:
     """Repair each line with a damaged marker and a whole record of which none is intact."""
     for piece, near_miss in almost:
-        if near_miss.start is None:
-            continue
         line = near_miss.line[: near_miss.place] + TOKEN + near_miss.line[near_miss.start :]
         pieces = _pieces(line, piece.number)
         record = pieces[0].content
@@ -324,7 +322,7 @@ def _pieces(line: bytes, number: int) -> list[_Piece]:
     for raw in raws:
         text = prefix + TOKEN + raw
         prefix = b""
-        content = decode_line(raw) if b"}" in raw and may_hold_record(raw) else None
+        content = decode_line(raw) if b"}" in raw else None
         if isinstance(content, Misfit) and content.recovered:
             record, size = content.recovered
             end = len(text) - len(raw) + size

@@ -130,7 +130,8 @@ class LogReader:
 
     def _read(self, text: bytes, tails: Sequence[bytes], first: int) -> Sequence[Record | None]:
         """Return the record of each line; ``tails`` are the strings after their first tokens."""
-        if any(text.count(word) != len(tails) for word in (_ALMOST_TOKEN, TIME_NAME)):
+        counts = set(map(text.count, (_ALMOST_TOKEN, TIME_NAME)))
+        if counts != {len(tails)} and len(tails) < len(text.splitlines()):
             self.damaged = self._findings.lookalikes(text) or self.damaged
         contents: list[Any] = []
         for start in range(0, len(tails), _TOGETHER):
@@ -138,9 +139,7 @@ class LogReader:
             contents += decode_lines(lines) or map(self._read_line, lines, count(first + start))
         items = enumerate(contents)
         misfits = {index: content for index, content in items if isinstance(content, Misfit)}
-        records: Sequence[Record | None] = contents
-        if misfits:
-            records = [None if isinstance(content, Misfit) else content for content in contents]
+        records = [None if isinstance(content, Misfit) else content for content in contents]
         last = misfits.get(len(tails) - 1)
         ends_in_record = TOKEN in text[text.rfind(b"\n") + 1 :]  # without a line end
         self.is_cut = bool(last and last.column and not last.recovered and ends_in_record)

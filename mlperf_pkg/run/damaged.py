@@ -223,4 +223,4 @@ def _fills(gap: Gap, want: _Want, line: int, log: DamagedLog, keys: Iterable[str
     earlier = [other for other in log.lines.get(want.between, ()) if other < line]
     if earlier and gap.line < earlier[-1]:
         return False
-    return gap.holds_any({want.between}, keys) or (bool(earlier) and gap.is_nameless)
+    return gap.holds_any({want.between}, keys) or (bool(earlier) and not gap.names)

@@ -44,7 +44,7 @@ def test_keys(text: bytes, expected: set[str]) -> None:
     ("text", "expected"), [(HEAD[:20], True), (HEAD + b"se", False), (HEAD + b"x" + TAIL, False)]
 )
 def test_text_without_a_name(text: bytes, expected: bool) -> None:
-    assert Gap(1, [text]).is_nameless is expected
+    assert (not Gap(1, [text]).names) is expected
 
 
 def test_a_key_that_is_not_text() -> None:
