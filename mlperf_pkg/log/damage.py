@@ -275,38 +275,29 @@ class _Piece(Struct):
 
 
 def _pieces_of(text: bytes, number: int) -> list[_Piece]:
-    """Return the pieces of a log, those of each line that can be repaired as one; see ``_repair``.
-
-    Lines are counted from ``number``.
-    """
-    near: dict[int, NearMiss] = {}
-    for near_miss in near_misses(text.replace(b"\r", b"\n")):
-        if near_miss.start is not None:
-            near[near_miss.offset] = near_miss
-    almost: list[tuple[_Piece, NearMiss]] = []
+    """Return the pieces of a log whose first line has this number, with what can be repaired."""
     pieces: list[_Piece] = []
     intact: list[Record | Misfit | None] = []
-    offset = 0
+    almost: list[tuple[_Piece, list[_Piece]]] = []  # each with what it may become
     for part in text.splitlines(keepends=True):
         line = part.rstrip(b"\r\n")
         pieces += _pieces(line, number)
         last = pieces[-1]
         last.end = part[len(line) :]
         intact.append(last.content)
-        if offset in near:
-            almost.append((last, near[offset]))
-        offset += len(part)
+        near_miss = _near_miss(0, line) if b"{" in line else None
+        if near_miss and near_miss.start is not None:
+            marked = line[: near_miss.place] + TOKEN + line[near_miss.start :]
+            almost.append((last, _pieces(marked, number)))
         number += last.end.count(b"\n")
     if almost:
         _repair(almost, set(map(repr, intact)))
     return pieces
 
 
-def _repair(almost: Iterable[tuple[_Piece, NearMiss]], intact: Set[str]) -> None:
+def _repair(almost: Iterable[tuple[_Piece, list[_Piece]]], intact: Set[str]) -> None:
     """Repair each line with a damaged marker and a whole record of which none is intact."""
-    for piece, near_miss in almost:
-        line = near_miss.line[: near_miss.place] + TOKEN + near_miss.line[near_miss.start :]
-        pieces = _pieces(line, piece.number)
+    for piece, pieces in almost:
         record = pieces[0].content
         if isinstance(record, Record) and repr(record) not in intact:
             piece.content = record

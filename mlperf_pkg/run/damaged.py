@@ -87,15 +87,10 @@ def _by_damage(official: Iterable[Finding], whole: Run) -> tuple[str, ...]:
 
     What is logged too often is not what the whole log lacks, although both have one code.
     """
-    of_whole = set()
-    for finding in whole.findings:
-        if finding.fails(Basis.OFFICIAL):
-            of_whole.add((finding.code, type(finding)))
-    codes: dict[str, None] = {}
-    for finding in official:
-        if (finding.code, type(finding)) not in of_whole:
-            codes[finding.code] = None
-    return tuple(codes)
+    failing = [finding for finding in whole.findings if finding.fails(Basis.OFFICIAL)]
+    of_whole = {(finding.code, type(finding)) for finding in failing}
+    alone = [finding for finding in official if (finding.code, type(finding)) not in of_whole]
+    return tuple(dict.fromkeys([finding.code for finding in alone]))
 
 
 def _of_processes(path: str, log: DamagedLog) -> Finding:
