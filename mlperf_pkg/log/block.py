@@ -220,20 +220,25 @@ def _words_by_key(keys: tuple[str, ...], words: tuple[bytes, ...]) -> dict[str, 
 
 def lines_with(words: Iterable[bytes], text: bytes) -> Iterator[bytes]:
     """Yield, for each line with any of ``words`` and a token, what follows its last token."""
+    for start, end in spans_with(words, text):
+        _, token, raw = text[start:end].rpartition(TOKEN)
+        if token:
+            yield raw
+
+
+def spans_with(words: Iterable[bytes], text: bytes) -> Iterator[tuple[int, int]]:
+    """Yield the start and the end of each line with any of ``words``."""
     from heapq import merge  # noqa: PLC0415 - few logs need it
 
     end = -1
-    for offset in merge(*(occurrences(word, text) for word in words)):
+    for offset in merge(*(_occurrences(word, text) for word in words)):
         if offset > end:
             start = text.rfind(b"\n", 0, offset) + 1
             end = end_of_line(text, offset)
-            _, token, raw = text[start:end].rpartition(TOKEN)
-            if token:
-                yield raw
+            yield start, end
 
 
-def occurrences(word: bytes, text: bytes) -> Iterator[int]:
-    """Yield the offset of each occurrence of a word."""
+def _occurrences(word: bytes, text: bytes) -> Iterator[int]:
     offset = text.find(word)
     while offset >= 0:
         yield offset

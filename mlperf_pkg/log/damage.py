@@ -9,14 +9,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Set
-from heapq import merge
 from marshal import dumps
 from math import inf
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.log.block import end_of_line, occurrences
+from mlperf_pkg.log.block import spans_with
 from mlperf_pkg.log.record import (
     QUOTED_NAMES,
     TIME_NAME,
@@ -39,7 +38,8 @@ _KEY = r'key"\s*:\s*"(?=(\w+)"|)'
 _find_keys = re.compile(_KEY).findall
 _find_backwards = re.compile(r'"eulav"\s*,\s*"(?!eulav")(\w++)"').findall
 _VALUE_FOLLOWS = r'"\s*,\s*"value"'
-_LIKE_MARKER = (b"mllog", b":::ml")  # in lower case
+_LIKE_NAME = b"mllog"  # of a marker, in lower case
+_LIKE_COLONS = b":::ml"
 _DAMAGED = rb"(?i)mllog[:=]{0,3}(?=[ \t]*\{)"
 _GLUED = rb"[:\w]{0,40}\Z"  # to the front of a damaged marker
 _OLD = rb":::ML(?:L(?!OG )|Pv)[\w.]*"
@@ -73,14 +73,10 @@ def near_misses(text: bytes) -> Iterator[NearMiss]:
     """Yield the lines that are almost those of records, and hold no marker."""
     # Without markers, what is like one is rare, and to search for rare text is fast.
     unmarked = text.replace(TOKEN, bytes(len(TOKEN))).lower()
-    end = -1
-    for offset in merge(*[occurrences(word, unmarked) for word in (*_LIKE_MARKER, TIME_NAME)]):
-        if offset > end:
-            start = text.rfind(b"\n", 0, offset) + 1
-            end = end_of_line(text, offset)
-            near_miss = _near_miss(start, text[start:end])
-            if near_miss:
-                yield near_miss
+    for start, end in spans_with((_LIKE_NAME, _LIKE_COLONS, TIME_NAME), unmarked):
+        near_miss = _near_miss(start, text[start:end])
+        if near_miss:
+            yield near_miss
 
 
 def _near_miss(offset: int, line: bytes) -> NearMiss | None:
@@ -190,8 +186,7 @@ def read_gaps(text: bytes, first_line: int) -> DamagedLog:
     reader = _GapReader(first_line)
     for part in text.splitlines(keepends=True):
         reader.take(part.rstrip(b"\r\n"))
-        if part.endswith(b"\n"):
-            reader.number += 1
+        reader.number += part.count(b"\n")
     return reader.log()
 
 
@@ -244,7 +239,7 @@ class _GapReader:
     def _take_other(self, line: bytes) -> None:
         """Take a line without a marker."""
         text = line.lower()
-        is_marked = any(word in text for word in _LIKE_MARKER)
+        is_marked = _LIKE_NAME in text or _LIKE_COLONS in text
         if is_marked or (TIME_NAME in text and not self._open):
             self._begin(line)
         elif line and self._open and sum(map(len, self._open)) < _MOST_TEXT:
