@@ -36,6 +36,7 @@ _MOST_OF = 0.75  # the share of records that processes write alike, at least
 _SURE = 4  # characters of a key after other text on the same line
 _KEY = r'key"\s*:\s*"(?=(\w+)"|)'
 _find_keys = re.compile(_KEY).findall
+# A name before that of a value, in text read backwards.
 _find_backwards = re.compile(r'"eulav"\s*,\s*"(?!eulav")(\w++)"').findall
 _VALUE_FOLLOWS = r'"\s*,\s*"value"'
 _LIKE_NAME = b"mllog"  # of a marker, in lower case
@@ -112,7 +113,7 @@ class Gap:
         text = b"\n".join(texts).decode("latin-1")
         # As in a string of JSON, or in Python's repr; str.translate takes ten times as long.
         text = text.replace("\\", "").replace("'", '"')
-        # Backwards, the search begins at each value, not at each quote.
+        # Read backwards, the search begins at each value, not at each quote.
         before_values = [name[::-1] for name in _find_backwards(text[::-1])]
         self.names = {*_find_keys(text), *before_values}
         self._tails: list[str] = []
@@ -204,7 +205,8 @@ def read_records(log: DamagedLog, text: bytes, first_line: int) -> DamagedLog:
 def may_be_of_processes(text: bytes) -> bool:
     """Return whether several processes may write every record of a log, without decoding them.
 
-    Of records that two or more write alike, as many as ``_repeats`` needs, most are repeated.
+    They do not if too many of its values, which are compared as text, differ: of the records that
+    ``_repeats`` needs to find alike, at most every second one has a new value.
     """
     records = raw_records(b"\n".join(tails_of(text)))
     values = {(record.key, bytes(record.value), bytes(record.metadata)) for record in records}
