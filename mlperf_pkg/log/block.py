@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from mlperf_pkg.log.record import (
     TOKEN,
     Record,
-    count_records,
     decode,
     decode_records,
     decode_values,
+    raw_records,
 )
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ class Scanner:
             return None
         new, unproven, elsewhere, *_ = scan
         # No line holds two records: with as many records as lines, each line is one record.
-        if new and count_records(unproven) != new:
+        if new and len(raw_records(unproven)) != new:
             return None
         scattered = any(map(elsewhere.__contains__, self._words)) if new else False
         if not scattered:  # a memory holds only records that have words only in their keys
@@ -229,6 +229,14 @@ def _words_by_key(keys: tuple[str, ...], words: tuple[bytes, ...]) -> dict[str, 
 
 def lines_with(words: Iterable[bytes], text: bytes) -> Iterator[bytes]:
     """Yield, for each line with any of ``words`` and a token, what follows its last token."""
+    for start, end in spans_with(words, text):
+        _, token, raw = text[start:end].rpartition(TOKEN)
+        if token:
+            yield raw
+
+
+def spans_with(words: Iterable[bytes], text: bytes) -> Iterator[tuple[int, int]]:
+    """Yield the start and the end of each line with any of ``words``."""
     from heapq import merge  # noqa: PLC0415 - few logs need it
 
     end = -1
@@ -236,9 +244,7 @@ def lines_with(words: Iterable[bytes], text: bytes) -> Iterator[bytes]:
         if offset > end:
             start = text.rfind(b"\n", 0, offset) + 1
             end = end_of_line(text, offset)
-            _, token, raw = text[start:end].rpartition(TOKEN)
-            if token:
-                yield raw
+            yield start, end
 
 
 def _occurrences(word: bytes, text: bytes) -> Iterator[int]:

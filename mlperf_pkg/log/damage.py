@@ -9,21 +9,25 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Set
+from marshal import dumps
 from math import inf
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.log.block import end_of_line
+from mlperf_pkg.log.block import spans_with
 from mlperf_pkg.log.record import (
     QUOTED_NAMES,
+    TIME_NAME,
     TOGETHER_MS,
     TOKEN,
     Misfit,
     Record,
+    decode,
     decode_line,
-    may_hold_record,
+    raw_records,
     record_in,
+    tails_of,
 )
 
 _MOST_GAPS = 1000  # of one log
@@ -31,10 +35,12 @@ _MOST_TEXT = 10_000  # bytes of a gap
 _MOST_OF = 0.75  # the share of records that processes write alike, at least
 _SURE = 4  # characters of a key after other text on the same line
 _KEY = r'key"\s*:\s*"(?=(\w+)"|)'
-_BEFORE_VALUE = r'"(\w++)"\s*,\s*"value"'
+_find_keys = re.compile(_KEY).findall
+# A name before that of a value, in text read backwards.
+_find_backwards = re.compile(r'"eulav"\s*,\s*"(?!eulav")(\w++)"').findall
 _VALUE_FOLLOWS = r'"\s*,\s*"value"'
-_LIKE_MARKER = rb"(?i)mllog|:::ml"
-_CANDIDATE = _LIKE_MARKER + rb'|"time_ms"'
+_LIKE_NAME = b"mllog"  # of a marker, in lower case
+_LIKE_COLONS = b":::ml"
 _DAMAGED = rb"(?i)mllog[:=]{0,3}(?=[ \t]*\{)"
 _GLUED = rb"[:\w]{0,40}\Z"  # to the front of a damaged marker
 _OLD = rb":::ML(?:L(?!OG )|Pv)[\w.]*"
@@ -66,15 +72,12 @@ class NearMiss(Struct, frozen=True):
 
 def near_misses(text: bytes) -> Iterator[NearMiss]:
     """Yield the lines that are almost those of records, and hold no marker."""
-    candidates = re.compile(_CANDIDATE)
-    match = candidates.search(text)
-    while match:
-        offset = text.rfind(b"\n", 0, match.start()) + 1
-        end = end_of_line(text, match.start())
-        near_miss = _near_miss(offset, text[offset:end])
+    # Without markers, what is like one is rare, and to search for rare text is fast.
+    unmarked = text.replace(TOKEN, bytes(len(TOKEN))).lower()
+    for start, end in spans_with((_LIKE_NAME, _LIKE_COLONS, TIME_NAME), unmarked):
+        near_miss = _near_miss(start, text[start:end])
         if near_miss:
             yield near_miss
-        match = candidates.search(text, end)
 
 
 def _near_miss(offset: int, line: bytes) -> NearMiss | None:
@@ -82,9 +85,8 @@ def _near_miss(offset: int, line: bytes) -> NearMiss | None:
         return None
     damaged = re.search(_DAMAGED, line)
     if damaged:
-        before = re.search(_GLUED, line[max(0, damaged.start() - 40) : damaged.start()])
-        glued = before[0] if before else b""
-        place = damaged.start() - len(glued)
+        glued = re.findall(_GLUED, line[max(0, damaged.start() - 40) : damaged.start()])
+        place = damaged.start() - len(glued[0])
         marker = line[place : damaged.end()].decode("latin-1")
         return NearMiss(offset, line, marker, place, line.find(b"{", damaged.end()))
     old = re.search(_OLD, line)
@@ -100,7 +102,10 @@ def _near_miss(offset: int, line: bytes) -> NearMiss | None:
 
 
 class Gap:
-    """Text of a log that begins like a record on a ``line`` and cannot be read as one."""
+    """Text of a log that begins like a record on a ``line`` and cannot be read as one.
+
+    ``names`` are the keys in it, and an empty one for a key that is not whole.
+    """
 
     def __init__(self, line: int, texts: Iterable[bytes]) -> None:
         """Find the keys in the texts after the marker: whole ones, and what others begin with."""
@@ -108,24 +113,20 @@ class Gap:
         text = b"\n".join(texts).decode("latin-1")
         # As in a string of JSON, or in Python's repr; str.translate takes ten times as long.
         text = text.replace("\\", "").replace("'", '"')
-        self._names = {*re.findall(_BEFORE_VALUE, text), *re.findall(_KEY, text)}
+        # Read backwards, the search begins at each value, not at each quote.
+        before_values = [name[::-1] for name in _find_backwards(text[::-1])]
+        self.names = {*_find_keys(text), *before_values}
         self._tails: list[str] = []
-        if "" in self._names:  # of a key that is not whole
-            self._names.remove("")
-            cut = [match.end() for match in re.finditer(_KEY, text) if not match[1]]
-            self._tails += [text[end:] for end in cut]
-
-    @property
-    def is_nameless(self) -> bool:
-        """Whether it holds no key, not even a part of one."""
-        return not self._names and not self._tails
+        if "" in self.names:
+            matches = re.finditer(_KEY, text)
+            self._tails += [text[match.end() :] for match in matches if not match[1]]
 
     def holds_any(self, wanted: Set[str], keys: Iterable[str]) -> bool:
         """Return whether it names one of the ``wanted`` keys, or begins like it.
 
         A part of a key begins like the one of all ``keys`` that is most like it.
         """
-        if not self._names.isdisjoint(wanted):
+        if not self.names.isdisjoint(wanted):
             return True
         for tail in self._tails:
             has_value = re.search(_VALUE_FOLLOWS, tail)
@@ -166,34 +167,99 @@ def _is_joined(key: str, tail: str) -> bool:
 class DamagedLog(Struct, frozen=True):
     """What a damaged log holds.
 
-    ``text`` is the log with each record that is certain on a line of its own, once; CR separates
-    what was one line, so that lines keep their numbers. It is None if that is the log as it is.
-    ``processes`` wrote each record;
-    ``line`` is the first that repeats one. ``gaps`` are the texts that cannot be read, ``lines``
-    those on which the official parser reads a record, by its key.
+    ``gaps`` are the texts that cannot be read, ``named`` those with each name, ``lines`` those on
+    which the official parser reads a record, by its key. ``text`` is the log with each record that
+    is certain on a line of its own, once; CR separates what was one line, so that lines keep their
+    numbers. It is None if that is the log as it is. ``processes`` wrote each record; ``line`` is
+    the first that repeats one.
     """
 
-    text: bytes | None
-    processes: int
-    line: int
     gaps: tuple[Gap, ...]
+    named: Mapping[str, list[Gap]]
     lines: Mapping[str, list[int]]
+    text: bytes | None = None
+    processes: int = 1
+    line: int = 1
 
 
-def read_damaged(text: bytes, first_line: int) -> DamagedLog:
-    """Read the text of a log, which begins on the line ``first_line`` of its file."""
-    reader = _DamageReader(first_line)
+def read_gaps(text: bytes, first_line: int) -> DamagedLog:
+    """Find what cannot be read of a log, which begins on the line ``first_line`` of its file."""
+    reader = _GapReader(first_line)
     for part in text.splitlines(keepends=True):
-        line = part.rstrip(b"\r\n")
-        reader.take(line, part[len(line) :])
-    log = reader.log()
-    return replace(log, text=None) if log.text == text else log
+        reader.take(part.rstrip(b"\r\n"))
+        reader.number += part.count(b"\n")
+    return reader.log()
 
 
-def count_processes(records: Iterable[Record | None]) -> int:
-    """Return how many processes write every record of a log."""
-    processes, _ = _repeats([_Piece(b"", 0, record) for record in records])
-    return processes
+def read_records(log: DamagedLog, text: bytes, first_line: int) -> DamagedLog:
+    """Return a damaged log with the text of its records, once each."""
+    pieces = _pieces_of(text, first_line)
+    processes, repeats = _repeats(pieces)
+    for piece in repeats:
+        piece.text = b""
+    whole = b"".join([piece.text + piece.end for piece in pieces])
+    line = repeats[0].number if repeats else 1
+    return replace(log, text=None if whole == text else whole, processes=processes, line=line)
+
+
+def may_be_of_processes(text: bytes) -> bool:
+    """Return whether several processes may write every record of a log, without decoding them.
+
+    They do not if too many of its values, which are compared as text, differ: of the records that
+    ``_repeats`` needs to find alike, at most every second one has a new value.
+    """
+    records = raw_records(b"\n".join(tails_of(text)))
+    values = {(record.key, bytes(record.value), bytes(record.metadata)) for record in records}
+    return len(values) <= (1 - _MOST_OF / 2) * len(records)
+
+
+class _GapReader:
+    """The reader of the gaps of a log, line by line; ``number`` is that of the line."""
+
+    def __init__(self, number: int) -> None:
+        """Start at the head of a log."""
+        self.number = number
+        self._gaps: list[tuple[int, list[bytes]]] = []
+        self._lines: dict[str, list[int]] = {}
+        self._open: list[bytes] | None = None  # the texts of the last gap
+
+    def take(self, line: bytes) -> None:
+        """Read a line; its last record, which alone the official parser reads, is not a gap."""
+        before, token, raw = line.rpartition(TOKEN)
+        if not token:
+            self._take_other(line)
+            return
+        self._open = None
+        if TOKEN in before:
+            self._begin(before.partition(TOKEN)[2].replace(TOKEN, b""))
+        record = decode(raw) if b"}" in raw else None
+        if record is None:
+            self._begin(raw)
+        elif isinstance(record.key, str):
+            self._lines.setdefault(record.key, []).append(self.number)
+
+    def _take_other(self, line: bytes) -> None:
+        """Take a line without a marker."""
+        text = line.lower()
+        is_marked = _LIKE_NAME in text or _LIKE_COLONS in text
+        if is_marked or (TIME_NAME in text and not self._open):
+            self._begin(line)
+        elif line and self._open and sum(map(len, self._open)) < _MOST_TEXT:
+            self._open.append(line)
+
+    def _begin(self, text: bytes) -> None:
+        self._open = [text]
+        if len(self._gaps) < _MOST_GAPS:
+            self._gaps.append((self.number, self._open))
+
+    def log(self) -> DamagedLog:
+        """Return what was read."""
+        gaps = tuple([Gap(number, texts) for number, texts in self._gaps])
+        named: dict[str, list[Gap]] = {}
+        for gap in gaps:
+            for name in gap.names:
+                named.setdefault(name, []).append(gap)
+        return DamagedLog(gaps, named, self._lines)
 
 
 class _Piece(Struct):
@@ -201,119 +267,57 @@ class _Piece(Struct):
 
     text: bytes
     number: int
-    record: Record | None = None
+    content: Record | Misfit | None = None
     end: bytes = b"\r"
 
 
-class _DamageReader:
-    """The reader of a damaged log, line by line."""
-
-    def __init__(self, first_line: int) -> None:
-        """Start at the head of a log."""
-        self._number = first_line
-        self._pieces: list[_Piece] = []
-        self._almost: list[tuple[_Piece, list[_Piece]]] = []  # each with what it may become
-        self._intact: set[str] = set()
-        self._gaps: list[tuple[int, list[bytes]]] = []
-        self._lines: dict[str, list[int]] = {}
-        self._is_open = False  # the last gap
-
-    def take(self, line: bytes, end: bytes) -> None:
-        """Read the next line, which ``end`` follows."""
-        prefix, *raws = line.split(TOKEN)
-        if raws:
-            contents = list(map(_content, raws))
-            self._pieces += _pieces(prefix, raws, contents, self._number)
-            self._take_records(raws, contents)
-        else:
-            self._pieces.append(_Piece(line, self._number))
-            if line:
-                self._take_other(line)
-        self._pieces[-1].end = end
-        self._number += end.count(b"\n")
-
-    def _take_records(self, raws: list[bytes], contents: list[Record | Misfit | None]) -> None:
-        """Take the last record of a line, which alone the official parser reads."""
-        self._is_open = False
-        if len(raws) > 1:
-            self._begin(b"".join(raws[:-1]))
-        record = contents[-1]
-        if not isinstance(record, Record):
-            self._begin(raws[-1])
-            return
-        self._intact.add(repr(record))
-        if isinstance(record.key, str):
-            self._lines.setdefault(record.key, []).append(self._number)
-
-    def _take_other(self, line: bytes) -> None:
-        """Take a line without a marker."""
-        if not re.search(_CANDIDATE, line):
-            if self._is_open:
-                self._add(line)
-            return
-        if self._is_open and not re.search(_LIKE_MARKER, line):
-            self._add(line)
-        else:
-            self._begin(line)
-        near_miss = _near_miss(0, line)
+def _pieces_of(text: bytes, number: int) -> list[_Piece]:
+    """Return the pieces of a log whose first line has this number, with what can be repaired."""
+    pieces: list[_Piece] = []
+    intact: list[Record | Misfit | None] = []
+    almost: list[tuple[_Piece, list[_Piece]]] = []  # each with what it may become
+    for part in text.splitlines(keepends=True):
+        line = part.rstrip(b"\r\n")
+        pieces += _pieces(line, number)
+        last = pieces[-1]
+        last.end = part[len(line) :]
+        intact.append(last.content)
+        near_miss = _near_miss(0, line) if b"{" in line else None
         if near_miss and near_miss.start is not None:
-            raw = line[near_miss.start :]
-            prefix = line[: near_miss.place]
-            pieces = _pieces(prefix, [raw], [_content(raw)], self._number)
-            self._almost.append((self._pieces[-1], list(pieces)))
-
-    def _begin(self, text: bytes) -> None:
-        self._is_open = len(self._gaps) < _MOST_GAPS
-        if self._is_open:
-            self._gaps.append((self._number, [text]))
-
-    def _add(self, line: bytes) -> None:
-        texts = self._gaps[-1][1]
-        if sum(map(len, texts)) < _MOST_TEXT:
-            texts.append(line)
-
-    def log(self) -> DamagedLog:
-        """Return what was read."""
-        self._repair()
-        processes, repeats = _repeats(self._pieces)
-        if processes > 1:
-            for piece in repeats:
-                piece.text = b""
-        text = b"".join([piece.text + piece.end for piece in self._pieces])
-        line = repeats[0].number if repeats else 1
-        gaps = tuple([Gap(number, texts) for number, texts in self._gaps])
-        return DamagedLog(text, processes, line, gaps, self._lines)
-
-    def _repair(self) -> None:
-        """Repair each line with a damaged marker and a whole record of which none is intact."""
-        for piece, pieces in self._almost:
-            record = pieces[0].record
-            if record and repr(record) not in self._intact:
-                piece.record = record
-                piece.text = b"\r".join([part.text for part in pieces])
+            marked = line[: near_miss.place] + TOKEN + line[near_miss.start :]
+            almost.append((last, _pieces(marked, number)))
+        number += last.end.count(b"\n")
+    if almost:
+        _repair(almost, set(map(repr, intact)))
+    return pieces
 
 
-def _content(raw: bytes) -> Record | Misfit | None:
-    """Return what follows a marker; None at once if it is torn, or without a time."""
-    return decode_line(raw) if b"}" in raw and may_hold_record(raw) else None
+def _repair(almost: Iterable[tuple[_Piece, list[_Piece]]], intact: Set[str]) -> None:
+    """Repair each line with a damaged marker and a whole record of which none is intact."""
+    for piece, pieces in almost:
+        record = pieces[0].content
+        if isinstance(record, Record) and repr(record) not in intact:
+            piece.content = record
+            piece.text = b"\r".join([part.text for part in pieces])
 
 
-def _pieces(
-    prefix: bytes, raws: list[bytes], contents: list[Record | Misfit | None], number: int
-) -> Iterator[_Piece]:
-    """Yield a line in pieces: each record that is whole, and what stands before or after it."""
-    for raw, content in zip(raws, contents, strict=True):
-        marked = prefix + TOKEN + raw
+def _pieces(line: bytes, number: int) -> list[_Piece]:
+    """Return a line in pieces: each record that is whole, and what stands before or after it."""
+    prefix, *raws = line.split(TOKEN)
+    if not raws:
+        return [_Piece(line, number)]
+    pieces = []
+    for raw in raws:
+        text = prefix + TOKEN + raw
         prefix = b""
-        if isinstance(content, Record):
-            yield _Piece(marked, number, content)
-        elif content and content.recovered:
+        content = decode_line(raw) if b"}" in raw else None
+        if isinstance(content, Misfit) and content.recovered:
             record, size = content.recovered
-            end = len(marked) - len(raw) + size
-            yield _Piece(marked[:end], number, record)
-            yield _Piece(marked[end:], number)
-        else:
-            yield _Piece(marked, number)
+            end = len(text) - len(raw) + size
+            pieces.append(_Piece(text[:end], number, record))
+            text = text[end:]
+        pieces.append(_Piece(text, number, content))
+    return pieces
 
 
 def _repeats(pieces: Iterable[_Piece]) -> tuple[int, list[_Piece]]:
@@ -321,14 +325,14 @@ def _repeats(pieces: Iterable[_Piece]) -> tuple[int, list[_Piece]]:
 
     Equal records are those of processes if they were written within a second of each other.
     """
-    groups: dict[str, tuple[float, int]] = {}  # the last of each value: time and size
+    groups: dict[bytes, tuple[float, int]] = {}  # the last of each value: time and size
     sizes: Counter[int] = Counter()  # how many records are in groups of each size
     repeats: list[_Piece] = []
     for piece in pieces:
-        record = piece.record
-        if record is None:
+        record = piece.content
+        if not isinstance(record, Record):
             continue
-        value = repr((record.key, record.value, record.metadata))
+        value = dumps((record.key, record.value, record.metadata), 0)  # faster than repr
         start_ms, size = groups.get(value, (-inf, 0))
         if abs(record.time_ms - start_ms) <= TOGETHER_MS:
             groups[value] = (start_ms, size + 1)
@@ -339,6 +343,6 @@ def _repeats(pieces: Iterable[_Piece]) -> tuple[int, list[_Piece]]:
     for _, size in groups.values():
         sizes[size] += size
     for processes, number in sizes.most_common(1):
-        if number >= _MOST_OF * sizes.total():
+        if processes > 1 and number >= _MOST_OF * sizes.total():
             return processes, repeats
-    return 1, repeats
+    return 1, []

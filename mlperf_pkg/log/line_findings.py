@@ -25,7 +25,7 @@ from mlperf_pkg.findings import (
     values_of,
 )
 from mlperf_pkg.infra.text import visible
-from mlperf_pkg.log.block import end_of_line
+from mlperf_pkg.log.block import spans_with
 from mlperf_pkg.log.damage import NearMiss, near_misses
 from mlperf_pkg.log.lines import LineNumbers
 from mlperf_pkg.log.record import MAX_SHOWN, TOKEN, Misfit, Record, printable, record_in, shown
@@ -308,7 +308,7 @@ class _BrokenLine(Struct):
 
 def _broken_lines(text: bytes, misfits: Mapping[int, Misfit]) -> dict[str, dict[int, _BrokenLine]]:
     """Return the lines of a block that are not JSON, by what is wrong with them and by index."""
-    marked = _marked_lines(text)
+    marked = list(spans_with([TOKEN], text))
     kinds: dict[str, dict[int, _BrokenLine]] = {}
     for index, misfit in misfits.items():
         start, end = marked[index]
@@ -320,17 +320,6 @@ def _broken_lines(text: bytes, misfits: Mapping[int, Misfit]) -> dict[str, dict[
     if _are_wrapped(text, torn):
         kinds["wrapped"] = kinds.pop("torn")
     return kinds
-
-
-def _marked_lines(text: bytes) -> list[tuple[int, int]]:
-    """Return the start and the end of each line that holds a marker."""
-    lines = []
-    offset = text.find(TOKEN)
-    while offset >= 0:
-        end = end_of_line(text, offset)
-        lines.append((text.rfind(b"\n", 0, offset) + 1, end))
-        offset = text.find(TOKEN, end)
-    return lines
 
 
 def _kind(broken: _BrokenLine) -> str:

@@ -40,6 +40,7 @@ HEAD_BYTES = 1 << 16  # of the head of a log, which identifies most runs
 MAX_LINE_BYTES = 1 << 20  # of one with a record; no record of a published log has a tenth of it
 MAX_UNOFFICIAL = 1000
 _SHOWN_BYTES = 512
+_TOGETHER = 32  # lines that are decoded at once
 OF_LINES = "LOG"
 """How the codes of findings about the lines of a log begin, whatever the rules of its run."""
 
@@ -129,19 +130,16 @@ class LogReader:
 
     def _read(self, text: bytes, tails: Sequence[bytes], first: int) -> Sequence[Record | None]:
         """Return the record of each line; ``tails`` are the strings after their first tokens."""
-        contents: Sequence[Any] = []
-        is_plain = text.count(_ALMOST_TOKEN) == len(tails)
-        if is_plain:  # not two tokens on a line
-            contents = decode_lines(tails)
-        if not is_plain or text.count(TIME_NAME) != len(tails):
+        counts = set(map(text.count, (_ALMOST_TOKEN, TIME_NAME)))
+        if counts != {len(tails)} and len(tails) < len(text.splitlines()):
             self.damaged = self._findings.lookalikes(text) or self.damaged
-        if len(contents) < len(tails):
-            contents = list(map(self._read_line, tails, count(first)))
+        contents: list[Any] = []
+        for start in range(0, len(tails), _TOGETHER):
+            lines = tails[start : start + _TOGETHER]
+            contents += decode_lines(lines) or map(self._read_line, lines, count(first + start))
         items = enumerate(contents)
         misfits = {index: content for index, content in items if isinstance(content, Misfit)}
-        records = contents
-        if misfits:
-            records = [None if isinstance(content, Misfit) else content for content in contents]
+        records = [None if isinstance(content, Misfit) else content for content in contents]
         last = misfits.get(len(tails) - 1)
         ends_in_record = TOKEN in text[text.rfind(b"\n") + 1 :]  # without a line end
         self.is_cut = bool(last and last.column and not last.recovered and ends_in_record)
@@ -205,8 +203,10 @@ class LogReader:
         self, tails: Sequence[bytes], records: Sequence[Record | None], first: int
     ) -> None:
         for number, (tail, record) in enumerate(zip(tails, records, strict=True), first):
+            if record is None:
+                continue
             raw = tail.rpartition(TOKEN)[2]
-            if record and any(raw.count(name) > 1 for name in QUOTED_NAMES):
+            if max(map(raw.count, QUOTED_NAMES)) > 1:
                 for name in repeated_names(raw):
                     self._findings.at(number, "LOG105", printable(name))
 

@@ -116,24 +116,21 @@ def decode_records(array: bytes) -> list[Record]:
         return [record for record in records if isinstance(record, Record)]
 
 
-def count_records(lines: bytes) -> int:
-    """Return the number of lines if each is one record, and fewer if one needs a closer look.
+def raw_records(lines: bytes) -> list[_RawRecord]:
+    """Return the record of each line, and fewer than lines if one needs a closer look.
 
-    The lines must be short, in ASCII.
+    The values and the metadata are valid, but not decoded. The lines must be short, in ASCII.
     """
     try:
-        return len(_decode_entries(lines))
+        return _decode_entries(lines)
     except (msgspec.MsgspecError, RecursionError):
-        return 0
+        return []
 
 
 def decode_lines(raws: Sequence[bytes]) -> Sequence[Record | Misfit]:
-    """Return the record or misfit of each line; nothing if any line must be read on its own.
-
-    No line may hold two tokens.
-    """
+    """Return the record or misfit of each line; nothing if any line must be read on its own."""
     lines = b"\n".join(raws)
-    if not lines.isascii():
+    if not lines.isascii() or TOKEN in lines:
         return []
     # A value may end on a later line, but no line holds two.
     with suppress(msgspec.MsgspecError, RecursionError):
@@ -163,9 +160,11 @@ def may_hold_record(raw: bytes) -> bool:
 
 def decode_line(raw: bytes) -> Record | Misfit:
     """Return the record after a token as Python's ``json`` reads it, from Latin-1."""
-    with suppress(msgspec.MsgspecError, RecursionError):
+    try:
         if len(raw) <= _SHORT and raw.isascii():  # much faster than json, with the same result
             return _decode(raw)
+    except (msgspec.MsgspecError, RecursionError):
+        pass
     text = raw.decode("latin-1").rstrip()
     try:
         fields = json.loads(text)

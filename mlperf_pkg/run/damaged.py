@@ -8,7 +8,7 @@ damaged text names its key, or lies where it belongs, between a record and the n
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from io import BytesIO
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -16,8 +16,8 @@ from msgspec.structs import replace
 
 from mlperf_pkg.findings import Basis, Finding, in_order, verdicts_of
 from mlperf_pkg.infra.source import Source
-from mlperf_pkg.log.damage import DamagedLog, Gap, count_processes, read_damaged
-from mlperf_pkg.log.reader import OF_LINES, LogReader
+from mlperf_pkg.log.damage import DamagedLog, Gap, may_be_of_processes, read_gaps, read_records
+from mlperf_pkg.log.reader import OF_LINES
 from mlperf_pkg.rulebook.load import finding_of
 from mlperf_pkg.rulebook.rounds import known_verdicts
 from mlperf_pkg.rulebook.table import CompiledRule, RuleTable, related_keys
@@ -33,23 +33,23 @@ _KEYS = {"SEED101": "seed", "RUN130": "run_stop", "RUN140": "run_stop"}
 """The keys that are missing where a code is reported that is not a rule's."""
 
 
-def read_again(source: Source, *, is_damaged: bool) -> DamagedLog | None:
+def read_again(source: Source, *, is_damaged: bool, has_lost: bool) -> DamagedLog | None:
     """Read a log once more, line by line; return None if it is too large.
 
-    One that is not damaged has to be read so only if several processes write every record.
+    Its records are read if it ``is_damaged``. If it has not lost any, None is returned unless
+    several processes write every record.
 
     Raises:
         OSError: the log cannot be read.
     """
     with source.open() as stream:
         text = stream.read(_MOST_BYTES + 1)
-    if len(text) > _MOST_BYTES:
+    if len(text) > _MOST_BYTES or not (has_lost or may_be_of_processes(text)):
         return None
-    if not is_damaged:
-        records = LogReader(BytesIO(text), source.label, lambda _: None)
-        if count_processes(records) == 1:
-            return None
-    return read_damaged(text, source.first_line)
+    log = read_gaps(text, source.first_line)
+    if is_damaged:
+        log = read_records(log, text, source.first_line)
+    return log if has_lost or log.processes > 1 else None
 
 
 # ---- two verdicts -------------------------------------------------------------------------
@@ -87,15 +87,10 @@ def _by_damage(official: Iterable[Finding], whole: Run) -> tuple[str, ...]:
 
     What is logged too often is not what the whole log lacks, although both have one code.
     """
-    of_whole = set()
-    for finding in whole.findings:
-        if finding.fails(Basis.OFFICIAL):
-            of_whole.add((finding.code, type(finding)))
-    codes: dict[str, None] = {}
-    for finding in official:
-        if (finding.code, type(finding)) not in of_whole:
-            codes[finding.code] = None
-    return tuple(codes)
+    failing = [finding for finding in whole.findings if finding.fails(Basis.OFFICIAL)]
+    of_whole = {(finding.code, type(finding)) for finding in failing}
+    alone = [finding for finding in official if (finding.code, type(finding)) not in of_whole]
+    return tuple(dict.fromkeys([finding.code for finding in alone]))
 
 
 def _of_processes(path: str, log: DamagedLog) -> Finding:
@@ -202,7 +197,8 @@ def _wants_at(compiled: CompiledRule, lines: tuple[int, ...]) -> Iterator[_Want]
 def _lines_with(want: _Want, log: DamagedLog, keys: Iterable[str]) -> tuple[int, ...]:
     """Return the lines of the gaps that hold what is wanted; nothing if one line lacks it yet."""
     if not want.lines:
-        return tuple([gap.line for gap in log.gaps if gap.holds_any(want.keys, keys)])
+        gaps = chain.from_iterable([log.named.get(key, ()) for key in ("", *want.keys)])
+        return tuple(sorted({gap.line for gap in gaps if gap.holds_any(want.keys, keys)}))
     lines: dict[int, None] = {}
     for line in want.lines:
         before = [gap for gap in log.gaps if gap.line < line]
@@ -217,7 +213,9 @@ def _fills(gap: Gap, want: _Want, line: int, log: DamagedLog, keys: Iterable[str
     """Return whether a gap before a line holds what is wanted there."""
     if gap.holds_any(want.keys - {want.between}, keys):
         return True
+    if not want.between:
+        return False
     earlier = [other for other in log.lines.get(want.between, ()) if other < line]
     if earlier and gap.line < earlier[-1]:
         return False
-    return gap.holds_any({want.between}, keys) or (bool(earlier) and gap.is_nameless)
+    return gap.holds_any({want.between}, keys) or (bool(earlier) and not gap.names)

@@ -73,11 +73,11 @@ def read_run(log: LogFile) -> Run:
         return run
     from mlperf_pkg.run import damaged  # noqa: PLC0415 - few logs need it
 
-    damaged_log = damaged.read_again(log.source, is_damaged=has_lost)
+    damaged_log = damaged.read_again(log.source, is_damaged=is_damaged, has_lost=has_lost)
     if damaged_log is None:
         return run
     findings = run.findings
-    if is_damaged and damaged_log.text is not None:
+    if damaged_log.text is not None:
         source = replace(log.source, origin=damaged_log.text, compression=None, listed_size=None)
         whole = _read(replace(log, source=source)).run()
         run = damaged.combined(run, whole, damaged_log)

@@ -25,7 +25,7 @@ from mlperf_pkg.log.block import (
     scanner,
 )
 from mlperf_pkg.log.reader import LogReader
-from mlperf_pkg.log.record import count_records, decode
+from mlperf_pkg.log.record import decode, raw_records
 from tests.helpers.examples import examples
 
 WORDS = (b"eval_error", b"run_stop", b"_plain")
@@ -111,7 +111,7 @@ def is_plain(line: bytes) -> bool:
         and line.isascii()
         and not set(b"\\\r") & set(line)
         and len(line) <= 1200
-        and count_records(raw) == 1
+        and len(raw_records(raw)) == 1
     )
 
 

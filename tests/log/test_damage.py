@@ -3,7 +3,7 @@
 import pytest
 
 from mlperf_pkg.infra.source import Source
-from mlperf_pkg.log.damage import Gap
+from mlperf_pkg.log.damage import Gap, read_gaps, read_records
 from mlperf_pkg.run.model import LogFile
 from mlperf_pkg.run.reading import read_run
 
@@ -44,7 +44,7 @@ def test_keys(text: bytes, expected: set[str]) -> None:
     ("text", "expected"), [(HEAD[:20], True), (HEAD + b"se", False), (HEAD + b"x" + TAIL, False)]
 )
 def test_text_without_a_name(text: bytes, expected: bool) -> None:
-    assert Gap(1, [text]).is_nameless is expected
+    assert (not Gap(1, [text]).names) is expected
 
 
 def test_a_key_that_is_not_text() -> None:
@@ -52,3 +52,22 @@ def test_a_key_that_is_not_text() -> None:
     torn = b":::MLLOG " + HEAD + b"se\n"
     run = read_run(LogFile(Source("log.txt", odd + torn), "training", "5.1"))
     assert {"LOG101", "RUN130"} <= {finding.code for finding in run.findings}
+
+
+@pytest.mark.parametrize(
+    ("value", "other", "expected"),
+    [
+        (b"1", b"1", 2),
+        (b"1", b"1.0", 1),
+        (b"null", b"NaN", 1),
+        (b"Infinity", b"NaN", 1),
+        (b"1e2", b"100.0", 2),
+        (b"123456789012345678901234567890", b"123456789012345678901234567890", 2),
+        (b'"\\ud800"', b'"\\ud800"', 2),
+        (b'{"a": 1, "b": 2}', b'{"b": 2, "a": 1}', 1),
+    ],
+)
+def test_processes_write_equal_values(value: bytes, other: bytes, expected: int) -> None:
+    record = b':::MLLOG {"time_ms": 1, "key": "seed", "value": %b, "metadata": {}}\n'
+    text = record % value + record % other
+    assert read_records(read_gaps(text, 1), text, 1).processes == expected

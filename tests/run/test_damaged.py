@@ -74,15 +74,23 @@ def of_processes(count: int, skew_ms: int = 0) -> bytes:
     return b"".join(lines)
 
 
+def of_named_processes() -> bytes:
+    """The log of a run of which each record is written by two processes, each as itself."""
+    lines = of_processes(2).splitlines(keepends=True)
+    lines[1::2] = [line.replace(b'"namespace": ""', b'"namespace": "1"') for line in lines[1::2]]
+    return b"".join(lines)
+
+
 @pytest.mark.parametrize(
     ("log", "errors"),
     [
         (of_processes(2), ["LOG114 rules"]),
+        (of_named_processes(), ["LOG114 rules"]),
         (of_processes(8), ["LOG114 rules"]),
         (of_processes(4, skew_ms=100), ["LOG114 rules"]),
         (changed(STOP, b"\n", b"\n" + LINES[STOP]), ["RUN152 rules"]),
     ],
-    ids=["two", "eight", "at other times", "one record twice"],
+    ids=["two", "two of other names", "eight", "at other times", "one record twice"],
 )
 def test_processes_that_write_every_record(log: bytes, errors: list[str]) -> None:
     """One sentence; the run is that of one process."""
