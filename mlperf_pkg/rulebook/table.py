@@ -269,14 +269,22 @@ _RULES_OF_KEY = msgspec.msgpack.Decoder(tuple[Rule, ...])
 
 
 def _compile(rules: Rules) -> dict[str, KeyRules]:
-    encode = msgspec.msgpack.encode
-    return {key: _key_rules(encode(rules_of_key)) for key, rules_of_key in rules.items()}
+    compiled: dict[str, KeyRules] = {}
+    for key, rules_of_key in rules.items():
+        try:
+            compiled[key] = _decoded(msgspec.msgpack.encode(rules_of_key))
+        except OverflowError:  # an integer of more than 64 bits
+            compiled[key] = _key_rules(rules_of_key)
+    return compiled
 
 
 @lru_cache(maxsize=2048)
-def _key_rules(encoded: bytes) -> KeyRules:
+def _decoded(encoded: bytes) -> KeyRules:
     """Return the rules of a key, compiled once: two thirds are the same in several rounds."""
-    rules = _RULES_OF_KEY.decode(encoded)
+    return _key_rules(_RULES_OF_KEY.decode(encoded))
+
+
+def _key_rules(rules: tuple[Rule, ...]) -> KeyRules:
     compiled = tuple(map(_compiled, rules))
     of_records = [item for item in compiled if item.checks or item.has_more]
     of_later_records = list(filter(_is_checked_later, of_records))
