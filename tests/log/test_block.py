@@ -350,3 +350,59 @@ def test_cut(arguments: Any, expected: Any) -> None:
     else:
         with pytest.raises(expected):
             module.cut(*arguments)
+
+
+# the times of records, and whether they ascend as text of one length
+TIMES: list[tuple[str, bool]] = [
+    ("", True),
+    ("5", True),
+    ("15 15 16", True),
+    ("16 15", False),
+    ("9 10", False),
+    ("10 9", False),
+    ("-5 -4", False),
+    ("1.5 1.6", False),
+    ("1e3", False),
+]
+
+
+@NEEDS_SCAN
+@pytest.mark.parametrize(("times", "ascend"), TIMES)
+def test_times_that_ascend(times: str, ascend: bool) -> None:
+    lines = [record().replace('"time_ms": 5', f'"time_ms": {time}') for time in times.split()]
+    block = scan("\n".join(lines).encode())
+    assert block
+    assert block.ascends(range(block.size)) is ascend
+
+
+@NEEDS_SCAN
+@given(st.lists(st.integers(0, 1 << 60)))
+@examples(200)
+def test_times_ascend_only_if_their_numbers_do(times: list[int]) -> None:
+    block = scan("\n".join([record(time_ms=time) for time in times]).encode())
+    assert block
+    indexes = range(block.size)
+    assert block.ascends(indexes) <= Block.ascends(block, indexes)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ((b"text", SPANS, [0]), False),
+        ((b"1234", SPANS, [0, 0]), True),
+        ((b"1234", SPANS, []), True),
+        ((b"1234", SPANS, [1]), False),
+        ((b"123", SPANS, [0]), False),
+        ((b"1234", SPANS, [1 << 80]), OverflowError),
+        ((b"1234", SPANS, ["0"]), TypeError),
+        ((b"1234", SPANS, 0), TypeError),
+        ((b"1234",), TypeError),
+    ],
+)
+def test_ascend(arguments: Any, expected: Any) -> None:
+    module = pytest.importorskip("mlperf_pkg.log._scan")
+    if isinstance(expected, bool):
+        assert module.ascend(*arguments) is expected
+    else:
+        with pytest.raises(expected):
+            module.ascend(*arguments)

@@ -110,6 +110,24 @@ def test_records_that_break_no_rule_are_not_checked_one_by_one(
     assert quiet == [("block_start", True)]
 
 
+def test_evaluations_that_break_no_rule_are_taken_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    metadata = {"epoch_num": 1}
+    lines: list[Line] = [("run_start", None, {}, 0), *[("eval_accuracy", 0.5, metadata, 1)] * 20]
+    together: list[tuple[str, bool]] = []
+    take_together = RuleChecker._take_together
+
+    def recorded(checker: RuleChecker, key: str, indexes: list[int], block: Block) -> bool:
+        together.append((key, take_together(checker, key, indexes, block)))
+        return together[-1][1]
+
+    monkeypatch.setattr(RuleChecker, "_take_together", recorded)
+    for more in ([], [("eval_accuracy", 0.5, {}, 1)], [("run_stop", None, {}, 1), lines[-1]]):
+        read_run(log("2.0", "resnet", [*lines, *more]))
+    assert together == [("eval_accuracy", True), *[("eval_accuracy", False)] * 2]
+
+
 # ---- what logs begin with, and their series, are remembered --------------------------------
 
 LOGS = {
