@@ -123,8 +123,11 @@ def test_evaluations_that_break_no_rule_are_taken_together(
         return together[-1][1]
 
     monkeypatch.setattr(RuleChecker, "_take_together", recorded)
-    for more in ([], [("eval_accuracy", 0.5, {}, 1)], [("run_stop", None, {}, 1), lines[-1]]):
-        read_run(log("2.0", "resnet", [*lines, *more]))
+    incomplete: Line = ("eval_accuracy", 0.5, {}, 1)
+    stop: Line = ("run_stop", None, {}, 1)
+    read_run(log("2.0", "resnet", lines))
+    read_run(log("2.0", "resnet", [*lines, incomplete]))
+    read_run(log("2.0", "resnet", [*lines, stop, lines[-1]]))
     assert together == [("eval_accuracy", True), *[("eval_accuracy", False)] * 2]
 
 
