@@ -124,6 +124,11 @@ class ScannedBlock(Block):
         self.scattered = scattered
         self._decoded: dict[int, Record] = {}
 
+    @property
+    def offsets(self) -> Iterable[int]:
+        """Where the record of each line begins in the text."""
+        return memoryview(self._spans).cast("I")[2 * RECORD :: 2 * REST]
+
     def records(self) -> Sequence[Record]:
         """Return the record of each line."""
         return self.select(range(self.size))

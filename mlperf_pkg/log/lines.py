@@ -22,22 +22,21 @@ class LineNumbers:
         self._blocks: list[range | array[int]] = []
         self._later_lines: Iterator[int] = iter(())
 
-    def enter(self, chunk: bytes, text: bytes, size: int, *, contiguous: bool) -> None:
+    def enter(self, chunk: bytes, size: int, offsets: Iterable[int] | None) -> None:
         """Start the next block, which has ``size`` records.
 
-        Each of its lines is a record if ``contiguous``; otherwise the records are searched for
-        in ``text``, which is ``chunk`` with LF in place of CR.
+        They are at the ``offsets``; without these, each of its lines is a record.
         """
         if self._blocks and isinstance(self._blocks[-1], array):
             self._blocks[-1].extend(self._later_lines)
         self._first = self.after
         self._chunk = chunk
         self._counts.append(self._counts[-1] + size)
-        if contiguous and text == chunk:
+        if offsets is None:
             self._blocks.append(range(self._first, self._first + size))
         else:
             self._blocks.append(array("Q"))
-            self._later_lines = _lines(chunk, self._first, _tokens(text))
+            self._later_lines = _lines(chunk, self._first, offsets)
 
     def of(self, number: int) -> int:
         """Return the line of a record by its number in the log."""
@@ -70,7 +69,7 @@ def _lines(chunk: bytes, line: int, offsets: Iterable[int]) -> Iterator[int]:
         counted = offset
 
 
-def _tokens(text: bytes) -> Iterator[int]:
+def tokens_in(text: bytes) -> Iterator[int]:
     """Yield the offset of the first token of each line that has one."""
     offset = text.find(TOKEN)
     while offset >= 0:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.log.block import HAS_SCAN, Block, end_of_line, lines_with, scanner
-from mlperf_pkg.log.lines import LineNumbers
+from mlperf_pkg.log.lines import LineNumbers, tokens_in
 from mlperf_pkg.log.record import (
     QUOTED_NAMES,
     TIME_NAME,
@@ -119,11 +119,11 @@ class LogReader:
         text = chunk.replace(b"\r", b"\n")
         block = self._scanner.scan(text, first) if self._scanner else None
         if block and not block.stray:
-            self._lines.enter(chunk, text, block.size, contiguous=block.contiguous)
+            is_range = block.contiguous and text == chunk
+            self._lines.enter(chunk, block.size, None if is_range else block.offsets)
             return block
         tails = tails_of(text)
-        lines = text.count(b"\n") + (not text.endswith(b"\n"))
-        self._lines.enter(chunk, text, len(tails), contiguous=len(tails) == lines)
+        self._lines.enter(chunk, len(tails), tokens_in(text))
         return Block(text, first, self._read(text, tails, first))
 
     # ---- line by line ---------------------------------------------------------------------

@@ -179,8 +179,8 @@ def rule_table(
             limited.add(key)
     apart = frozenset([key for key in quiet if not keys[key].ordered]) - ordered
     concluded = list(chain.from_iterable([key_rules.concluded for key_rules in keys.values()]))
-    if len({compiled.rule.key for compiled in concluded if compiled.reaches}) > 1:
-        together.clear()  # the order of records of several keys with targets matters
+    if sum(compiled.reaches is not None for compiled in concluded) > 1:
+        together.clear()  # which target a record reaches, or misses, first matters
     return RuleTable(
         keys=keys,
         followed=frozenset(related).union(keys, _ALWAYS, ordered),

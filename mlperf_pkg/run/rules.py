@@ -171,10 +171,9 @@ class RuleChecker:
         numbers = [block.first + index for index in indexes]
         if key_rules.by_position and not self._formulas.wait_together(key, records, numbers):
             return False
-        reaching = [compiled for compiled in key_rules.later.more if compiled.reaches]
-        for record, number in zip(records, numbers, strict=True):
-            for compiled in reaching:
-                self.targets.compare(compiled, record, number, seen)
+        for compiled in key_rules.later.more:
+            if compiled.reaches:
+                self.targets.compare_all(compiled, records, numbers, seen)
         if key in seen:
             seen[key].add_all(records, numbers[-1])
         else:

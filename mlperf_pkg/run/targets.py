@@ -1,5 +1,7 @@
 """The targets of a run: which evaluation reached them first, and which missed them last."""
 
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from msgspec.structs import replace
@@ -63,6 +65,18 @@ class Targets:
         if self.reached_ms is None:
             self.reached_ms = record.time_ms
             self.reached_late = "run_stop" in seen
+
+    def compare_all(
+        self, compiled: CompiledRule, records: Sequence[Record], numbers: Sequence[int], seen: Seen
+    ) -> None:
+        """Compare records in their order with the only target of the run."""
+        reaches = compiled.reaches
+        missed = 0  # at the start; what was missed before another record does not count
+        with suppress(Exception):  # comparing that record alone reports it
+            while reaches and missed < len(records) - 1 and not reaches(records[missed], seen):
+                missed += 1
+        for record, number in zip(records[missed:], numbers[missed:], strict=True):
+            self.compare(compiled, record, number, seen)
 
     def check_success(self, rule: Rule, record: Record, number: int) -> None:
         """Report a success after an evaluation that missed a target which was reached before."""
