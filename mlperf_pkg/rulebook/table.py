@@ -10,7 +10,6 @@ from itertools import chain, filterfalse, product
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
 
 from mlperf_pkg.infra.resources import per_rulebook
 from mlperf_pkg.log.record import Record
@@ -292,7 +291,6 @@ def _key_rules(rules: tuple[Rule, ...]) -> KeyRules:
     later = first if of_later_records == of_records else _checklist(of_later_records)
     by_position = tuple([item for item in compiled if item.by_position])
     counted = [rule for rule in rules if rule.occurs]
-    has_target = any(rule.reaches for rule in rules)
     related: set[str] = set()
     ordered: set[str] = set()
     for rule in rules:
@@ -305,7 +303,7 @@ def _key_rules(rules: tuple[Rule, ...]) -> KeyRules:
         by_position=by_position,
         series=_series(by_position),
         quiet=all(map(_is_quiet, compiled)),
-        together=has_target and first is later and all(map(_is_together, compiled)),
+        together=first is later and all(map(_is_together, compiled)),
         cumulative=any(map(_is_cumulative, compiled)),
         limited=any(map(_is_limited, compiled)),
         related=frozenset(related),
@@ -339,18 +337,19 @@ def _is_checked_later(compiled: CompiledRule) -> bool:
 
 def _is_together(compiled: CompiledRule) -> bool:
     """Return whether a rule is quiet but for a target, or a formula that waits."""
-    rule = compiled.rule
-    if compiled.in_passing and not compiled.by_position:
-        return False
-    if not OF_VALUE.keys() >= (rule.reaches or {}).keys():
-        return False
-    return _is_quiet(replace(compiled, rule=replace(rule, reaches=None, formula=None)))
+    waits = compiled.by_position or not compiled.in_passing
+    return waits and _is_alone(compiled) and OF_VALUE.keys() >= (compiled.rule.reaches or {}).keys()
 
 
 def _is_quiet(compiled: CompiledRule) -> bool:
     """Return whether a rule needs of later records only themselves, and what is before them."""
+    return not (compiled.rule.formula or compiled.rule.reaches) and _is_alone(compiled)
+
+
+def _is_alone(compiled: CompiledRule) -> bool:
+    """Return whether a rule, its formula and target aside, needs no more of other records."""
     rule = compiled.rule
-    if rule.fatal or rule.reached or rule.formula or rule.reaches or rule.occurs == "once":
+    if rule.fatal or rule.reached or rule.occurs == "once":
         return False
     if "same_as" in rule.constraints or _is_limited(compiled):
         return False
