@@ -7,6 +7,7 @@ the benchmark, of the optimizer. The topmost layer that names a key decides it a
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, filterfalse, product
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -163,37 +164,32 @@ def rule_table(
     related = {joined.of} if joined else set()
     related.update(*[key_rules.related for key_rules in keys.values()])
     ordered = _ordered(keys)
-    quiet = {}
-    together = set()
-    cumulative = {joined.of} if joined else set()
-    limited = set()
-    for key, key_rules in keys.items():
-        if key_rules.quiet and key not in related:
-            quiet[key] = key_rules.later
-        elif key_rules.together and key not in related:
-            together.add(key)
-        if key_rules.cumulative:
-            cumulative.add(key)
-        if key_rules.limited:
-            limited.add(key)
+    quiet = _keys_with(attrgetter("quiet"), keys) - related
+    together = _keys_with(attrgetter("together"), keys) - related - ordered - quiet
     apart = frozenset([key for key in quiet if not keys[key].ordered]) - ordered
     concluded = list(chain.from_iterable([key_rules.concluded for key_rules in keys.values()]))
     if sum(compiled.reaches is not None for compiled in concluded) > 1:
-        together.clear()  # which target a record reaches, or misses, first matters
+        together = frozenset()  # which target a record reaches, or misses, first matters
+    joined_keys = [joined.of] if joined else []
     return RuleTable(
         keys=keys,
         followed=frozenset(related).union(keys, _ALWAYS, ordered),
-        quiet=quiet,
+        quiet={key: keys[key].later for key in quiet},
         apart=apart,
-        together=frozenset(together) - ordered,
-        cumulative=frozenset(cumulative) - apart,
-        limited=frozenset(limited),
+        together=together,
+        cumulative=_keys_with(attrgetter("cumulative"), keys).union(joined_keys) - apart,
+        limited=_keys_with(attrgetter("limited"), keys),
         heads={},
         needed=tuple(chain.from_iterable([key_rules.needed for key_rules in keys.values()])),
         counted=tuple(chain.from_iterable([key_rules.counted for key_rules in keys.values()])),
         concluded=tuple(concluded),
         joined=joined,
     )
+
+
+def _keys_with(test: Callable[[KeyRules], bool], keys: Mapping[str, KeyRules]) -> frozenset[str]:
+    """Return the keys whose rules meet a test."""
+    return frozenset([key for key, key_rules in keys.items() if test(key_rules)])
 
 
 def _ordered(keys: Mapping[str, KeyRules]) -> frozenset[str]:
