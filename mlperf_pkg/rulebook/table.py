@@ -236,8 +236,7 @@ _RULES_OF_KEY = msgspec.msgpack.Decoder(tuple[Rule, ...])
 
 
 def _compile(rules: Rules) -> dict[str, KeyRules]:
-    encode = msgspec.msgpack.encode
-    return {key: _key_rules(encode(rules_of_key)) for key, rules_of_key in rules.items()}
+    return {key: _key_rules(msgspec.msgpack.encode(entry)) for key, entry in rules.items()}
 
 
 @lru_cache(maxsize=2048)
