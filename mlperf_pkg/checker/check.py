@@ -84,11 +84,10 @@ def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
                 ids=set_ids,
                 partial=options.partial,
             )
-            judged = judge(plan, contents)
-            counted_runs = judged.counted(plan_runs)
-            judged_plans.append(judged)
+            judged_plans.append(judge(plan, contents))
+            counted_runs = judged_plans[-1].counted(plan_runs)
+            run_rows += run_rows_of(judged_plans[-1], counted_runs)
             runs += counted_runs
-            run_rows += run_rows_of(judged, counted_runs)
     from mlperf_pkg.checker.fold import fold  # noqa: PLC0415 - as above
 
     return fold(inputs, judged_plans, runs, run_rows, waivers)

@@ -5,7 +5,6 @@ the benchmark, of the optimizer. The topmost layer that names a key decides it a
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from itertools import chain, product
 from typing import Any
 
@@ -232,17 +231,24 @@ def _concludes(compiled: CompiledRule) -> bool:
 # ---- what of a record ---------------------------------------------------------------------
 
 
-_RULES_OF_KEY = msgspec.msgpack.Decoder(tuple[Rule, ...])
+@per_rulebook
+def _compiled_before() -> dict[bytes, KeyRules]:
+    """Return the memory of compiled rules by their text: two thirds are those of other rounds."""
+    return {}
 
 
 def _compile(rules: Rules) -> dict[str, KeyRules]:
-    return {key: _key_rules(msgspec.msgpack.encode(entry)) for key, entry in rules.items()}
+    memory = _compiled_before()
+    compiled: dict[str, KeyRules] = {}
+    for key, rules_of_key in rules.items():
+        text = msgspec.json.encode(rules_of_key)
+        if text not in memory:
+            memory[text] = _key_rules(rules_of_key)
+        compiled[key] = memory[text]
+    return compiled
 
 
-@lru_cache(maxsize=2048)
-def _key_rules(encoded: bytes) -> KeyRules:
-    """Return the rules of a key, compiled once: two thirds are the same in several rounds."""
-    rules = _RULES_OF_KEY.decode(encoded)
+def _key_rules(rules: tuple[Rule, ...]) -> KeyRules:
     compiled = tuple(map(_compiled, rules))
     of_records = [item for item in compiled if item.checks or item.has_more]
     of_later_records = list(filter(_is_checked_later, of_records))
