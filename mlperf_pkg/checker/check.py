@@ -58,7 +58,7 @@ def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
     waivers = Waivers(options.config.waivers, options.origin)
     waivers.refuse_unknown_codes()
     if options.flags:
-        inputs = _with_flags(inputs, options.flags)
+        inputs = tuple(input_.with_flags(options.flags) for input_ in inputs)
     if options.complete:
         inputs = tuple(map(_needing_code, inputs))
     plans = list(plans_of(inputs, options))
@@ -84,18 +84,13 @@ def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
                 ids=set_ids,
                 partial=options.partial,
             )
-            judged = judge(plan, contents)
-            counted_runs = judged.counted(plan_runs)
-            judged_plans.append(judged)
+            judged_plans.append(judge(plan, contents))
+            counted_runs = judged_plans[-1].counted(plan_runs)
+            run_rows += run_rows_of(judged_plans[-1], counted_runs)
             runs += counted_runs
-            run_rows += run_rows_of(judged, counted_runs)
     from mlperf_pkg.checker.fold import fold  # noqa: PLC0415 - as above
 
     return fold(inputs, judged_plans, runs, run_rows, waivers)
-
-
-def _with_flags(inputs: Iterable[Input], flags: frozenset[str]) -> tuple[Input, ...]:
-    return tuple(input_.with_flags(flags) for input_ in inputs)
 
 
 def _needing_code(contents: Input) -> Input:

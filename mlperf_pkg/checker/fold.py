@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import chain
+from itertools import chain, count
 
 from msgspec.structs import replace
 
@@ -260,8 +260,7 @@ def _time(milliseconds: float | None) -> datetime | None:
         time = datetime.fromtimestamp(milliseconds / 1000, UTC)
     except (ValueError, OverflowError, OSError):
         return None
-    whole_milliseconds = time.microsecond // 1000
-    return time.replace(microsecond=whole_milliseconds * 1000)
+    return time.replace(microsecond=time.microsecond // 1000 * 1000)
 
 
 # ---- comparisons of result sets: runs, and Previews with later results --------------------
@@ -273,29 +272,31 @@ def _with_comparisons(
     """Return the judged plans with the findings of comparisons of their ``contexts``."""
     sets = chain.from_iterable(judged.sets for judged in judged_plans)
     minutes = [result.row.score_minutes for result in sets]
-    comparisons = _comparisons(contexts, minutes)
-    compared: list[JudgedPlan] = []
-    first = 0  # the index of the first set of the plan
+    sources: dict[str, Source] = {}
     for judged in judged_plans:
-        by_set: list[Sequence[Finding]] = []
-        for index in range(first, first + len(judged.sets)):
-            by_set.append(waivers.waive(comparisons.get(index, ())))
+        sources |= judged.plan.sources
+    comparisons = _comparisons(contexts, minutes, sources)
+    compared: list[JudgedPlan] = []
+    indexes = count()
+    for judged in judged_plans:
+        by_set = [waivers.waive(comparisons.get(next(indexes), ())) for _ in judged.sets]
         compared.append(_with_set_findings(judged, by_set))
-        first += len(judged.sets)
     return compared
 
 
 def _comparisons(
-    contexts: Sequence[SetContext], minutes: Sequence[float | None]
+    contexts: Sequence[SetContext],
+    minutes: Sequence[float | None],
+    sources: Mapping[str, Source],
 ) -> dict[int, list[Finding]]:
     """Return the findings that compare result sets, by the index of the set.
 
-    ``minutes`` are the scores. Sets with copies are not compared by their seeds, too, nor sets
-    that repeat the runs of others.
+    Sets with copies are not compared by their seeds, too, nor sets that repeat the runs of others.
+    ``minutes`` are the scores, ``sources`` the logs by path.
     """
     related = copies.related_runs(contexts)
     groups = copies.shared_runs(contexts, related)
-    pairs = find_pairs(contexts, groups, _sources_of(contexts, groups))
+    pairs = find_pairs(contexts, groups, sources)
     findings = copies_in(contexts, pairs)
     copied: set[int] = set()
     for pair in pairs:
@@ -311,16 +312,6 @@ def _comparisons(
     for index, finding in comparisons:
         findings.setdefault(index, []).append(finding)
     return findings
-
-
-def _sources_of(
-    contexts: Sequence[SetContext], groups: Iterable[copies.Members]
-) -> dict[str, Source]:
-    """Return the logs of the runs in groups, by path."""
-    sources: dict[str, Source] = {}
-    for index, runs in chain.from_iterable(group.items() for group in groups):
-        sources.update((run.path, contexts[index].sources[run.path]) for run in runs)
-    return sources
 
 
 def find_pairs(

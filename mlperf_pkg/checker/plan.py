@@ -269,10 +269,9 @@ def _choice_of_logs(
         inferred, benchmark = _usage_of_logs(places, benchmarks, choice.name)
     usage = choice.usage or inferred or rounds.TRAINING
     if round_ is None and places:  # the latest one, as earlier logs may be submitted again
-        choices = list(_of_logs(infer_round, places, usage))
-        if not choices:
-            choices = [rounds.round_of_run(usage, 0, "")]
-        round_ = max(choices, key=attrgetter("precedence"))
+        choices = _of_logs(infer_round, places, usage)
+        unread = rounds.round_of_run(usage, 0, "")
+        round_ = max(choices, key=attrgetter("precedence"), default=unread)
         if round_.day is None:
             _refuse_old_format(places)
     if round_ and inferred and usage != rounds.TRAINING:

@@ -125,12 +125,10 @@ _CHUNK_BYTES = 1 << 20
 
 def digests_of(sources: Mapping[str, Source]) -> dict[str, bytes]:
     """Return the SHA-256 of logs by path, without those that cannot be read."""
-    if not sources:
-        return {}
-    from hashlib import sha256  # noqa: PLC0415 - most checks need none
-
     digests = {}
     for path, source in sources.items():
+        from hashlib import sha256  # noqa: PLC0415 - most checks need none
+
         with suppress(OSError, UserError), source.open() as stream:
             log_digest = sha256()
             # A buffer of its own, as in file_digest, takes longer than hashing a short log.

@@ -5,7 +5,6 @@ the benchmark, of the optimizer. The topmost layer that names a key decides it a
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from itertools import chain, filterfalse, product
 from operator import attrgetter
 from typing import Any
@@ -260,23 +259,29 @@ def _concludes(compiled: CompiledRule) -> bool:
 # ---- what of a record ---------------------------------------------------------------------
 
 
-_RULES_OF_KEY = msgspec.msgpack.Decoder(tuple[Rule, ...])
+@per_rulebook
+def _compiled_before() -> dict[bytes, KeyRules]:
+    """Return the memory of compiled rules by their text: two thirds are those of other rounds."""
+    return {}
 
 
 def _compile(rules: Rules) -> dict[str, KeyRules]:
+    memory = _compiled_before()
     compiled: dict[str, KeyRules] = {}
     for key, rules_of_key in rules.items():
-        try:
-            compiled[key] = _decoded(msgspec.msgpack.encode(rules_of_key))
-        except OverflowError:  # an integer of more than 64 bits
-            compiled[key] = _key_rules(rules_of_key)
+        text = _text_of(rules_of_key)
+        if text not in memory:
+            memory[text] = _key_rules(rules_of_key)
+        compiled[key] = memory[text]
     return compiled
 
 
-@lru_cache(maxsize=2048)
-def _decoded(encoded: bytes) -> KeyRules:
-    """Return the rules of a key, compiled once: two thirds are the same in several rounds."""
-    return _key_rules(_RULES_OF_KEY.decode(encoded))
+def _text_of(rules: tuple[Rule, ...]) -> bytes:
+    """Return a text that only equal rules have."""
+    try:
+        return msgspec.msgpack.encode(rules)
+    except OverflowError:  # an integer of more than 64 bits
+        return repr(rules).encode()
 
 
 def _key_rules(rules: tuple[Rule, ...]) -> KeyRules:

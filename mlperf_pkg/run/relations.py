@@ -143,7 +143,7 @@ def originals(runs: Sequence[Run], pairs: Iterable[Related] | None = None) -> li
             index = first[index]
         return index
 
-    for index, other, relation in related_pairs(runs) if pairs is None else pairs:
+    for index, other, relation in pairs or related_pairs(runs):
         if relation.is_one_run:
             least, most = sorted((root(index), root(other)))
             first[most] = least
@@ -180,8 +180,7 @@ def _near_pairs(runs: Sequence[Run], name: str) -> Iterator[tuple[int, int]]:
             series.append((run.benchmark, values, index))
     series.sort()
     for position, (benchmark, values, index) in enumerate(series):
-        for next_position in range(position + 1, min(position + _NEIGHBOURS, len(series))):
-            other, others, neighbour = series[next_position]
+        for other, others, neighbour in series[position + 1 : position + _NEIGHBOURS]:
             if other != benchmark or not is_near(values[0], others[0]):
                 break
             if equal_values(values, others):

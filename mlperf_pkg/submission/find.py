@@ -281,10 +281,7 @@ class _InputFinder(Struct):
                 submissions.append(submission)
         has_code = any(submission.code is not None for submission in submissions)
         is_copy = len(folders) > 1 and not has_code
-        marked = []
-        for submission in submissions:
-            marked.append(replace(submission, of_results=is_copy, needs_code=has_code))
-        return tuple(marked)
+        return tuple(replace(s, of_results=is_copy, needs_code=has_code) for s in submissions)
 
     def _archives_beside(self, submissions: Sequence[Submission]) -> tuple[Unread, ...]:
         """Return the archives in a folder of submissions, without those of the submissions."""
@@ -482,11 +479,8 @@ class _InputFinder(Struct):
             return None
 
     def _folders(self, folder: Place) -> list[Place]:
-        folders = []
-        for entry in self._entries(folder).values():
-            if entry.folder and not entry.hidden:
-                folders.append(folder.child(entry.path))
-        return folders
+        entries = self._entries(folder).values()
+        return [folder.child(entry.path) for entry in entries if entry.folder and not entry.hidden]
 
     def _entries(self, folder: Place) -> Mapping[str, FolderEntry]:
         """Return the entries of a folder by name, without links that lead out of the argument.
@@ -499,11 +493,7 @@ class _InputFinder(Struct):
             if is_folder(folder.location):
                 self._leave(folder, error)
             return {}
-        inside = {}
-        for name, entry in entries.items():
-            if entry.link is None or self._inside(folder, entry):
-                inside[name] = entry
-        return inside
+        return {name: entry for name, entry in entries.items() if self._inside(folder, entry)}
 
     def _inside(self, folder: Place, entry: FolderEntry) -> bool:
         """Return whether an entry, links resolved, is within the argument; if not, skip it."""
@@ -529,10 +519,7 @@ def _only_raw(contents: Input, workspace: Workspace) -> Input:
     logs = [log for log in contents.logs if workspace.is_raw(log.path)]
     if not logs:
         return contents
-    result_sets = []
-    for result_set in contents.result_sets:
-        if workspace.is_raw(result_set.place.path):
-            result_sets.append(result_set)
+    result_sets = [files for files in contents.result_sets if workspace.is_raw(files.place.path)]
     return replace(contents, logs=tuple(logs), result_sets=tuple(result_sets))
 
 
