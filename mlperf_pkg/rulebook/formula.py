@@ -26,6 +26,7 @@ import msgspec
 from mlperf_pkg.infra.json_values import is_number, to_float
 from mlperf_pkg.log.record import Record
 
+_Named: TypeAlias = Iterable[tuple[str, Any]]
 Evaluate: TypeAlias = Callable[[Mapping[str, Any]], Any]
 """The value of an expression for the data of ``Operands``."""
 
@@ -148,17 +149,8 @@ class Operands(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def data(self) -> dict[str, Any]:
-        """The values that a formula can use: doubles and, as metadata, strings."""
-        data: dict[str, Any] = _converted(self.values, to_float)
-        elements = self.values.get("value")
-        if isinstance(elements, list):
-            named = {f"value[{n}]": element for n, element in enumerate(elements[:_MOST_ELEMENTS])}
-            data |= _converted(named, to_float)
-        if self.metadata:
-            data["metadata"] = _converted(self.metadata, _operand)
-        if self.previous:
-            data["previous"] = _converted(self.previous, _operand)
-        return data
+        """The values that a formula can use; see ``_data_of``."""
+        return _data_of(self.values.items(), self.metadata.items(), self.previous.items())
 
 
 def read_number(value: Any) -> Any:
@@ -170,9 +162,25 @@ def read_number(value: Any) -> Any:
     return number if math.isfinite(number) else value
 
 
-def _converted(values: Mapping[str, Any], convert: Callable[[Any], Any]) -> dict[str, Any]:
+def _data_of(values: _Named, metadata: _Named, previous: _Named) -> dict[str, Any]:
+    """Return the values that a formula can use: doubles and, as metadata, strings."""
+    data: dict[str, Any] = {
+        "metadata": _converted(metadata, _operand),
+        "previous": _converted(previous, _operand),
+    }
+    for name, value in values:
+        number = to_float(value)
+        if number is not None:
+            data[name] = number
+        elif isinstance(value, list) and name == "value":
+            elements = enumerate(value[:_MOST_ELEMENTS])
+            data |= _converted([(f"value[{n}]", element) for n, element in elements], to_float)
+    return data
+
+
+def _converted(values: _Named, convert: Callable[[Any], Any]) -> dict[str, Any]:
     operands = {}
-    for name, value in values.items():
+    for name, value in values:
         operand = convert(value)
         if operand is not None:
             operands[name] = operand
@@ -214,13 +222,16 @@ class Formula:
 
     def operands_of(self, signature: tuple[Any, ...]) -> Operands:
         """Return the operands whose values are those of a signature."""
+        return Operands(*map(dict, self._named(signature)))
+
+    def _named(self, signature: tuple[Any, ...]) -> tuple[_Named, _Named, _Named]:
+        """Return the values of a signature, of ``metadata`` and of ``previous``, by their names."""
         start = len(self._values)
         end = len(signature) - len(self.previous)
-        return Operands(
-            dict(zip(self._values, signature, strict=False)),
-            dict(zip(self._metadata, signature[start:end], strict=True)),
-            dict(zip(self.previous, signature[end:], strict=True)),
-        )
+        values = zip(self._values, signature, strict=False)
+        metadata = zip(self._metadata, signature[start:end], strict=True)
+        previous = zip(self.previous, signature[end:], strict=True)
+        return values, metadata, previous
 
     def holds(self, record: Record, seen: Seen, nth: Any = None) -> bool:
         """Return whether it holds at a record; see ``operands``.
@@ -248,8 +259,8 @@ class Formula:
             if signature in self._answers:
                 return self._answers[signature]
         except TypeError:  # a list or an object, which is not a number
-            return self.evaluate(self.operands_of(signature))
-        answer = self.evaluate(self.operands_of(signature))
+            return self._evaluate(_data_of(*self._named(signature)))
+        answer = self._evaluate(_data_of(*self._named(signature)))
         # Zeros have a sign, which equality does not see.
         if 0 not in signature and len(self._answers) < _MOST_ANSWERS:
             self._answers[signature] = answer
@@ -270,9 +281,12 @@ class Formula:
         Raises:
             FormulaError: it is not a condition.
         """
+        return self._evaluate(operands.data)
+
+    def _evaluate(self, data: dict[str, Any]) -> bool | None:
         holds = condition(self.text)
         try:
-            return holds(operands.data)  # type: ignore[no-any-return]
+            return holds(data)  # type: ignore[no-any-return]
         except NO_ANSWER:
             return None
 
