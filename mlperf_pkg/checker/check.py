@@ -18,6 +18,7 @@ from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Finding, Verdicts
 from mlperf_pkg.infra.source import Source
+from mlperf_pkg.infra.streams import Keeper
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.log.record import printable, shown
 from mlperf_pkg.results.report import table_of
@@ -116,6 +117,7 @@ def _read_plans(
     The last run is that of the ``whole`` file of the plan, if it has one.
     The findings of the runs are waived.
     """
+    keeper = Keeper()
     files_of_plans: list[list[File]] = []
     for plan in plans:
         whole = [plan.whole] if plan.whole else []
@@ -130,7 +132,10 @@ def _read_plans(
             power_logs: list[PowerLog] = []
             for content in contents:
                 if isinstance(content, Run):
-                    runs.append(waivers.waive_run(content))
+                    run = waivers.waive_run(content)
+                    if run.curve:
+                        run = replace(run, curve=run.curve.kept_by(keeper))
+                    runs.append(run)
                 else:
                     power_logs.append(content)
             yield plan, runs, power_logs

@@ -22,6 +22,7 @@ from mlperf_pkg.submission.find import find_parts
 
 if TYPE_CHECKING:
     from mlperf_pkg.commands.page.content import PageContent
+    from mlperf_pkg.infra.files import Content
     from mlperf_pkg.published.model import PublishedSet
 
 DEFAULT_PAGE = "report.html"
@@ -204,7 +205,7 @@ def _exported(export: Path) -> list[PublishedSet]:
     return sets
 
 
-def _write(target: Output, page: str) -> None:
+def _write(target: Output, page: Content) -> None:
     """Write a page and print its name."""
     target.write(page)
     if target.file:

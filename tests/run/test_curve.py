@@ -32,9 +32,8 @@ def curve_of(*lines: bytes, usage: str = "training", round_: str = "2.0", name: 
     with Source("log", b"".join(lines)).open() as stream:
         log = LogReader(stream, "log", lambda _: None)
         reader = CurveReader(load_benchmark(usage, round_, name), log.line_of)
-        for number, record in enumerate(log):
-            if record is not None and record.key in CurveReader.keys:
-                reader.take(record, number)
+        for block in log.blocks():
+            reader.take_block(block)
     return reader.curve()
 
 

@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import resources
 from typing import Any
 from urllib.parse import quote_plus
@@ -42,6 +42,17 @@ def library() -> Any:
 
 
 def filled(
+    template: str, values: Mapping[str, Any], *, title: str, style: str, scripts: Iterable[str] = ()
+) -> str:
+    """Return a template with values, its style and the files of its scripts.
+
+    Raises:
+        MissingPackageError: Jinja is not installed.
+    """
+    return "".join(filled_pieces(template, values, title=title, style=style, scripts=scripts))
+
+
+def filled_pieces(
     template: str,
     values: Mapping[str, Any],
     *,
@@ -49,8 +60,8 @@ def filled(
     style: str,
     scripts: Iterable[str] = (),
     runtime: str = "",
-) -> str:
-    """Return a template with values, its style and the files of its scripts.
+) -> Iterator[str]:
+    """Yield the text of a template as ``filled``, in small pieces; ``runtime`` is as for ``html``.
 
     Raises:
         MissingPackageError: Jinja is not installed.
@@ -65,20 +76,19 @@ def filled(
         lstrip_blocks=True,
     )
     script = "".join(map(file, scripts))
-    text: str = environment.get_template(template).render(
+    yield from environment.get_template(template).generate(
         values,
         wording=wording,
         head=raw(page_head(title, style, *filter(None, (script, runtime)))),
         script=raw(script),
-        runtime=raw(packed(runtime)),
+        runtime=raw(packed([runtime.encode()])),
     )
-    return text
 
 
-def packed(text: str) -> str:
+def packed(pieces: Iterable[bytes]) -> str:
     """Return text as gzip in Base64, the same each time, for ``DecompressionStream``."""
     compressor = zlib.compressobj(9, wbits=_GZIP)
-    data = compressor.compress(text.encode()) + compressor.flush()
+    data = b"".join(map(compressor.compress, pieces)) + compressor.flush()
     return base64.b64encode(data).decode("ascii")
 
 
