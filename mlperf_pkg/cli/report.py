@@ -218,11 +218,14 @@ def _require_extra() -> None:
     Raises:
         UserError: the extra is not installed.
     """
+    from importlib.util import find_spec  # noqa: PLC0415 - slow to import
+
     from mlperf_pkg.commands.charts import drawing  # noqa: PLC0415 - slow to import
     from mlperf_pkg.commands.page import template  # noqa: PLC0415 - slow to import
 
     template.library()
-    drawing.library()
+    if find_spec("vl_convert") is None:  # it takes 20 MiB, and a page mostly needs it not at all
+        drawing.library()
 
 
 def _checked(
@@ -299,14 +302,15 @@ def _site(
 
     refuse_within(folder, paths)
     _require_extra()
-    pages: dict[str, tuple[PageContent, dict[str, str]]] = {}
+    runtime = drawing.runtime()
+    pages: dict[str, site.SitePage] = {}
     own_sets: list[PublishedSet] = []
     for path in paths:
         checked, content = _checked((path,), check_options, filter_findings)
         review_files = _review_files(path, check_options, checked) if review else {}
-        pages[site.page_name(content, pages)] = (content, review_files)
+        pages[site.page_name(content, pages)] = site.site_page(content, review_files, runtime)
         own_sets.extend(history.own_sets(checked))
-    files = site.files(pages, usable_results(), own_sets, drawing.runtime())
+    files = site.files(pages, usable_results(), own_sets)
     write_together(folder, files, replace=force)
     for file in files:
         if file.endswith(".html"):

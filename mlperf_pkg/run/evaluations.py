@@ -217,7 +217,7 @@ class CurveReader:
         ended: list[tuple[int, Phase, float, float]] = []
         for name in _PHASES.keys() & {key.partition("_")[0] for key in block.indexes}:
             ended += self._ended(name, block)
-        self._intervals += [interval for _, *interval in sorted(ended)]
+        self._intervals += [(phase, start, stop) for _, phase, start, stop in sorted(ended)]
 
     def curve(self) -> Curve:
         """Return what was read so far; an empty curve before ``run_start``."""

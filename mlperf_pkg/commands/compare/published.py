@@ -24,6 +24,7 @@ from mlperf_pkg.results.report import ResultSetRow
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import is_round_name, version_of
 from mlperf_pkg.rulebook.rounds import comparable_rounds, version_since
+from mlperf_pkg.submission.model import Place
 
 ALL = "all"
 _DEPTH = 3  # folders from results/ to a log: system, perhaps strong or weak, benchmark
@@ -236,10 +237,11 @@ def with_standings(scores: Scores, checked: Checked) -> Scores:
         if row.score_minutes is not None:
             peers.setdefault(_peer_key(row, row.accelerators, row.status), []).append(row)
     contexts = {context.id: context for context in checked.contexts}
+    places = checked.places
     ranked = []
     for scored in scores.sets:
         context = contexts[scored.row.id]
-        system = _system_of(scored, context, checked)
+        system = _system_of(scored, context, places)
         standing = None
         if system and system.accelerators:
             rivals = peers.get(_peer_key(scored.row, system.accelerators, system.status or ""), [])
@@ -251,12 +253,14 @@ def with_standings(scores: Scores, checked: Checked) -> Scores:
     return replace(scores, sets=tuple(ranked))
 
 
-def _system_of(scored: ScoredSet, context: SetContext, checked: Checked) -> SystemFile | None:
+def _system_of(
+    scored: ScoredSet, context: SetContext, places: Mapping[str, Place]
+) -> SystemFile | None:
     """Return the system description of a set, if it has a score and a description."""
     if scored.row.score_minutes is None:
         return None
     if context.system is None and scored.runs:
-        first = checked.places[scored.runs[0].label]
+        first = places[scored.runs[0].label]
         return _description_of(first.path, context)
     return context.system
 

@@ -104,7 +104,7 @@ def _pieces(texts: Iterable[str]) -> Iterator[str]:
     waiting: list[str] = []
     size = 0
     for text in texts:
-        before, mark, after = text.partition(_DATA)
+        before, mark, after = str.partition(text, _DATA)  # faster than that of Markup
         waiting.append(before + mark)
         size += len(before)
         if mark or size > _PIECE:

@@ -2,19 +2,22 @@
 
 import base64
 import hashlib
+import sys
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import resources
 from typing import Any
 from urllib.parse import quote_plus
 
-from mlperf_pkg.infra.resources import require
+from mlperf_pkg.infra.files import cached
+from mlperf_pkg.infra.resources import installed_version, require
 from mlperf_pkg.infra.text import escape_html, visible
 from mlperf_pkg.results import wording
 
 MAX_TEXT = 1000  # characters
 
 _PACKAGE = "mlperf_pkg.commands.page"
+_OPTIONS = {"autoescape": True, "trim_blocks": True, "lstrip_blocks": True}
 _GZIP = 31  # of zlib: a gzip stream, with neither name nor time in its header
 _HEAD = """\
 <!DOCTYPE html>
@@ -68,12 +71,11 @@ def filled_pieces(
     """
     jinja = library()
     environment = jinja.Environment(
-        loader=jinja.FunctionLoader(file),
-        autoescape=True,
+        loader=jinja.FunctionLoader(_versioned),
+        bytecode_cache=jinja.MemcachedBytecodeCache(_TemplateCache(), "template-"),
         undefined=jinja.StrictUndefined,
         finalize=_printable,
-        trim_blocks=True,
-        lstrip_blocks=True,
+        **_OPTIONS,
     )
     script = "".join(map(file, scripts))
     yield from environment.get_template(template).generate(
@@ -81,8 +83,41 @@ def filled_pieces(
         wording=wording,
         head=raw(page_head(title, style, *filter(None, (script, runtime)))),
         script=raw(script),
-        runtime=raw(packed([runtime.encode()])),
+        runtime=raw(_packed_runtime(runtime)),
     )
+
+
+class _TemplateCache:
+    """Keeps compiled templates in the user's cache, as Python keeps modules; a client for Jinja.
+
+    To compile those of a page takes as long as to check 20 logs. Jinja compiles what the cache
+    lacks, and what is damaged.
+    """
+
+    def get(self, key: str) -> bytes:
+        """Return a compiled template; raise an error if there is none."""
+        return zlib.decompress(base64.b64decode(cached(key, _refuse)), _GZIP)
+
+    def set(self, key: str, data: bytes) -> None:
+        """Keep a compiled template."""
+        cached(key, lambda: packed([data]))
+
+
+def _refuse() -> str:
+    raise LookupError
+
+
+def _versioned(name: str) -> tuple[str, str, None]:
+    """Return the text of a template and, as its path, a digest of all that its code depends on."""
+    source = file(name)
+    versions = repr((sys.version, installed_version("jinja2"), _OPTIONS, source))
+    return source, hashlib.sha256(versions.encode()).hexdigest(), None
+
+
+def _packed_runtime(runtime: str) -> str:
+    """Return the packed script of charts, which takes long to pack, from the user's cache."""
+    digest = hashlib.sha256(runtime.encode()).hexdigest()
+    return cached(f"vega-{digest}.gz.txt", lambda: packed([runtime.encode()]))
 
 
 def packed(pieces: Iterable[bytes]) -> str:

@@ -15,9 +15,9 @@ from mlperf_pkg.commands.page.template import page_head
 from mlperf_pkg.findings import Finding, Severity, Waiver
 from tests.helpers.charts import drawn
 from tests.helpers.pages import (
-    RUNTIME,
     assert_policy,
     assert_policy_of_page,
+    html_of,
     many,
     page_of,
     several,
@@ -25,7 +25,7 @@ from tests.helpers.pages import (
 
 
 def test_the_policy_allows_the_scripts_of_the_page_and_nothing_else() -> None:
-    assert_policy_of_page(module.html(page_of(drawn("bert")), RUNTIME))
+    assert_policy_of_page(html_of(page_of(drawn("bert"))))
     head = page_head("<b>", "p {}")
     assert "<title>&lt;b&gt;</title>\n<style>p {}</style>" in head
     assert_policy(head, "p {}")
@@ -48,7 +48,7 @@ FINDING = Finding(code="X101", message="<i>odd</i>", path="a/b.txt", line=7)
     ],
 )
 def test_findings_are_shown(findings: tuple[Finding, ...], texts: tuple[str, ...]) -> None:
-    page = module.html(page_of(findings=findings), RUNTIME)
+    page = html_of(page_of(findings=findings))
     assert [text for text in texts if text not in page] == []
     assert 'id="benchmarks"' not in page
 
@@ -57,7 +57,7 @@ def test_long_texts_are_cut() -> None:
     one = drawn("bert")
     row = replace(one.row, system="x" * 10**6, benchmark="y" * 10**6)
     runs = tuple(replace(run, row=replace(run.row, path="z" * 10**6)) for run in one.runs)
-    assert len(module.html(page_of(replace(one, row=row, runs=runs)), RUNTIME)) < 10**5
+    assert len(html_of(page_of(replace(one, row=row, runs=runs)))) < 10**5
 
 
 def test_every_finding_is_shown_errors_first_and_waived_ones_last() -> None:
@@ -68,7 +68,7 @@ def test_every_finding_is_shown_errors_first_and_waived_ones_last() -> None:
         for i, severity in enumerate(severities)
     )
     page = page_of(findings=(replace(findings[0], waiver=waiver), *findings))
-    text = module.html(page, RUNTIME)
+    text = html_of(page)
     shown = re.findall(r'<li id=.*\n<p><span class="severity">([a-z ]+)<', text)
     assert shown == [*["error"] * 5, *["warning"] * 1000, "note", "waived note"]
     assert all(f"number {i}." in text for i in range(len(severities)))
@@ -76,13 +76,13 @@ def test_every_finding_is_shown_errors_first_and_waived_ones_last() -> None:
 
 def test_too_large_a_page_shows_less_of_each_run(monkeypatch: pytest.MonkeyPatch) -> None:
     page = page_of(drawn("bert"))
-    whole = module.html(page, RUNTIME)
+    whole = html_of(page)
     monkeypatch.setattr(module, "MAX_BYTES", len(whole.encode()) - 1)
-    assert len(module.html(page, RUNTIME)) < len(whole)
+    assert len(html_of(page)) < len(whole)
 
 
 def test_a_page_keeps_within_its_budget_for_every_result_set() -> None:
-    few, more = (len(module.html(many(number), RUNTIME).encode()) for number in (10, 60))
+    few, more = (len(html_of(many(number)).encode()) for number in (10, 60))
     assert few < 110_000
     assert more - few < 50 * 5_000
 
