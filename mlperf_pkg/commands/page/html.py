@@ -15,16 +15,16 @@ visible at once and without a script.
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from hashlib import blake2b
-from itertools import chain, groupby
+from itertools import chain, groupby, islice
 from operator import sub
 from typing import Any
 
 from msgspec import Struct
 
 from mlperf_pkg.commands.charts.benchmarks import convergence
-from mlperf_pkg.commands.charts.chart import CONFIG, Chart, Rows, prepared
+from mlperf_pkg.commands.charts.chart import CONFIG, Chart, Rows, SharedRows, prepared
 from mlperf_pkg.commands.charts.drawing import set_charts
 from mlperf_pkg.commands.page.content import PageContent, amount
 from mlperf_pkg.commands.page.template import file, filled_pieces, packed, short
@@ -37,7 +37,8 @@ _MOST_RUNS = 1500  # of a page that may have room for charts with all details
 _DETAILS = ((150, 40), (50, 15), (15, 5))  # points and spans of a run, as for ``set_charts``
 _LEAST = _DETAILS[-1]
 _DATA = 'id="charts">'  # which no value contains: their quotation marks are escaped
-_PIECE = 1 << 18  # characters
+_PIECE = 1 << 18  # characters of the data of charts
+_TEXTS = 5000  # of a template, which are a piece of a page
 
 Page = list[bytes | FilePart]
 """The pieces of a page, in their order, as a ``Keeper`` keeps them."""
@@ -99,21 +100,13 @@ def html(content: PageContent, runtime: str, home: str = "") -> Page:
     return page
 
 
-def _pieces(texts: Iterable[str]) -> Iterator[str]:
+def _pieces(texts: Iterator[str]) -> Iterator[str]:
     """Yield a page in pieces, the last of which is what follows the data of its charts."""
-    waiting: list[str] = []
-    size = 0
-    for text in texts:
-        before, mark, after = str.partition(text, _DATA)  # faster than that of Markup
-        waiting.append(before + mark)
-        size += len(before)
-        if mark or size > _PIECE:
-            yield "".join(waiting)
-            waiting = [after]
-            size = 0
+    for text in iter(lambda: "".join(islice(texts, _TEXTS)), ""):
+        before, mark, after = text.partition(_DATA)
+        yield before + mark
         if mark:
-            break
-    yield "".join([*waiting, *texts])
+            yield "".join([after, *texts])
 
 
 def _fitting(content: PageContent, packed: dict[tuple[int, int], str], room: int) -> str:
@@ -165,7 +158,9 @@ _SURROGATE = "\\ud"  # or a character that is written as two
 
 def packable(chart: Chart) -> PageChart:
     """Return a chart with short strings, in the form of a page."""
-    data = {name: _table(rows) for name, rows in chart.data.items()}
+    data = {}
+    for name, rows in chart.data.items():
+        data[name] = _shared_table(rows) if isinstance(rows, SharedRows) else _table(rows)
     title = short(chart.title)
     description = short(chart.description)
     return PageChart(chart.name, title, description, compact(chart.spec), data, chart.missing)
@@ -260,14 +255,17 @@ def _table(rows: Rows) -> str:
     return compact(columns(rows))
 
 
+_shared_table = lru_cache(maxsize=256)(_table)  # of the reference points of some benchmarks
+
+
 def _column(values: Sequence[Any]) -> list[Any]:
     is_exact = map(_EXACT.__gt__, map(abs, values))
     if _NUMBERS.issuperset(map(type, values)) and all(is_exact):
         return _numbers(values)
-    shown = [short(value) if isinstance(value, str) else value for value in values]
     column: list[Any] = ["v"]
-    for value, repeated in groupby(shown):
-        column += [value, len(list(repeated))]
+    for value, repeated in groupby(values):
+        shown = short(value) if isinstance(value, str) else value
+        column += [shown, len(list(repeated))]
     return column
 
 

@@ -108,10 +108,10 @@ def _refuse() -> str:
 
 
 def _versioned(name: str) -> tuple[str, str, None]:
-    """Return the text of a template and, as its path, a digest of all that its code depends on."""
+    """Return the text of a template and, as its path, what its code depends on."""
     source = file(name)
     versions = repr((sys.version, installed_version("jinja2"), _OPTIONS, source))
-    return source, hashlib.sha256(versions.encode()).hexdigest(), None
+    return source, f"{name}-{hashlib.sha256(versions.encode()).hexdigest()}", None
 
 
 def _packed_runtime(runtime: str) -> str:
