@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -238,12 +239,16 @@ def with_standings(scores: Scores, checked: Checked) -> Scores:
             peers.setdefault(_peer_key(row, row.accelerators, row.status), []).append(row)
     contexts = {context.id: context for context in checked.contexts}
     places = checked.places
+    described = cache(_described)  # of several sets
     ranked = []
     for scored in scores.sets:
         context = contexts[scored.row.id]
-        system = _system_of(scored, context, places)
+        system = context.system
+        file = None if system else _file_of(scored, places)
+        if file:
+            system = described(file, context.round.usage, context.round.name)
         standing = None
-        if system and system.accelerators:
+        if system and system.accelerators and scored.row.score_minutes is not None:
             rivals = peers.get(_peer_key(scored.row, system.accelerators, system.status or ""), [])
             round_ = context.round.name
             if (context.round.usage, round_) not in published_rounds:
@@ -253,30 +258,24 @@ def with_standings(scores: Scores, checked: Checked) -> Scores:
     return replace(scores, sets=tuple(ranked))
 
 
-def _system_of(
-    scored: ScoredSet, context: SetContext, places: Mapping[str, Place]
-) -> SystemFile | None:
-    """Return the system description of a set, if it has a score and a description."""
-    if scored.row.score_minutes is None:
+def _file_of(scored: ScoredSet, places: Mapping[str, Place]) -> Path | None:
+    """Return the file that may describe the system of a set that was checked without its tree."""
+    if scored.row.score_minutes is None or not scored.runs:
         return None
-    if context.system is None and scored.runs:
-        first = places[scored.runs[0].label]
-        return _description_of(first.path, context)
-    return context.system
-
-
-def _description_of(log: object, context: SetContext) -> SystemFile | None:
-    """Return the system description of a log that was checked without its tree."""
+    log = places[scored.runs[0].label].path
     folders = log.resolve().parents if isinstance(log, Path) else ()
     for system, results in pairwise(folders[: _DEPTH + 1]):
         if results.name == "results":
-            file = results.parent / "systems" / f"{system.name}.json"
-            try:
-                data = read_file(file, MAX_BYTES)
-            except OSError:
-                return None
-            return check_system(str(file), data, context.round.usage, context.round.name)
+            return results.parent / "systems" / f"{system.name}.json"
     return None
+
+
+def _described(file: Path, usage: str, round_: str) -> SystemFile | None:
+    try:
+        data = read_file(file, MAX_BYTES)
+    except OSError:
+        return None
+    return check_system(str(file), data, usage, round_)
 
 
 def _latest(context: SetContext, benchmark: str, rows: Sequence[PublishedSet]) -> str:

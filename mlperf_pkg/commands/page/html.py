@@ -15,6 +15,7 @@ visible at once and without a script.
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from functools import lru_cache, partial
 from hashlib import blake2b
 from itertools import chain, groupby, islice
@@ -26,14 +27,16 @@ from msgspec import Struct
 from mlperf_pkg.commands.charts.benchmarks import convergence
 from mlperf_pkg.commands.charts.chart import CONFIG, Chart, Rows, SharedRows, prepared
 from mlperf_pkg.commands.charts.drawing import set_charts
-from mlperf_pkg.commands.page.content import PageContent, amount
+from mlperf_pkg.commands.page.content import PageContent, ResultSection, amount
 from mlperf_pkg.commands.page.template import file, filled_pieces, packed, short
+from mlperf_pkg.infra.parallel import pool
 from mlperf_pkg.infra.streams import FilePart, Keeper, kept
 from mlperf_pkg.render import findings
 from mlperf_pkg.results.report import as_json
 
 MAX_BYTES = 2_000_000
-_MOST_RUNS = 1500  # of a page that may have room for charts with all details
+_MANY_RUNS = 1500  # beyond which a page has hardly room for charts with all details
+_SECTIONS = 40  # whose charts a process prepares at once
 _DETAILS = ((150, 40), (50, 15), (15, 5))  # points and spans of a run, as for ``set_charts``
 _LEAST = _DETAILS[-1]
 _DATA = 'id="charts">'  # which no value contains: their quotation marks are escaped
@@ -58,10 +61,11 @@ class PageChart(Struct, frozen=True):
     missing: str
 
 
-def html(content: PageContent, runtime: str, home: str = "") -> Page:
+def html(content: PageContent, runtime: str, home: str = "", jobs: int = 1) -> Page:
     """Return the page; ``runtime`` is the script that sets ``window.vegaEmbed``.
 
-    ``home`` is the index of the site that it is part of, empty if there is none. If the page is
+    ``home`` is the index of the site that it is part of, empty if there is none; ``jobs`` is the
+    number of processes that may prepare the charts of many runs. If the page is
     larger than ``MAX_BYTES``, charts show less of each run, and say so. Beyond some megabytes,
     neither the page nor the data of its charts are in memory.
 
@@ -70,9 +74,9 @@ def html(content: PageContent, runtime: str, home: str = "") -> Page:
         UserError: temporary files cannot be written.
     """
     details = _DETAILS[0]
-    if len(content.report.runs) > _MOST_RUNS:
+    if len(content.report.runs) > _MANY_RUNS:
         details = _LEAST
-    charts = _charts(content, details)
+    charts = _charts(content, details, jobs)
     values = {
         "page": content,
         "amount": amount,
@@ -95,7 +99,7 @@ def html(content: PageContent, runtime: str, home: str = "") -> Page:
         encoded = piece.encode()
         size += len(encoded)
         page.append(keeper.keep(encoded))
-    data = _fitting(content, {details: charts.packed()}, MAX_BYTES - size)
+    data = _fitting(content, {details: charts.packed()}, MAX_BYTES - size, jobs)
     page.insert(-1, keeper.keep(data.encode()))
     return page
 
@@ -109,7 +113,7 @@ def _pieces(texts: Iterator[str]) -> Iterator[str]:
             yield "".join([after, *texts])
 
 
-def _fitting(content: PageContent, packed: dict[tuple[int, int], str], room: int) -> str:
+def _fitting(content: PageContent, packed: dict[tuple[int, int], str], room: int, jobs: int) -> str:
     """Return the data of charts with the most detail that fit into ``room`` bytes, else the least.
 
     ``packed`` is the data that was prepared, by the details. If those with the least detail do not
@@ -119,7 +123,7 @@ def _fitting(content: PageContent, packed: dict[tuple[int, int], str], room: int
         return packed[_LEAST]
     for details in _DETAILS:
         if details not in packed:
-            packed[details] = _charts(content, details).packed()
+            packed[details] = _charts(content, details, jobs).packed()
         if len(packed[details]) <= room:
             return packed[details]
     return packed[_LEAST]
@@ -133,7 +137,7 @@ def _labels(content: PageContent) -> str:
     return f"{style}}}"
 
 
-def _charts(content: PageContent, details: tuple[int, int]) -> "ChartData":
+def _charts(content: PageContent, details: tuple[int, int], jobs: int) -> "ChartData":
     """Return the charts by the id of the element that shows them."""
     charts = ChartData()
     points, spans = details
@@ -141,10 +145,43 @@ def _charts(content: PageContent, details: tuple[int, int]) -> "ChartData":
         members = [(section.drawn, section.accelerator) for section in group.sections]
         common = partial(convergence, group.title, members, content.looks, points)
         convergences = prepared("convergence", group.id, common)
-        charts.add(group.id, convergences)
-    for section in content.sections:
-        charts.add(section.id, set_charts(section.drawn, points, spans))
+        charts.add(group.id, _packable(group.id, convergences))
+    parts = []
+    for group in content.benchmarks:
+        for first in range(0, len(group.sections), _SECTIONS):
+            parts.append(group.sections[first : first + _SECTIONS])
+    prepare = partial(_section_charts, points, spans)
+    with ExitStack() as stack:
+        prepared_parts: Iterable[list[list[PageChart]] | None] = map(prepare, parts)
+        if jobs > 1 and len(content.report.runs) > _MANY_RUNS:
+            workers = stack.enter_context(pool(jobs))
+            prepared_parts = workers.map(prepare, parts, instead=lambda _: None)
+        for sections, section_charts in zip(parts, prepared_parts, strict=True):
+            # Those of a worker that was lost are prepared here.
+            for section, packable_charts in zip(
+                sections, section_charts or prepare(sections), strict=True
+            ):
+                charts.add(section.id, packable_charts)
     return charts
+
+
+def _section_charts(
+    points: int, spans: int, sections: Sequence[ResultSection]
+) -> list[list[PageChart]]:
+    """Return the charts of each of some result sets."""
+    charts = []
+    for section in sections:
+        section_charts = set_charts(section.drawn, points, spans)
+        charts.append(_packable(section.id, section_charts))
+    return charts
+
+
+def _packable(element: str, charts: Sequence[Chart]) -> list[PageChart]:
+    """Return the charts of an element in the form of a page, so that their rows are not kept."""
+    small: list[PageChart] = []
+    for chart in charts:
+        small += prepared(chart.name, element, partial(map, packable, [chart]))
+    return small
 
 
 # ---- the data of charts: compressed JSON, with the parts that charts share stored once -----
@@ -186,17 +223,16 @@ class ChartData:
         self._kept: Page = []
         self._elements: list[str] = []
 
-    def add(self, element: str, charts: Iterable[Chart]) -> None:
+    def add(self, element: str, charts: Iterable[PageChart]) -> None:
         """Add the charts of an element."""
         indexes: list[Any] = []
         for chart in charts:
-            for small in prepared(chart.name, element, partial(map, packable, [chart])):
-                if small.missing:
-                    self.missing.setdefault(element, []).append(small)
-                    continue
-                spec = self._specs.setdefault(small.spec, len(self._specs))
-                tables = {name: self._index(table) for name, table in small.data.items()}
-                indexes.append([spec, small.title, small.description, tables])
+            if chart.missing:
+                self.missing.setdefault(element, []).append(chart)
+                continue
+            spec = self._specs.setdefault(chart.spec, len(self._specs))
+            tables = {name: self._index(table) for name, table in chart.data.items()}
+            indexes.append([spec, chart.title, chart.description, tables])
         self._elements.append(f"{compact(element)}:{compact(indexes)}")
 
     def packed(self) -> str:

@@ -35,8 +35,10 @@ class SitePage(NamedTuple):
     review: Mapping[str, str]
 
 
-def site_page(content: PageContent, review: Mapping[str, str], runtime: str) -> SitePage:
-    """Return a page with the files of its review; ``runtime`` is as for ``html``.
+def site_page(
+    content: PageContent, review: Mapping[str, str], runtime: str, jobs: int = 1
+) -> SitePage:
+    """Return a page with the files of its review; ``runtime`` and ``jobs`` are as for ``html``.
 
     Raises:
         MissingPackageError: Jinja is not installed.
@@ -49,7 +51,7 @@ def site_page(content: PageContent, review: Mapping[str, str], runtime: str) -> 
         cards=content.cards,
         looks=content.looks,
         results=[section.result for section in content.sections],
-        page=html(content, runtime, _INDEX_FILE),
+        page=html(content, runtime, _INDEX_FILE, jobs),
         review=review,
     )
 
