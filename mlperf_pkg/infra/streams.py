@@ -28,7 +28,7 @@ from mlperf_pkg.infra.paths import open_file
 _CHUNK = 1 << 20
 _PIECE = 1 << 18
 _READ = 1 << 16
-_MOST_IN_MEMORY = 1 << 24
+MOST_IN_MEMORY = 1 << 24
 _ALWAYS_ALLOWED = 1 << 30  # bytes
 _LARGEST_RATIO = 100
 _LZMA_MEMORY = 1 << 28
@@ -285,11 +285,14 @@ class Spool:
 
 
 class Keeper:
-    """Keeps bytes for later: the first 16 MiB in memory, all others in a temporary file."""
+    """Keeps bytes for later: the first 16 MiB in memory, all others in a temporary file.
+
+    ``size`` is how many it keeps.
+    """
 
     def __init__(self) -> None:
         """Keep nothing yet."""
-        self._room = _MOST_IN_MEMORY
+        self.size = 0
         self._spool: Spool | None = None
 
     def keep(self, data: bytes) -> bytes | FilePart:
@@ -298,8 +301,8 @@ class Keeper:
         Raises:
             UserError: there is no place for a temporary file.
         """
-        self._room -= len(data)
-        if self._room >= 0:
+        self.size += len(data)
+        if self.size <= MOST_IN_MEMORY:
             return data
         if self._spool is None:
             self._spool = Spool()

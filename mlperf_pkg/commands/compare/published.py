@@ -1,6 +1,6 @@
 """The published results of this package: as results to compare, and to rank scores among."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
 from itertools import pairwise
@@ -32,6 +32,9 @@ _DEPTH = 3  # folders from results/ to a log: system, perhaps strong or weak, be
 
 _Sets = Mapping[int, PublishedSet]
 """Published sets by their index."""
+
+_Described = Callable[[Path, str, str], SystemFile | None]
+"""Returns a description by its file, the usage and the round."""
 
 
 def read_rounds(
@@ -243,12 +246,9 @@ def with_standings(scores: Scores, checked: Checked) -> Scores:
     ranked = []
     for scored in scores.sets:
         context = contexts[scored.row.id]
-        system = context.system
-        file = None if system else _file_of(scored, places)
-        if file:
-            system = described(file, context.round.usage, context.round.name)
+        system = _system_of(scored, context, places, described)
         standing = None
-        if system and system.accelerators and scored.row.score_minutes is not None:
+        if system and system.accelerators:
             rivals = peers.get(_peer_key(scored.row, system.accelerators, system.status or ""), [])
             round_ = context.round.name
             if (context.round.usage, round_) not in published_rounds:
@@ -258,15 +258,23 @@ def with_standings(scores: Scores, checked: Checked) -> Scores:
     return replace(scores, sets=tuple(ranked))
 
 
-def _file_of(scored: ScoredSet, places: Mapping[str, Place]) -> Path | None:
-    """Return the file that may describe the system of a set that was checked without its tree."""
-    if scored.row.score_minutes is None or not scored.runs:
+def _system_of(
+    scored: ScoredSet, context: SetContext, places: Mapping[str, Place], described: _Described
+) -> SystemFile | None:
+    """Return the system description of a set, if it has a score and a description.
+
+    That of a log that was checked without its tree is searched for beside it.
+    """
+    if scored.row.score_minutes is None:
         return None
+    if context.system or not scored.runs:
+        return context.system
     log = places[scored.runs[0].label].path
     folders = log.resolve().parents if isinstance(log, Path) else ()
     for system, results in pairwise(folders[: _DEPTH + 1]):
         if results.name == "results":
-            return results.parent / "systems" / f"{system.name}.json"
+            file = results.parent / "systems" / f"{system.name}.json"
+            return described(file, context.round.usage, context.round.name)
     return None
 
 

@@ -15,7 +15,6 @@ visible at once and without a script.
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from functools import lru_cache, partial
 from hashlib import blake2b
 from itertools import chain, groupby, islice
@@ -93,13 +92,8 @@ def html(content: PageContent, runtime: str, home: str = "", jobs: int = 1) -> P
         runtime=runtime,
     )
     keeper = Keeper()
-    page: Page = []
-    size = 0
-    for piece in _pieces(texts):
-        encoded = piece.encode()
-        size += len(encoded)
-        page.append(keeper.keep(encoded))
-    data = _fitting(content, {details: charts.packed()}, MAX_BYTES - size, jobs)
+    page = [keeper.keep(piece.encode()) for piece in _pieces(texts)]
+    data = _fitting(content, {details: charts.packed()}, MAX_BYTES - keeper.size, jobs)
     page.insert(-1, keeper.keep(data.encode()))
     return page
 
@@ -140,39 +134,41 @@ def _labels(content: PageContent) -> str:
 def _charts(content: PageContent, details: tuple[int, int], jobs: int) -> "ChartData":
     """Return the charts by the id of the element that shows them."""
     charts = ChartData()
-    points, spans = details
-    for group in content.benchmarks:
-        members = [(section.drawn, section.accelerator) for section in group.sections]
-        common = partial(convergence, group.title, members, content.looks, points)
-        convergences = prepared("convergence", group.id, common)
-        charts.add(group.id, _packable(group.id, convergences))
     parts = []
     for group in content.benchmarks:
+        members = [(section.drawn, section.accelerator) for section in group.sections]
+        common = partial(convergence, group.title, members, content.looks, details[0])
+        charts.add(group.id, _packable(group.id, prepared("convergence", group.id, common)))
         for first in range(0, len(group.sections), _SECTIONS):
             parts.append(group.sections[first : first + _SECTIONS])
-    prepare = partial(_section_charts, points, spans)
-    with ExitStack() as stack:
-        prepared_parts: Iterable[list[list[PageChart]] | None] = map(prepare, parts)
-        if jobs > 1 and len(content.report.runs) > _MANY_RUNS:
-            workers = stack.enter_context(pool(jobs))
-            prepared_parts = workers.map(prepare, parts, instead=lambda _: None)
-        for sections, section_charts in zip(parts, prepared_parts, strict=True):
-            # Those of a worker that was lost are prepared here.
-            for section, packable_charts in zip(
-                sections, section_charts or prepare(sections), strict=True
-            ):
-                charts.add(section.id, packable_charts)
+    if len(content.report.runs) <= _MANY_RUNS:
+        jobs = 1
+    for part_charts in _prepared_parts(parts, details, jobs):
+        for element, element_charts in part_charts.items():
+            charts.add(element, element_charts)
     return charts
 
 
-def _section_charts(
-    points: int, spans: int, sections: Sequence[ResultSection]
-) -> list[list[PageChart]]:
-    """Return the charts of each of some result sets."""
-    charts = []
+def _prepared_parts(
+    parts: Sequence[Sequence[ResultSection]], details: tuple[int, int], jobs: int
+) -> Iterator[dict[str, list[PageChart]]]:
+    """Yield the charts of each part by the id of the section, prepared by ``jobs`` processes."""
+    prepare = partial(_part_charts, details)
+    if jobs == 1:
+        yield from map(prepare, parts)
+        return
+    with pool(jobs) as workers:
+        prepared_parts = workers.map(prepare, parts, instead=lambda _: {})
+        for part, charts in zip(parts, prepared_parts, strict=True):
+            yield charts or prepare(part)  # again, if the worker was lost
+
+
+def _part_charts(
+    details: tuple[int, int], sections: Iterable[ResultSection]
+) -> dict[str, list[PageChart]]:
+    charts = {}
     for section in sections:
-        section_charts = set_charts(section.drawn, points, spans)
-        charts.append(_packable(section.id, section_charts))
+        charts[section.id] = _packable(section.id, set_charts(section.drawn, *details))
     return charts
 
 
