@@ -132,13 +132,17 @@ def _read_plans(
             power_logs: list[PowerLog] = []
             for content in contents:
                 if isinstance(content, Run):
-                    run = waivers.waive_run(content)
-                    if run.curve:
-                        run = replace(run, curve=run.curve.kept_by(keeper))
-                    runs.append(run)
+                    runs.append(_kept(waivers.waive_run(content), keeper))
                 else:
                     power_logs.append(content)
             yield plan, runs, power_logs
+
+
+def _kept(run: Run, keeper: Keeper) -> Run:
+    """Return the run with its curve where the keeper keeps it."""
+    if run.curve is None:
+        return run
+    return replace(run, curve=run.curve.kept_by(keeper))
 
 
 # ---- the log of a training run, for the Python API ----------------------------------------

@@ -214,10 +214,8 @@ class CurveReader:
             evaluation = evaluation_of(record, self._rules, line)
             if evaluation and evaluation.values:
                 self._evaluations.append(evaluation)
-        ended: list[tuple[int, Phase, float, float]] = []
-        for name in _PHASES.keys() & {key.partition("_")[0] for key in block.indexes}:
-            ended += self._ended(name, block)
-        self._intervals += [(phase, start, stop) for _, phase, start, stop in sorted(ended)]
+        ended = chain.from_iterable(self._ended(name, block) for name in _PHASES)
+        self._intervals += [interval for _, interval in sorted(ended)]
 
     def curve(self) -> Curve:
         """Return what was read so far; an empty curve before ``run_start``."""
@@ -238,13 +236,15 @@ class CurveReader:
         """Return the same, for whoever keeps many."""
         return PackedCurve.of(self.curve())
 
-    def _ended(self, name: str, block: Block) -> Iterator[tuple[int, Phase, float, float]]:
-        """Yield the phases of a name that end in a block, with the indexes of their ends."""
+    def _ended(self, name: str, block: Block) -> Iterator[tuple[int, tuple[Phase, float, float]]]:
+        """Yield the intervals of a phase that end in a block, with the indexes of their ends."""
         starts = block.indexes.get(f"{name}_start", [])
         indexes = sorted([*starts, *block.indexes.get(f"{name}_stop", [])])
+        if not indexes:
+            return
         beginnings = set(starts)
         for index, time_ms in zip(indexes, block.times(indexes), strict=True):
             if index in beginnings:
                 self._began_ms.setdefault(name, float(time_ms))
             elif name in self._began_ms:
-                yield index, _PHASES[name], self._began_ms.pop(name), float(time_ms)
+                yield index, (_PHASES[name], self._began_ms.pop(name), float(time_ms))

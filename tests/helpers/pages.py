@@ -22,9 +22,9 @@ from tests.helpers.reports import report
 RUNTIME = "window.vegaEmbed = null;"
 
 
-def html_of(content: PageContent, runtime: str = RUNTIME) -> str:
+def html_of(content: PageContent, runtime: str = RUNTIME, jobs: int = 1) -> str:
     """The page as one text."""
-    return b"".join(map(kept, html(content, runtime))).decode()
+    return b"".join(map(kept, html(content, runtime, jobs=jobs))).decode()
 
 
 def page_of(

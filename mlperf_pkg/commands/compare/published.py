@@ -235,7 +235,6 @@ def with_standings(scores: Scores, checked: Checked) -> Scores:
         PublishedResultsError: the published results cannot be read.
     """
     published = published_results()
-    published_rounds = {(round_.usage, round_.name) for round_ in published.provenance.rounds}
     peers: dict[Hashable, list[PublishedSet]] = {}
     for row in published.sets:
         if row.score_minutes is not None:
@@ -250,10 +249,7 @@ def with_standings(scores: Scores, checked: Checked) -> Scores:
         standing = None
         if system and system.accelerators:
             rivals = peers.get(_peer_key(scored.row, system.accelerators, system.status or ""), [])
-            round_ = context.round.name
-            if (context.round.usage, round_) not in published_rounds:
-                round_ = _latest(context, scored.row.benchmark, rivals)
-            standing = _standing(scored.row, system, round_, rivals)
+            standing = _standing(scored.row, system, context, published, rivals)
         ranked.append(replace(scored, published=standing))
     return replace(scores, sets=tuple(ranked))
 
@@ -296,9 +292,17 @@ def _latest(context: SetContext, benchmark: str, rows: Sequence[PublishedSet]) -
 
 
 def _standing(
-    row: ResultSetRow, system: SystemFile, round_: str, peers: Sequence[PublishedSet]
+    row: ResultSetRow,
+    system: SystemFile,
+    context: SetContext,
+    published: PublishedResults,
+    peers: Sequence[PublishedSet],
 ) -> Standing | None:
-    """Return the standing among the peers of a round, without the set itself."""
+    """Return the standing among the peers of the round or of the latest comparable one."""
+    round_ = context.round.name
+    usage = context.round.usage
+    if not any(one.name == round_ and one.usage == usage for one in published.provenance.rounds):
+        round_ = _latest(context, row.benchmark, peers)
     minutes = _minutes(row)
     rivals = [peer for peer in peers if peer.round == round_]
     itself = next((rival for rival in rivals if _minutes(rival) == minutes), None)

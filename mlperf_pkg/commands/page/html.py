@@ -100,8 +100,8 @@ def html(content: PageContent, runtime: str, home: str = "", jobs: int = 1) -> P
 
 def _pieces(texts: Iterator[str]) -> Iterator[str]:
     """Yield a page in pieces, the last of which is what follows the data of its charts."""
-    for text in iter(lambda: "".join(islice(texts, _TEXTS)), ""):
-        before, mark, after = text.partition(_DATA)
+    for batch in iter(lambda: list(islice(texts, _TEXTS)), []):
+        before, mark, after = "".join(batch).partition(_DATA)
         yield before + mark
         if mark:
             yield "".join([after, *texts])

@@ -13,8 +13,11 @@ from mlperf_pkg.commands.page import html as module
 from mlperf_pkg.commands.page.html import columns
 from mlperf_pkg.commands.page.template import page_head
 from mlperf_pkg.findings import Finding, Severity, Waiver
+from mlperf_pkg.infra import streams
+from mlperf_pkg.infra.streams import FilePart, kept
 from tests.helpers.charts import drawn
 from tests.helpers.pages import (
+    RUNTIME,
     assert_policy,
     assert_policy_of_page,
     html_of,
@@ -79,6 +82,32 @@ def test_too_large_a_page_shows_less_of_each_run(monkeypatch: pytest.MonkeyPatch
     whole = html_of(page)
     monkeypatch.setattr(module, "MAX_BYTES", len(whole.encode()) - 1)
     assert len(html_of(page)) < len(whole)
+
+
+@pytest.mark.parametrize(
+    ("changes", "jobs"),
+    [
+        pytest.param({"_TEXTS": 1}, 1, id="each text is a piece"),
+        pytest.param({"_PIECE": 1}, 1, id="each table is kept alone"),
+        pytest.param({"_MANY_RUNS": 0}, 1, id="the least detail first"),
+        pytest.param({"_MANY_RUNS": 0, "_SECTIONS": 2}, 2, id="two processes"),
+    ],
+)
+def test_a_page_is_the_same_however_it_is_made(
+    changes: dict[str, int], jobs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = html_of(many(5))
+    for name, value in changes.items():
+        monkeypatch.setattr(module, name, value)
+    assert html_of(many(5), jobs=jobs) == whole
+
+
+def test_a_large_page_is_in_a_temporary_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = html_of(many(5))
+    monkeypatch.setattr(streams, "MOST_IN_MEMORY", 0)
+    page = module.html(many(5), RUNTIME)
+    assert set(map(type, page)) == {FilePart}
+    assert b"".join(map(kept, page)).decode() == whole
 
 
 def test_a_page_keeps_within_its_budget_for_every_result_set() -> None:
