@@ -5,7 +5,7 @@ import hashlib
 import sys
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from importlib import resources
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote_plus
 
@@ -16,7 +16,7 @@ from mlperf_pkg.results import wording
 
 MAX_TEXT = 1000  # characters
 
-_PACKAGE = "mlperf_pkg.commands.page"
+_TEMPLATES = Path(__file__).parent / "templates"
 _OPTIONS = {"autoescape": True, "trim_blocks": True, "lstrip_blocks": True}
 _GZIP = 31  # of zlib: a gzip stream, with neither name nor time in its header
 _HEAD = """\
@@ -129,7 +129,7 @@ def packed(pieces: Iterable[bytes]) -> str:
 
 def file(name: str) -> str:
     """Return the text of a file among the templates."""
-    return (resources.files(_PACKAGE) / "templates" / name).read_text("utf-8")
+    return (_TEMPLATES / name).read_text("utf-8")
 
 
 def raw(text: str) -> Any:
