@@ -123,8 +123,9 @@ def _read_plans(
         whole = [plan.whole] if plan.whole else []
         files_of_plans.append([*plan.logs, *whole, *power_files(plan)])
     all_files = list(chain.from_iterable(files_of_plans))
-    prepare = partial(load_rules, plans)
-    reading = read_all(all_files, options.jobs, options.scheduler, prepare, options.observer)
+    reading = read_all(
+        all_files, options.jobs, options.scheduler, partial(load_rules, plans), options.observer
+    )
     with closing(reading) as all_contents:
         for plan, files in zip(plans, files_of_plans, strict=True):
             contents = list(islice(all_contents, len(files)))

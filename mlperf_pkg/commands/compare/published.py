@@ -282,10 +282,18 @@ def _described(file: Path, usage: str, round_: str) -> SystemFile | None:
     return check_system(str(file), data, usage, round_)
 
 
-def _latest(context: SetContext, benchmark: str, rows: Sequence[PublishedSet]) -> str:
-    """Return the latest comparable round with published rows; empty if there is none."""
+def _latest(
+    context: SetContext, benchmark: str, published: PublishedResults, rows: Sequence[PublishedSet]
+) -> str:
+    """Return the round of a set if it is published, else the latest comparable one with rows.
+
+    It is empty if there is none.
+    """
+    own = context.round
+    if any((one.usage, one.name) == (own.usage, own.name) for one in published.provenance.rounds):
+        return own.name
     published_rounds = {row.round for row in rows}
-    for earlier, _ in comparable_rounds(context.round.usage, context.round.name, benchmark):
+    for earlier, _ in comparable_rounds(own.usage, own.name, benchmark):
         if earlier in published_rounds:
             return earlier
     return ""
@@ -299,10 +307,7 @@ def _standing(
     peers: Sequence[PublishedSet],
 ) -> Standing | None:
     """Return the standing among the peers of the round or of the latest comparable one."""
-    round_ = context.round.name
-    usage = context.round.usage
-    if not any(one.name == round_ and one.usage == usage for one in published.provenance.rounds):
-        round_ = _latest(context, row.benchmark, peers)
+    round_ = _latest(context, row.benchmark, published, peers)
     minutes = _minutes(row)
     rivals = [peer for peer in peers if peer.round == round_]
     itself = next((rival for rival in rivals if _minutes(rival) == minutes), None)
