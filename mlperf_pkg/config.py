@@ -159,6 +159,12 @@ def read_prices(path: Path) -> Mapping[str, Price]:
         raise UserError(f"{error}\n{_PRICE_LINE}") from error
 
 
+def shipped_prices() -> Mapping[str, Price]:
+    """Return the list prices of this package, without the tests of their form: these are slow."""
+    root = compose(data_folder("systems") / "prices.yaml")
+    return _prices(value(root)) if root else {}
+
+
 def _contents(path: Path, root: yaml.Node, schema: dict[str, Any]) -> dict[str, Any]:
     contents: dict[str, Any] = value(root)
     errors = sorted(set(islice(_schema_errors(root, contents, schema), _MOST_MISTAKES)))

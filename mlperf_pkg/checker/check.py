@@ -18,6 +18,7 @@ from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Finding, Verdicts
 from mlperf_pkg.infra.source import Source
+from mlperf_pkg.infra.streams import Keeper
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.log.record import printable, shown
 from mlperf_pkg.results.report import RunRow, table_of
@@ -116,13 +117,15 @@ def _read_plans(
     The last run is that of the ``whole`` file of the plan, if it has one.
     The findings of the runs are waived.
     """
+    keeper = Keeper()
     files_of_plans: list[list[File]] = []
     for plan in plans:
         whole = [plan.whole] if plan.whole else []
         files_of_plans.append([*plan.logs, *whole, *power_files(plan)])
     all_files = list(chain.from_iterable(files_of_plans))
-    prepare = partial(load_rules, plans)
-    reading = read_all(all_files, options.jobs, options.scheduler, prepare, options.observer)
+    reading = read_all(
+        all_files, options.jobs, options.scheduler, partial(load_rules, plans), options.observer
+    )
     with closing(reading) as all_contents:
         for plan, files in zip(plans, files_of_plans, strict=True):
             contents = list(islice(all_contents, len(files)))
@@ -130,10 +133,17 @@ def _read_plans(
             power_logs: list[PowerLog] = []
             for content in contents:
                 if isinstance(content, Run):
-                    runs.append(waivers.waive_run(content))
+                    runs.append(_kept(waivers.waive_run(content), keeper))
                 else:
                     power_logs.append(content)
             yield plan, runs, power_logs
+
+
+def _kept(run: Run, keeper: Keeper) -> Run:
+    """Return the run with its curve where the keeper keeps it."""
+    if run.curve is None:
+        return run
+    return replace(run, curve=run.curve.kept_by(keeper))
 
 
 # ---- the log of a training run, for the Python API ----------------------------------------

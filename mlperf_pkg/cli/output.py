@@ -1,12 +1,14 @@
 """The output of a command: standard output or files, each in a format and a width."""
 
+from __future__ import annotations
+
 import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from msgspec import Struct
@@ -16,6 +18,9 @@ from mlperf_pkg.errors import EMPTY_PATH, UserError
 from mlperf_pkg.infra.stores import StoredFile, is_url
 from mlperf_pkg.infra.text import did_you_mean, visible
 from mlperf_pkg.render import Checkout, View
+
+if TYPE_CHECKING:
+    from mlperf_pkg.infra.files import Content
 
 WIDTH_OF_FILES = 80
 DEFAULT = "text"
@@ -77,7 +82,7 @@ class Output(Struct, frozen=True):
         """
         self.write(self.formats[self.format](result, self.view()), pictures)
 
-    def write(self, content: str, others: Mapping[Path, bytes] = {}) -> None:
+    def write(self, content: Content, others: Mapping[Path, bytes] = {}) -> None:
         """Write the whole content, together with other files: all files or none.
 
         Standard output has the content even where ``others`` cannot be written.
@@ -86,7 +91,7 @@ class Output(Struct, frozen=True):
             UserError: a file cannot be written.
             BrokenPipeError: standard output was closed by its reader.
         """
-        files: dict[Path | StoredFile, str | bytes] = {}
+        files: dict[Path | StoredFile, Content] = {}
         for path, data in others.items():
             files[path] = data
         if self.file is not None:
@@ -102,7 +107,13 @@ class Output(Struct, frozen=True):
             if self.file is None:
                 self._print(content)
 
-    def _print(self, content: str) -> None:
+    def _print(self, content: Content) -> None:
+        if not isinstance(content, str):
+            from mlperf_pkg.infra.files import pieces_of  # noqa: PLC0415 - most are text
+
+            for piece in pieces_of(content):
+                self._print(piece.decode())
+            return
         # Characters that the terminal's encoding lacks are written as escapes.
         encoding = sys.stdout.encoding or "utf-8"
         text = content.encode(encoding, "backslashreplace").decode(encoding)

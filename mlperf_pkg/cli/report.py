@@ -10,6 +10,7 @@ import click
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.check import check, check_inputs
+from mlperf_pkg.checker.reading import processes
 from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.group import PATH, Command, LocalPath, SuggestingChoice
@@ -22,6 +23,7 @@ from mlperf_pkg.submission.find import find_parts
 
 if TYPE_CHECKING:
     from mlperf_pkg.commands.page.content import PageContent
+    from mlperf_pkg.infra.files import Content
     from mlperf_pkg.published.model import PublishedSet
 
 DEFAULT_PAGE = "report.html"
@@ -164,7 +166,7 @@ def _page(
 
     _require_extra()
     _, content = _checked(paths, check_options, filter_findings)
-    _write(target, html.html(content, drawing.runtime()))
+    _write(target, html.html(content, drawing.runtime(), jobs=processes(check_options.jobs)))
     return int(content.report.has_errors)
 
 
@@ -204,7 +206,7 @@ def _exported(export: Path) -> list[PublishedSet]:
     return sets
 
 
-def _write(target: Output, page: str) -> None:
+def _write(target: Output, page: Content) -> None:
     """Write a page and print its name."""
     target.write(page)
     if target.file:
@@ -217,11 +219,14 @@ def _require_extra() -> None:
     Raises:
         UserError: the extra is not installed.
     """
+    from importlib.util import find_spec  # noqa: PLC0415 - slow to import
+
     from mlperf_pkg.commands.charts import drawing  # noqa: PLC0415 - slow to import
     from mlperf_pkg.commands.page import template  # noqa: PLC0415 - slow to import
 
     template.library()
-    drawing.library()
+    if find_spec("vl_convert") is None:  # it takes 20 MiB, and a page mostly needs it not at all
+        drawing.library()
 
 
 def _checked(
@@ -298,14 +303,17 @@ def _site(
 
     refuse_within(folder, paths)
     _require_extra()
-    pages: dict[str, tuple[PageContent, dict[str, str]]] = {}
+    runtime = drawing.runtime()
+    pages: dict[str, site.SitePage] = {}
     own_sets: list[PublishedSet] = []
     for path in paths:
         checked, content = _checked((path,), check_options, filter_findings)
         review_files = _review_files(path, check_options, checked) if review else {}
-        pages[site.page_name(content, pages)] = (content, review_files)
+        name = site.page_name(content, pages)
+        jobs = processes(check_options.jobs)
+        pages[name] = site.site_page(content, review_files, runtime, jobs)
         own_sets.extend(history.own_sets(checked))
-    files = site.files(pages, usable_results(), own_sets, drawing.runtime())
+    files = site.files(pages, usable_results(), own_sets)
     write_together(folder, files, replace=force)
     for file in files:
         if file.endswith(".html"):

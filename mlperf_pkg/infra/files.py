@@ -12,14 +12,15 @@ from typing import Any
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.paths import list_tree, read_file
 from mlperf_pkg.infra.stores import StoredFile, is_within
+from mlperf_pkg.infra.streams import FilePart, kept
 
 try:
     import fcntl
 except ImportError:  # Windows, where folders can be neither opened nor locked
     fcntl = None  # type: ignore[assignment]
 
-_Content = str | bytes
-_Files = Mapping[Path, _Content] | Mapping[Path | StoredFile, _Content]
+Content = str | bytes | Sequence[bytes | FilePart]  # or pieces, which a ``Keeper`` keeps
+_Files = Mapping[Path, Content] | Mapping[Path | StoredFile, Content]
 
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
 _PREFIX = ".mlperf-pkg-"
@@ -35,7 +36,7 @@ _UNUSED = 24 * 3600.0  # seconds; without locks, an older folder counts as that 
 _LARGEST_CACHED = 16 << 20
 
 
-def write_whole(path: Path | StoredFile, content: str | bytes, *, replace: bool) -> None:
+def write_whole(path: Path | StoredFile, content: Content, *, replace: bool) -> None:
     """Write a file so that nobody ever sees a part of it; text is encoded as UTF-8.
 
     A file of this machine is written under a temporary name in the same folder, then renamed; one
@@ -59,36 +60,35 @@ def write_all(files: _Files, *, replace: bool) -> None:
         UserError: a file exists and ``replace`` is not set, or cannot be written.
     """
     stored: dict[StoredFile, bytes] = {}
-    special: dict[Path, bytes] = {}
+    special: dict[Path, Content] = {}
     scratch: dict[Path, Path] = {}
     temporary: dict[Path, Path] = {}
     with ExitStack() as stack, ExitStack() as undo:
         for path, content in files.items():
-            data = _data(content)
             if isinstance(path, StoredFile):
-                stored[path] = data
+                stored[path] = b"".join(pieces_of(content))
             elif is_special(path):
-                special[path] = data
+                special[path] = content
             else:
                 with _errors_of(path):
                     os.stat(f"{path.parent}/.")  # noqa: PTH116 - a folder, which is not created here
                     if path.parent not in scratch:
                         scratch[path.parent] = stack.enter_context(scratch_folder(path.parent))
                     temporary[path] = scratch[path.parent] / path.name
-                    _write(temporary[path], data)
+                    _write(temporary[path], content)
         for file, data in stored.items():
             file.write(data, replace=replace)
             if not replace:
                 undo.callback(file.unlink)
         _rename_all(temporary, replace=replace)
         undo.pop_all()
-        for path, data in special.items():
-            with _errors_of(path):
-                path.write_bytes(data)
+        for path, content in special.items():
+            with _errors_of(path), path.open("wb") as stream:
+                stream.writelines(pieces_of(content))
 
 
 def write_together(
-    folder: Path, files: Mapping[str, _Content], *, replace: bool, former: Collection[str] = ()
+    folder: Path, files: Mapping[str, Content], *, replace: bool, former: Collection[str] = ()
 ) -> None:
     """Write files into a folder; their names may contain folders.
 
@@ -112,7 +112,7 @@ def write_together(
             with new_folder(folder, is_ours) as new:
                 for name, content in files.items():
                     (new / name).parent.mkdir(parents=True, exist_ok=True)
-                    _write(new / name, _data(content))
+                    _write(new / name, content)
             return
         for name in files:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -172,13 +172,19 @@ def refuse_within(path: Path | StoredFile, inputs: Sequence[str]) -> None:
         raise UserError(f"{path}: refusing to write inside an input folder")
 
 
-def _data(content: str | bytes) -> bytes:
-    return content.encode("utf-8") if isinstance(content, str) else content
+def pieces_of(content: Content) -> Iterator[bytes]:
+    """Yield content as bytes; text is encoded as UTF-8."""
+    if isinstance(content, str):
+        yield content.encode("utf-8")
+    elif isinstance(content, bytes):
+        yield content
+    else:
+        yield from map(kept, content)
 
 
-def _write(path: Path, data: bytes) -> None:
+def _write(path: Path, content: Content) -> None:
     with path.open("xb") as stream:
-        stream.write(data)
+        stream.writelines(pieces_of(content))
         stream.flush()
         os.fsync(stream.fileno())
 

@@ -28,6 +28,7 @@ from mlperf_pkg.infra.paths import open_file
 _CHUNK = 1 << 20
 _PIECE = 1 << 18
 _READ = 1 << 16
+MOST_IN_MEMORY = 1 << 24
 _ALWAYS_ALLOWED = 1 << 30  # bytes
 _LARGEST_RATIO = 100
 _LZMA_MEMORY = 1 << 28
@@ -281,6 +282,39 @@ class Spool:
                 self.file.write(data)
             self.file.flush()
         return FilePart(self, start, self.file.tell() - start)
+
+
+class Keeper:
+    """Keeps bytes for later: the first 16 MiB in memory, all others in a temporary file.
+
+    ``size`` is how many it keeps.
+    """
+
+    def __init__(self) -> None:
+        """Keep nothing yet."""
+        self.size = 0
+        self._spool: Spool | None = None
+
+    def keep(self, data: bytes) -> bytes | FilePart:
+        """Return where the bytes are kept, for ``kept``.
+
+        Raises:
+            UserError: there is no place for a temporary file.
+        """
+        self.size += len(data)
+        if self.size <= MOST_IN_MEMORY:
+            return data
+        if self._spool is None:
+            self._spool = Spool()
+        return self._spool.append(BytesIO(data))
+
+
+def kept(data: bytes | FilePart) -> bytes:
+    """Return the bytes that a ``Keeper`` keeps."""
+    if isinstance(data, bytes):
+        return data
+    with data.open() as stream:
+        return stream.read()
 
 
 class FilePart(Struct, frozen=True):

@@ -7,12 +7,16 @@ means. The verdicts do not: ``run/convergence.py`` reads what the official RCP c
 from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from functools import lru_cache
+from itertools import chain
 from math import isfinite
 from typing import Any, Self
 
 from msgspec import Struct, msgpack
+from msgspec.structs import replace
 
 from mlperf_pkg.infra.json_values import to_finite
+from mlperf_pkg.infra.streams import FilePart, Keeper, kept
+from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.model import EVALUATION_KEYS, POSITION_UNITS, Benchmark
 
@@ -106,7 +110,6 @@ class Phase(StrEnum):
 
 
 _PHASES = {"init": Phase.INIT, "epoch": Phase.EPOCH, "block": Phase.BLOCK, "eval": Phase.EVALUATION}
-_EDGES = {f"{name}_{edge}" for name in _PHASES for edge in ("start", "stop")}
 
 
 class PhaseSpan(Struct, frozen=True, array_like=True):
@@ -125,9 +128,12 @@ class Curve(Struct, frozen=True, array_like=True):
 
 
 class PackedCurve(Struct, frozen=True):
-    """A curve in a fifth of the memory; ``packed`` is the curve where only Python can hold it."""
+    """A curve in a fifth of the memory, or in a temporary file.
 
-    packed: bytes | Curve
+    ``packed`` is the curve itself where only Python can hold it.
+    """
+
+    packed: bytes | FilePart | Curve
 
     @classmethod
     def of(cls, curve: Curve) -> Self:
@@ -137,9 +143,15 @@ class PackedCurve(Struct, frozen=True):
         except (OverflowError, UnicodeEncodeError):  # a number of 65 bits, a part of a character
             return cls(curve)
 
+    def kept_by(self, keeper: Keeper) -> Self:
+        """Return the same curve, which the keeper keeps."""
+        if not isinstance(self.packed, bytes):
+            return self
+        return replace(self, packed=keeper.keep(self.packed))
+
     @property
     def _curve(self) -> Curve:
-        return _unpacked(self.packed) if isinstance(self.packed, bytes) else self.packed
+        return self.packed if isinstance(self.packed, Curve) else _unpacked(self.packed)
 
     @property
     def evaluations(self) -> tuple[Evaluation, ...]:
@@ -153,8 +165,8 @@ class PackedCurve(Struct, frozen=True):
 
 
 @lru_cache(maxsize=64)  # about a result set, which its charts are drawn of
-def _unpacked(curve: bytes) -> Curve:
-    return msgpack.decode(curve, type=Curve)
+def _unpacked(curve: bytes | FilePart) -> Curve:
+    return msgpack.decode(kept(curve), type=Curve)
 
 
 def goal(target: Mapping[str, Any]) -> float | None:
@@ -177,12 +189,10 @@ def goals(rules: Benchmark | None) -> dict[str, float]:
 
 
 class CurveReader:
-    """Follows the records of ``keys``; ``rules`` are those of the benchmark, if it has any.
+    """Follows the blocks of a log; ``rules`` are those of the benchmark, if it has any.
 
     ``line_of`` returns the line of a record by its number in the log.
     """
-
-    keys = frozenset({*KEYS, *_EDGES, "run_start"})
 
     def __init__(self, rules: Benchmark | None, line_of: Callable[[int], int]) -> None:
         """Start at the head of a log."""
@@ -193,16 +203,19 @@ class CurveReader:
         self._intervals: list[tuple[Phase, float, float]] = []  # in milliseconds
         self._began_ms: dict[str, float] = {}
 
-    def take(self, record: Record, number: int) -> None:
-        """Read the next record."""
-        if record.key in KEYS:
-            evaluation = evaluation_of(record, self._rules, self._line_of(number))
+    def take_block(self, block: Block) -> None:
+        """Read the next block."""
+        starts = block.indexes.get("run_start", ())
+        if starts and self._start_ms is None:
+            self._start_ms = float(block.times(starts[:1])[0])
+        indexes = sorted(chain.from_iterable(block.indexes.get(key, ()) for key in KEYS))
+        for index, record in zip(indexes, block.select(indexes), strict=True):
+            line = self._line_of(block.first + index)
+            evaluation = evaluation_of(record, self._rules, line)
             if evaluation and evaluation.values:
                 self._evaluations.append(evaluation)
-        elif record.key in _EDGES:
-            self._edge(record)
-        elif self._start_ms is None:
-            self._start_ms = float(record.time_ms)
+        ended = chain.from_iterable(self._ended(name, block) for name in _PHASES)
+        self._intervals += [interval for _, interval in sorted(ended)]
 
     def curve(self) -> Curve:
         """Return what was read so far; an empty curve before ``run_start``."""
@@ -223,11 +236,15 @@ class CurveReader:
         """Return the same, for whoever keeps many."""
         return PackedCurve.of(self.curve())
 
-    def _edge(self, record: Record) -> None:
-        name, _, edge = record.key.partition("_")
-        if edge == "start":
-            self._began_ms.setdefault(name, float(record.time_ms))
+    def _ended(self, name: str, block: Block) -> Iterator[tuple[int, tuple[Phase, float, float]]]:
+        """Yield the intervals of a phase that end in a block, with the indexes of their ends."""
+        starts = block.indexes.get(f"{name}_start", [])
+        indexes = sorted([*starts, *block.indexes.get(f"{name}_stop", [])])
+        if not indexes:
             return
-        start_ms = self._began_ms.pop(name, None)
-        if start_ms is not None:
-            self._intervals.append((_PHASES[name], start_ms, float(record.time_ms)))
+        beginnings = set(starts)
+        for index, time_ms in zip(indexes, block.times(indexes), strict=True):
+            if index in beginnings:
+                self._began_ms.setdefault(name, float(time_ms))
+            elif name in self._began_ms:
+                yield index, (_PHASES[name], self._began_ms.pop(name), float(time_ms))

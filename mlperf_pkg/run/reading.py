@@ -163,7 +163,7 @@ class _Reading:
         self._rules.take(block)
         _take_records(block, self._takers)
         if self._curve:
-            _take_records(block, dict.fromkeys(self._curve.keys, self._curve.take))
+            self._curve.take_block(block)
         self._fingerprint.take_block(block)
         self._evaluations.take_block(block)
         if "run_start" in block.indexes:

@@ -5,12 +5,14 @@ import re
 from html import unescape
 from pathlib import Path
 from typing import Any
+from unittest.mock import create_autospec
 from xml.etree import ElementTree
 
 import pytest
 
 from mlperf_pkg.commands.charts import drawing
 from mlperf_pkg.commands.page import html
+from mlperf_pkg.infra import streams
 from tests.helpers.charts import DEFECT, fail
 from tests.helpers.logs import without
 from tests.helpers.pages import unpacked
@@ -32,6 +34,19 @@ def test_the_verdicts_are_those_of_a_check(tmp_path: Path, runs: int) -> None:
     check = call("check", logs, "--quiet")
     assert check.stdout.startswith("official: ")
     assert (result.exit_code, result.stderr) == (check.exit_code, check.stdout)
+
+
+def test_a_page_is_the_same_where_nothing_is_kept_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logs = write_set(tmp_path / "logs", simulated(runs=5))
+    call("report", logs, "-o", "memory.html")
+    monkeypatch.setattr(streams, "MOST_IN_MEMORY", 0)
+    append = create_autospec(streams.Spool.append, side_effect=streams.Spool.append)
+    monkeypatch.setattr(streams.Spool, "append", append)
+    call("report", logs, "-o", "files.html")
+    assert Path("files.html").read_bytes() == Path("memory.html").read_bytes()
+    assert append.call_count >= 5 + 3  # the curves; the page, the data of its charts, and its end
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from xml.etree import ElementTree
 import pytest
 from playwright.sync_api import Browser, Locator, Page, ViewportSize, expect
 
-from mlperf_pkg.commands.page import html
 from mlperf_pkg.commands.page.content import PageContent
 from mlperf_pkg.commands.page.history import history_html
 from mlperf_pkg.commands.review.files import files_of, review_of, sections
@@ -29,7 +28,7 @@ from tests.helpers.browser import (
 )
 from tests.helpers.histories import entry, history_of
 from tests.helpers.logs import edited
-from tests.helpers.pages import many
+from tests.helpers.pages import html_of, many
 from tests.helpers.pages import section as section_of
 from tests.helpers.program import call
 from tests.helpers.reports import rcp, report
@@ -413,7 +412,7 @@ def test_the_chart_has_a_line_of_ideal_scaling_only_beside_several_numbers(
     entries = [section_of(10.0, 8), section_of(6.0, 16), *others]
     rows = tuple(one.row for one in entries)
     file = tmp_path / "page.html"
-    file.write_text(html.html(PageContent(report(result_sets=rows), entries, {}), "1"), "utf-8")
+    file.write_text(html_of(PageContent(report(result_sets=rows), entries, {}), "1"), "utf-8")
     with opened(browser, file) as shown:
         page = shown.page
         labels = page.locator("#plot text")
@@ -462,7 +461,7 @@ def test_rows_are_made_when_they_are_seen_and_all_are_sorted(
     browser: Browser, tmp_path: Path
 ) -> None:
     file = tmp_path / "report.html"
-    file.write_text(html.html(many(110), "window.vegaEmbed = null;"), "utf-8")
+    file.write_text(html_of(many(110)), "utf-8")
     with opened(browser, file) as shown:
         page = shown.page
         rows = page.locator("#table tbody tr")

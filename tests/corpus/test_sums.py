@@ -15,8 +15,8 @@ import pytest
 
 from mlperf_pkg.checker.values import Options, scores
 from mlperf_pkg.commands.page.content import PageContent, sections
-from mlperf_pkg.commands.page.html import html
 from mlperf_pkg.commands.page.site import files as site_files
+from mlperf_pkg.commands.page.site import site_page
 from mlperf_pkg.commands.rcp import tested
 from mlperf_pkg.commands.rcp.reference import PACKAGE
 from mlperf_pkg.commands.results.score import text as score_text
@@ -25,6 +25,7 @@ from mlperf_pkg.commands.review.round import Choices, read_round
 from mlperf_pkg.findings import Basis
 from mlperf_pkg.render import FORMATS, Show, View
 from tests.helpers.corpus import CORPUS, FULL, ROUNDS, checked, needs_corpus
+from tests.helpers.pages import html_of
 
 pytestmark = [
     needs_corpus,
@@ -170,7 +171,7 @@ def test_the_counts(name: str) -> None:
     made = checked(name).report
     texts = {output: FORMATS[output](made, WIDE) for output in ("text", "markdown", "github")}
     texts["sarif"] = FORMATS["sarif"](made, WIDE)
-    texts["page"] = html(page(name), "1")
+    texts["page"] = html_of(page(name), "1")
     shown = {output: counted(text)[0] for output, text in texts.items()}
     assert shown == {output: totals(report(name)) for output in texts}
 
@@ -240,11 +241,10 @@ def test_numbers_of_result_sets(name: str) -> None:
     document = report(name)
     made = checked(name)
     total = f"{len(document['result_sets']):,} result set"
-    runtime = "1"
-    site = site_files({"a": (page(name), {})}, None, (), runtime)["index.html"]
+    site = site_files({"a": site_page(page(name), {}, "1")}, None, ())["index.html"]
     shown = {
         "score": score_text(scores(made), View()),
-        "page": html(page(name), runtime),
+        "page": html_of(page(name), "1"),
         "review": review(name)["line"],
         "review, submitters": str(review(name)["sections"][-1]["summary"]),
         "rcp check": tested.CHECK_FORMATS["text"](tested.tested_sets(made, PACKAGE), View()),

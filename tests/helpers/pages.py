@@ -13,11 +13,18 @@ from msgspec.structs import replace
 from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.commands.charts.sets import DrawnSet
 from mlperf_pkg.commands.page.content import PageContent, ResultSection
+from mlperf_pkg.commands.page.html import html
 from mlperf_pkg.findings import Finding
+from mlperf_pkg.infra.streams import kept
 from tests.helpers.charts import drawn
 from tests.helpers.reports import report
 
 RUNTIME = "window.vegaEmbed = null;"
+
+
+def html_of(content: PageContent, runtime: str = RUNTIME, jobs: int = 1) -> str:
+    """The page as one text."""
+    return b"".join(map(kept, html(content, runtime, jobs=jobs))).decode()
 
 
 def page_of(

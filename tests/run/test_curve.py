@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlperf_pkg.infra import streams
 from mlperf_pkg.infra.source import Source
+from mlperf_pkg.infra.streams import Keeper
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.load import load_benchmark
@@ -32,9 +34,8 @@ def curve_of(*lines: bytes, usage: str = "training", round_: str = "2.0", name: 
     with Source("log", b"".join(lines)).open() as stream:
         log = LogReader(stream, "log", lambda _: None)
         reader = CurveReader(load_benchmark(usage, round_, name), log.line_of)
-        for number, record in enumerate(log):
-            if record is not None and record.key in CurveReader.keys:
-                reader.take(record, number)
+        for block in log.blocks():
+            reader.take_block(block)
     return reader.curve()
 
 
@@ -220,9 +221,14 @@ def test_an_evaluation() -> None:
     [(1, "accuracy"), (1.5, ""), (2**64, ""), (1, "\ud800")],
     ids=["whole", "decimal", "of 65 bits", "a part of a character"],
 )
-def test_a_packed_curve_has_what_the_curve_has(position: float, metric: str) -> None:
+def test_a_packed_curve_has_what_the_curve_has(
+    position: float, metric: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams, "MOST_IN_MEMORY", 0)
     evaluation = Evaluation("eval_accuracy", 1e12, 3, position, "samples", {metric: 0.5})
     curve = Curve((evaluation,), (PhaseSpan(Phase.EPOCH, 0.5, 2.0),))
     packed = PackedCurve.of(curve)
+    in_file = packed.kept_by(Keeper())
+    assert (in_file.evaluations, in_file.spans) == (curve.evaluations, curve.spans)
     assert (packed.evaluations, packed.spans) == (curve.evaluations, curve.spans)
     assert type(packed.evaluations[0].position) is type(position)

@@ -19,6 +19,21 @@ _Item = TypeVar("_Item")
 Spec = dict[str, Any]
 Rows = Sequence[Mapping[str, Any]]
 
+
+class SharedRows(tuple[Mapping[str, Any], ...]):
+    """Rows that several charts have in common; whoever prepares them knows them by identity."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        """Return the same for the same object only."""
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether it is the same object."""
+        return self is other
+
+
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 WIDTH = 640  # pixels, in files
 

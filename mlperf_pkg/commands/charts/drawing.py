@@ -127,9 +127,12 @@ def runtime() -> str:
     Raises:
         MissingPackageError: vl-convert-python is not installed.
     """
-    bundle = library().javascript_bundle
     version = installed_version("vl-convert-python")
-    return cached(f"vega-{version}.js", lambda: str(bundle("window.vegaEmbed = vegaEmbed;")))
+    return cached(f"vega-{version}.js", _bundle)
+
+
+def _bundle() -> str:
+    return str(library().javascript_bundle("window.vegaEmbed = vegaEmbed;"))
 
 
 def _svg(chart: Chart) -> Any:

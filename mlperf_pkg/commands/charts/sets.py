@@ -2,6 +2,7 @@
 
 import math
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
@@ -21,6 +22,7 @@ from mlperf_pkg.commands.charts.chart import (
     Chart,
     Look,
     Rows,
+    SharedRows,
     Spec,
     dots,
     layer,
@@ -334,8 +336,8 @@ def _timeline_text(drawn: DrawnSet, max_spans: int) -> str:
     )
     logged = 0
     for run in drawn.runs:
-        for phase in Phase:
-            logged = max(logged, len(run.spans(phase)))
+        phases = Counter(span.phase for span in run.curve.spans)
+        logged = max(logged, *phases.values(), 0)
     if logged > max_spans:
         text += f" Of up to {logged} spans of a phase, {max_spans} are shown."
     return text
@@ -515,7 +517,8 @@ def _reference_data(
             else:
                 near.append(run)
     points = list(_reference_rows(reference, hull))
-    return {"points": points, "runs": near, "far": far, **lines}
+    data: dict[str, Rows] = {"points": points, "runs": near, "far": far, **lines}
+    return {name: SharedRows(rows) for name, rows in data.items()}
 
 
 def _reference_lines(

@@ -1,7 +1,8 @@
 """The published results of this package: as results to compare, and to rank scores among."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -24,12 +25,16 @@ from mlperf_pkg.results.report import ResultSetRow
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import is_round_name, version_of
 from mlperf_pkg.rulebook.rounds import comparable_rounds, version_since
+from mlperf_pkg.submission.model import Place
 
 ALL = "all"
 _DEPTH = 3  # folders from results/ to a log: system, perhaps strong or weak, benchmark
 
 _Sets = Mapping[int, PublishedSet]
 """Published sets by their index."""
+
+_Described = Callable[[Path, str, str], SystemFile | None]
+"""Returns a description by its file, the usage and the round."""
 
 
 def read_rounds(
@@ -230,64 +235,79 @@ def with_standings(scores: Scores, checked: Checked) -> Scores:
         PublishedResultsError: the published results cannot be read.
     """
     published = published_results()
-    published_rounds = {(round_.usage, round_.name) for round_ in published.provenance.rounds}
     peers: dict[Hashable, list[PublishedSet]] = {}
     for row in published.sets:
         if row.score_minutes is not None:
             peers.setdefault(_peer_key(row, row.accelerators, row.status), []).append(row)
     contexts = {context.id: context for context in checked.contexts}
+    places = checked.places
+    described = cache(_described)  # of several sets
     ranked = []
     for scored in scores.sets:
         context = contexts[scored.row.id]
-        system = _system_of(scored, context, checked)
+        system = _system_of(scored, context, places, described)
         standing = None
         if system and system.accelerators:
             rivals = peers.get(_peer_key(scored.row, system.accelerators, system.status or ""), [])
-            round_ = context.round.name
-            if (context.round.usage, round_) not in published_rounds:
-                round_ = _latest(context, scored.row.benchmark, rivals)
-            standing = _standing(scored.row, system, round_, rivals)
+            standing = _standing(scored.row, system, context, published, rivals)
         ranked.append(replace(scored, published=standing))
     return replace(scores, sets=tuple(ranked))
 
 
-def _system_of(scored: ScoredSet, context: SetContext, checked: Checked) -> SystemFile | None:
-    """Return the system description of a set, if it has a score and a description."""
+def _system_of(
+    scored: ScoredSet, context: SetContext, places: Mapping[str, Place], described: _Described
+) -> SystemFile | None:
+    """Return the system description of a set, if it has a score and a description.
+
+    That of a log that was checked without its tree is searched for beside it.
+    """
     if scored.row.score_minutes is None:
         return None
-    if context.system is None and scored.runs:
-        first = checked.places[scored.runs[0].label]
-        return _description_of(first.path, context)
-    return context.system
-
-
-def _description_of(log: object, context: SetContext) -> SystemFile | None:
-    """Return the system description of a log that was checked without its tree."""
+    if context.system or not scored.runs:
+        return context.system
+    log = places[scored.runs[0].label].path
     folders = log.resolve().parents if isinstance(log, Path) else ()
     for system, results in pairwise(folders[: _DEPTH + 1]):
         if results.name == "results":
             file = results.parent / "systems" / f"{system.name}.json"
-            try:
-                data = read_file(file, MAX_BYTES)
-            except OSError:
-                return None
-            return check_system(str(file), data, context.round.usage, context.round.name)
+            return described(file, context.round.usage, context.round.name)
     return None
 
 
-def _latest(context: SetContext, benchmark: str, rows: Sequence[PublishedSet]) -> str:
-    """Return the latest comparable round with published rows; empty if there is none."""
+def _described(file: Path, usage: str, round_: str) -> SystemFile | None:
+    try:
+        data = read_file(file, MAX_BYTES)
+    except OSError:
+        return None
+    return check_system(str(file), data, usage, round_)
+
+
+def _latest(
+    context: SetContext, benchmark: str, published: PublishedResults, rows: Sequence[PublishedSet]
+) -> str:
+    """Return the round of a set if it is published, else the latest comparable one with rows.
+
+    It is empty if there is none.
+    """
+    own = context.round
+    if any((one.usage, one.name) == (own.usage, own.name) for one in published.provenance.rounds):
+        return own.name
     published_rounds = {row.round for row in rows}
-    for earlier, _ in comparable_rounds(context.round.usage, context.round.name, benchmark):
+    for earlier, _ in comparable_rounds(own.usage, own.name, benchmark):
         if earlier in published_rounds:
             return earlier
     return ""
 
 
 def _standing(
-    row: ResultSetRow, system: SystemFile, round_: str, peers: Sequence[PublishedSet]
+    row: ResultSetRow,
+    system: SystemFile,
+    context: SetContext,
+    published: PublishedResults,
+    peers: Sequence[PublishedSet],
 ) -> Standing | None:
-    """Return the standing among the peers of a round, without the set itself."""
+    """Return the standing among the peers of the round or of the latest comparable one."""
+    round_ = _latest(context, row.benchmark, published, peers)
     minutes = _minutes(row)
     rivals = [peer for peer in peers if peer.round == round_]
     itself = next((rival for rival in rivals if _minutes(rival) == minutes), None)

@@ -17,10 +17,9 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checks.descriptions import category
 from mlperf_pkg.commands.notice import ShownResult, category_in_words
-from mlperf_pkg.config import Price, read_prices
+from mlperf_pkg.config import Price, read_prices, shipped_prices
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Verdict
-from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.published.model import known_division
 from mlperf_pkg.render.table import by_key
@@ -338,10 +337,9 @@ def all_prices(file: Path | None, configured: Prices, workspace: Path) -> Prices
     Raises:
         UserError: a file cannot be read or is not a file of prices; the message names each line.
     """
-    default = workspace / PRICES_NAME
-    if not default.is_file():
-        default = data_folder("systems") / PRICES_NAME.name
-    prices = {**read_prices(default), **configured}
+    path = workspace / PRICES_NAME
+    default = read_prices(path) if path.is_file() else shipped_prices()
+    prices = {**default, **configured}
     if file:
         prices.update(read_prices(file))
     return prices

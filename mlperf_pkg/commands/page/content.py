@@ -517,9 +517,12 @@ def _published_before(
     group: _CardGroup, division: str, record: Iterable[PublishedSet]
 ) -> Sequence[Point]:
     """Return the scores of the latest comparable round before that of a card which has some."""
+    comparable = list(comparable_rounds(group.usage, group.round, group.benchmark))
     points: dict[tuple[str, str], list[Point]] = {}
     for row in record:
-        if row.usage != group.usage or known_division(row.division) != division:
+        if row.usage != group.usage or (row.round, row.benchmark) not in comparable:
+            continue
+        if known_division(row.division) != division:
             continue
         if row.score_minutes and row.accelerators and row.scaling != "weak":
             point = Point(
@@ -531,7 +534,7 @@ def _published_before(
                 availability=category(row.status) or row.status,
             )
             points.setdefault((row.round, row.benchmark), []).append(point)
-    for name in comparable_rounds(group.usage, group.round, group.benchmark):
+    for name in comparable:
         if name in points:
             return points[name]
     return []

@@ -489,7 +489,7 @@ def history_html(history: ResultHistory, home: str = "") -> str:
         "category_name": category_name,
         "fastest": fastest,
         "small_chart": small_chart,
-        "table": raw(packed(_table(history))),
+        "table": raw(packed([_table(history).encode()])),
         "home": home,
     }
     style = file("page.css") + file("history.css")

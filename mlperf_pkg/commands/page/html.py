@@ -14,26 +14,36 @@ visible at once and without a script.
 """
 
 import json
-from collections.abc import Mapping, Sequence
-from functools import partial
-from itertools import chain, groupby
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
+from hashlib import blake2b
+from itertools import chain, groupby, islice
 from operator import sub
-from sys import intern
 from typing import Any
 
 from msgspec import Struct
 
 from mlperf_pkg.commands.charts.benchmarks import convergence
-from mlperf_pkg.commands.charts.chart import CONFIG, Chart, Rows, prepared
+from mlperf_pkg.commands.charts.chart import CONFIG, Chart, Rows, SharedRows, prepared
 from mlperf_pkg.commands.charts.drawing import set_charts
-from mlperf_pkg.commands.page.content import PageContent, amount
-from mlperf_pkg.commands.page.template import file, filled, packed, short
+from mlperf_pkg.commands.page.content import PageContent, ResultSection, amount
+from mlperf_pkg.commands.page.template import file, filled_pieces, packed, short
+from mlperf_pkg.infra.parallel import pool
+from mlperf_pkg.infra.streams import FilePart, Keeper, kept
 from mlperf_pkg.render import findings
 from mlperf_pkg.results.report import as_json
 
 MAX_BYTES = 2_000_000
+_MANY_RUNS = 1500  # beyond which a page has hardly room for charts with all details
+_SECTIONS = 40  # whose charts a process prepares at once
 _DETAILS = ((150, 40), (50, 15), (15, 5))  # points and spans of a run, as for ``set_charts``
+_LEAST = _DETAILS[-1]
 _DATA = 'id="charts">'  # which no value contains: their quotation marks are escaped
+_PIECE = 1 << 18  # characters of the data of charts
+_TEXTS = 5000  # of a template, which are a piece of a page
+
+Page = list[bytes | FilePart]
+"""The pieces of a page, in their order, as a ``Keeper`` keeps them."""
 
 
 class PageChart(Struct, frozen=True):
@@ -50,24 +60,30 @@ class PageChart(Struct, frozen=True):
     missing: str
 
 
-def html(content: PageContent, runtime: str, home: str = "") -> str:
+def html(content: PageContent, runtime: str, home: str = "", jobs: int = 1) -> Page:
     """Return the page; ``runtime`` is the script that sets ``window.vegaEmbed``.
 
-    ``home`` is the index of the site that it is part of, empty if there is none. If the page is
-    larger than ``MAX_BYTES``, charts show less of each run, and say so.
+    ``home`` is the index of the site that it is part of, empty if there is none; ``jobs`` is the
+    number of processes that may prepare the charts of many runs. If the page is
+    larger than ``MAX_BYTES``, charts show less of each run, and say so. Beyond some megabytes,
+    neither the page nor the data of its charts are in memory.
 
     Raises:
         MissingPackageError: Jinja is not installed.
+        UserError: temporary files cannot be written.
     """
-    data, missing = _data(content, *_DETAILS[0])
+    details = _DETAILS[0]
+    if len(content.report.runs) > _MANY_RUNS:
+        details = _LEAST
+    charts = _charts(content, details, jobs)
     values = {
         "page": content,
         "amount": amount,
         "headings": findings,
         "home": home,
-        "missing": missing,
+        "missing": charts.missing,
     }
-    page = filled(
+    texts = filled_pieces(
         "page.html",
         values,
         title=content.title,
@@ -75,32 +91,36 @@ def html(content: PageContent, runtime: str, home: str = "") -> str:
         scripts=("charts.js", "plot.js", "table.js", "drawing.js", "page.js"),
         runtime=runtime,
     )
-    data = _fitting(content, data, MAX_BYTES - len(page.encode()))
-    return page.replace(_DATA, f"{_DATA}{data}", 1)
+    keeper = Keeper()
+    page = [keeper.keep(piece.encode()) for piece in _pieces(texts)]
+    data = _fitting(content, {details: charts.packed()}, MAX_BYTES - keeper.size, jobs)
+    page.insert(-1, keeper.keep(data.encode()))
+    return page
 
 
-def _fitting(content: PageContent, data: str, room: int) -> str:
-    """Return ``data``, or that of charts with less detail that fit into ``room`` bytes.
+def _pieces(texts: Iterator[str]) -> Iterator[str]:
+    """Yield a page in pieces, the last of which is what follows the data of its charts."""
+    for batch in iter(lambda: list(islice(texts, _TEXTS)), []):
+        before, mark, after = "".join(batch).partition(_DATA)
+        yield before + mark
+        if mark:
+            yield "".join([after, *texts])
 
-    If none fit, or the page is too large without them, they are those with the least detail: these
-    are prepared first, as no others fit on the page of many rounds.
+
+def _fitting(content: PageContent, packed: dict[tuple[int, int], str], room: int, jobs: int) -> str:
+    """Return the data of charts with the most detail that fit into ``room`` bytes, else the least.
+
+    ``packed`` is the data that was prepared, by the details. If those with the least detail do not
+    fit, no others are prepared.
     """
-    if len(data) <= room:
-        return data
-    least, _ = _data(content, *_DETAILS[2])
-    if len(least) > room:
-        return least
-    less, _ = _data(content, *_DETAILS[1])
-    return less if len(less) <= room else least
-
-
-def _data(content: PageContent, points: int, spans: int) -> tuple[str, dict[str, list[PageChart]]]:
-    """Return the packed data of the charts, and those that are missing, by element."""
-    charts = _charts(content, points, spans)
-    missing: dict[str, list[PageChart]] = {}
-    for element, element_charts in charts.items():
-        missing[element] = [chart for chart in element_charts if chart.missing]
-    return packed(payload(charts)), missing
+    if len(packed.get(_LEAST, "")) > room:
+        return packed[_LEAST]
+    for details in _DETAILS:
+        if details not in packed:
+            packed[details] = _charts(content, details, jobs).packed()
+        if len(packed[details]) <= room:
+            return packed[details]
+    return packed[_LEAST]
 
 
 def _labels(content: PageContent) -> str:
@@ -111,16 +131,44 @@ def _labels(content: PageContent) -> str:
     return f"{style}}}"
 
 
-def _charts(content: PageContent, points: int, spans: int) -> Mapping[str, Sequence[PageChart]]:
+def _charts(content: PageContent, details: tuple[int, int], jobs: int) -> "ChartData":
     """Return the charts by the id of the element that shows them."""
-    charts = {}
+    charts = ChartData()
+    parts = []
     for group in content.benchmarks:
         members = [(section.drawn, section.accelerator) for section in group.sections]
-        common = partial(convergence, group.title, members, content.looks, points)
-        convergences = prepared("convergence", group.id, common)
-        charts[group.id] = _packable(group.id, convergences)
-    for section in content.sections:
-        charts[section.id] = _packable(section.id, set_charts(section.drawn, points, spans))
+        common = partial(convergence, group.title, members, content.looks, details[0])
+        charts.add(group.id, _packable(group.id, prepared("convergence", group.id, common)))
+        for first in range(0, len(group.sections), _SECTIONS):
+            parts.append(group.sections[first : first + _SECTIONS])
+    if len(content.report.runs) <= _MANY_RUNS:
+        jobs = 1
+    for part_charts in _prepared_parts(parts, details, jobs):
+        for element, element_charts in part_charts.items():
+            charts.add(element, element_charts)
+    return charts
+
+
+def _prepared_parts(
+    parts: Sequence[Sequence[ResultSection]], details: tuple[int, int], jobs: int
+) -> Iterator[dict[str, list[PageChart]]]:
+    """Yield the charts of each part by the id of the section, prepared by ``jobs`` processes."""
+    prepare = partial(_part_charts, details)
+    if jobs == 1:
+        yield from map(prepare, parts)
+        return
+    with pool(jobs) as workers:
+        prepared_parts = workers.map(prepare, parts, instead=lambda _: {})
+        for part, charts in zip(parts, prepared_parts, strict=True):
+            yield charts or prepare(part)  # again, if the worker was lost
+
+
+def _part_charts(
+    details: tuple[int, int], sections: Iterable[ResultSection]
+) -> dict[str, list[PageChart]]:
+    charts = {}
+    for section in sections:
+        charts[section.id] = _packable(section.id, set_charts(section.drawn, *details))
     return charts
 
 
@@ -138,46 +186,90 @@ def _packable(element: str, charts: Sequence[Chart]) -> list[PageChart]:
 _NUMBERS = frozenset({int, float})
 _MOST_DECIMALS = 8
 _EXACT = 2**53 / 10**_MOST_DECIMALS  # numbers below it are exact in units of the last decimal
+_SURROGATE = "\\ud"  # or a character that is written as two
 
 
 def packable(chart: Chart) -> PageChart:
-    """Return a chart with short strings, in the form of a page.
-
-    Charts share equal specs and data.
-    """
-    data = {name: intern(compact(columns(rows))) for name, rows in chart.data.items()}
+    """Return a chart with short strings, in the form of a page."""
+    data = {}
+    for name, rows in chart.data.items():
+        data[name] = _shared_table(rows) if isinstance(rows, SharedRows) else _table(rows)
     title = short(chart.title)
     description = short(chart.description)
-    spec = intern(compact(chart.spec))
-    return PageChart(chart.name, title, description, spec, data, chart.missing)
+    return PageChart(chart.name, title, description, compact(chart.spec), data, chart.missing)
 
 
-def payload(charts: Mapping[str, Sequence[PageChart]]) -> str:
-    """Return ``packable`` charts as JSON, by the id of the element that shows them.
+class ChartData:
+    """The charts of a page as JSON, by the id of the element that shows them.
 
     ``{"config", "specs": [...], "data": [...], "charts": {id: [[spec, title, description,
     {name: data}], ...]}}``, in which specs and data are indexes, and data are as ``columns``
-    returns them.
+    returns them. Equal specs and equal data are there once. ``missing`` are those that could not be
+    prepared, by element.
     """
-    specs: dict[str, int] = {}
-    data: dict[str, int] = {}
-    indexes: dict[str, list[Any]] = {}
-    for element, element_charts in charts.items():
-        indexes[element] = []
-        for chart in element_charts:
+
+    def __init__(self) -> None:
+        """Start without charts."""
+        self.missing: dict[str, list[PageChart]] = {}
+        self._keeper = Keeper()
+        self._specs: dict[str, int] = {}
+        self._tables: dict[bytes, int] = {}  # by digest
+        self._waiting: list[str] = []  # tables that are not yet kept
+        self._size = 0  # of these
+        self._kept: Page = []
+        self._elements: list[str] = []
+
+    def add(self, element: str, charts: Iterable[PageChart]) -> None:
+        """Add the charts of an element."""
+        indexes: list[Any] = []
+        for chart in charts:
             if chart.missing:
+                self.missing.setdefault(element, []).append(chart)
                 continue
-            tables = {n: data.setdefault(text, len(data)) for n, text in chart.data.items()}
-            spec = specs.setdefault(chart.spec, len(specs))
-            indexes[element].append([spec, chart.title, chart.description, tables])
-    parts = [f'"config":{compact(CONFIG)}', f'"specs":[{",".join(specs)}]']
-    parts += [f'"data":[{",".join(data)}]', f'"charts":{compact(indexes)}']
-    return f"{{{','.join(parts)}}}"
+            spec = self._specs.setdefault(chart.spec, len(self._specs))
+            tables = {name: self._index(table) for name, table in chart.data.items()}
+            indexes.append([spec, chart.title, chart.description, tables])
+        self._elements.append(f"{compact(element)}:{compact(indexes)}")
+
+    def packed(self) -> str:
+        """Return all charts as ``packed`` of a template does."""
+        return packed(self._json())
+
+    def _json(self) -> Iterator[bytes]:
+        yield f'{{"config":{compact(CONFIG)},"specs":[{",".join(self._specs)}],"data":['.encode()
+        yield from map(kept, self._kept)
+        tables = ",".join(self._waiting)
+        yield f'{tables}],"charts":{{{",".join(self._elements)}}}}}'.encode()
+
+    def _index(self, table: str) -> int:
+        """Return the index of a table, which is kept if it is new."""
+        new = len(self._tables)
+        index = self._tables.setdefault(blake2b(table.encode(), digest_size=16).digest(), new)
+        if index < new:
+            return index
+        if self._size > _PIECE:
+            text = ",".join([*self._waiting, ""])
+            self._kept.append(self._keeper.keep(text.encode()))
+            self._waiting = []
+            self._size = 0
+        self._waiting.append(table)
+        self._size += len(table)
+        return index
 
 
 def compact(document: Any) -> str:
     """Return JSON without spaces."""
-    return json.dumps(as_json(document), separators=(",", ":"), allow_nan=False)
+    try:
+        text = _json(document)
+    except (TypeError, ValueError):  # NaN, or values that are not of JSON
+        return _json(as_json(document))
+    if _SURROGATE in text:
+        return _json(as_json(document))
+    return text
+
+
+def _json(document: Any) -> str:
+    return json.dumps(document, separators=(",", ":"), allow_nan=False)
 
 
 def columns(rows: Rows) -> dict[str, list[Any]]:
@@ -190,29 +282,46 @@ def columns(rows: Rows) -> dict[str, list[Any]]:
     return {name: _column([row.get(name) for row in rows]) for name in names}
 
 
+def _table(rows: Rows) -> str:
+    """Return the JSON of ``columns``."""
+    return compact(columns(rows))
+
+
+_shared_table = lru_cache(maxsize=256)(_table)  # of the reference points of some benchmarks
+
+
 def _column(values: Sequence[Any]) -> list[Any]:
-    if _NUMBERS.issuperset(map(type, values)) and all(abs(value) < _EXACT for value in values):
+    is_exact = map(_EXACT.__gt__, map(abs, values))
+    if _NUMBERS.issuperset(map(type, values)) and all(is_exact):
         return _numbers(values)
-    shown = [short(value) if isinstance(value, str) else value for value in values]
     column: list[Any] = ["v"]
-    for value, repeated in groupby(shown):
-        column += [value, len(list(repeated))]
+    for value, repeated in groupby(values):
+        shown = short(value) if isinstance(value, str) else value
+        column += [shown, len(list(repeated))]
     return column
 
 
 def _numbers(values: Sequence[float]) -> list[Any]:
-    decimals = max(map(_decimals, set(values)))
+    decimals = _decimals(set(values))
     scale = 10**decimals
     units = [round(value * scale) for value in values]
     return ["n", decimals, *map(sub, units, [0, *units])]
 
 
-def _decimals(value: float) -> int:
-    """Return the number of decimals of a number, up to as many as a chart can show."""
+def _decimals(values: Collection[float]) -> int:
+    """Return the number of decimals of numbers, up to as many as a chart can show."""
+    texts = list(map(repr, values))
+    if "e" in "".join(texts):
+        return max(map(_decimals_of_one, values))
+    decimals = {text.partition(".")[2] for text in texts} - {"0"}
+    return min(_MOST_DECIMALS, max(map(len, decimals), default=0))
+
+
+def _decimals_of_one(value: float) -> int:
+    """Return the same of a number, also where Python writes it with an exponent."""
     text = repr(value)
     if "e" not in text:
-        decimals = text.partition(".")[2].rstrip("0")
-        return min(_MOST_DECIMALS, len(decimals))
+        return _decimals([value])
     for number in range(_MOST_DECIMALS):
         if round(value, number) == value:
             return number

@@ -1,20 +1,59 @@
 """A site: the pages of several rounds, of all rounds, reviews, and an index of them."""
 
 from collections.abc import Container, Mapping, Sequence
+from typing import NamedTuple
 
 from mlperf_pkg import __version__
-from mlperf_pkg.commands.notice import embargo, marked, notice
-from mlperf_pkg.commands.page.content import PageContent
+from mlperf_pkg.commands.charts.benchmarks import Looks
+from mlperf_pkg.commands.notice import ShownResult, embargo, marked, notice
+from mlperf_pkg.commands.page.content import Card, PageContent
 from mlperf_pkg.commands.page.history import history_html, published_history
-from mlperf_pkg.commands.page.html import html
+from mlperf_pkg.commands.page.html import Page, html
 from mlperf_pkg.commands.page.template import file, filled
+from mlperf_pkg.findings import Verdict
+from mlperf_pkg.infra.files import Content
 from mlperf_pkg.infra.text import unused
 from mlperf_pkg.published.model import PublishedSet
 from mlperf_pkg.published.results import PublishedResults
 
-INDEX = "index"
 HISTORY = "history"
+_INDEX_FILE = "index.html"
 _TITLE = "MLPerf Training and HPC results"
+
+
+class SitePage(NamedTuple):
+    """A page of a site, with what the index shows of it, and the files of its review."""
+
+    name: str
+    result_sets: int
+    submitters: int
+    verdicts: Sequence[tuple[str, Verdict, str, list[tuple[str, str]]]]
+    cards: Sequence[Card]
+    looks: Looks
+    results: Sequence[ShownResult]
+    page: Page
+    review: Mapping[str, str]
+
+
+def site_page(
+    content: PageContent, review: Mapping[str, str], runtime: str, jobs: int = 1
+) -> SitePage:
+    """Return a page with the files of its review; ``runtime`` and ``jobs`` are as for ``html``.
+
+    Raises:
+        MissingPackageError: Jinja is not installed.
+    """
+    return SitePage(
+        name=content.name,
+        result_sets=len(content.sections),
+        submitters=len(content.report.submitters),
+        verdicts=content.verdicts,
+        cards=content.cards,
+        looks=content.looks,
+        results=[section.result for section in content.sections],
+        page=html(content, runtime, _INDEX_FILE, jobs),
+        review=review,
+    )
 
 
 def page_name(content: PageContent, taken: Container[str]) -> str:
@@ -24,35 +63,32 @@ def page_name(content: PageContent, taken: Container[str]) -> str:
 
 
 def files(
-    pages: Mapping[str, tuple[PageContent, Mapping[str, str]]],
+    pages: Mapping[str, SitePage],
     published: PublishedResults | None,
     own: Sequence[PublishedSet],
-    runtime: str,
-) -> dict[str, str]:
-    """Return the files of a site; ``pages`` are by name, each with the files of its review.
+) -> dict[str, Content]:
+    """Return the files of a site; ``pages`` are by name.
 
-    ``runtime`` is as for ``html``.
     The page of all rounds marks ``own`` result sets, unless all of them are published.
 
     Raises:
         MissingPackageError: Jinja is not installed.
     """
-    index = f"{INDEX}.html"
-    texts = {index: _index(pages, has_history=published is not None)}
+    texts: dict[str, Content] = {_INDEX_FILE: _index(pages, has_history=published is not None)}
     if published:
         history = published_history(published, own)
         if not any(entry.is_new for entry in history.own):
             history = published_history(published)
-        texts[f"{HISTORY}.html"] = history_html(history, index)
-    reviews: dict[str, str] = {}
-    for name, (page, review) in pages.items():
-        texts[f"{name}.html"] = html(page, runtime, index)
-        reviews |= {f"{name}-review/{part}": text for part, text in review.items()}
-    return texts | reviews
+        texts[f"{HISTORY}.html"] = history_html(history, _INDEX_FILE)
+    for name, page in pages.items():
+        texts[f"{name}.html"] = page.page
+    for name, page in pages.items():
+        texts |= {f"{name}-review/{part}": text for part, text in page.review.items()}
+    return texts
 
 
-def _index(pages: Mapping[str, tuple[PageContent, Mapping[str, str]]], *, has_history: bool) -> str:
-    results = [section.result for page, _ in pages.values() for section in page.sections]
+def _index(pages: Mapping[str, SitePage], *, has_history: bool) -> str:
+    results = [result for page in pages.values() for result in page.results]
     values = {
         "pages": pages,
         "history": HISTORY if has_history else "",

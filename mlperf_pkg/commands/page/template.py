@@ -2,19 +2,22 @@
 
 import base64
 import hashlib
+import sys
 import zlib
-from collections.abc import Iterable, Mapping
-from importlib import resources
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote_plus
 
-from mlperf_pkg.infra.resources import require
+from mlperf_pkg.infra.files import cached
+from mlperf_pkg.infra.resources import installed_version, require
 from mlperf_pkg.infra.text import escape_html, visible
 from mlperf_pkg.results import wording
 
 MAX_TEXT = 1000  # characters
 
-_PACKAGE = "mlperf_pkg.commands.page"
+_TEMPLATES = Path(__file__).parent / "templates"
+_OPTIONS = {"autoescape": True, "trim_blocks": True, "lstrip_blocks": True}
 _GZIP = 31  # of zlib: a gzip stream, with neither name nor time in its header
 _HEAD = """\
 <!DOCTYPE html>
@@ -42,6 +45,17 @@ def library() -> Any:
 
 
 def filled(
+    template: str, values: Mapping[str, Any], *, title: str, style: str, scripts: Iterable[str] = ()
+) -> str:
+    """Return a template with values, its style and the files of its scripts.
+
+    Raises:
+        MissingPackageError: Jinja is not installed.
+    """
+    return "".join(filled_pieces(template, values, title=title, style=style, scripts=scripts))
+
+
+def filled_pieces(
     template: str,
     values: Mapping[str, Any],
     *,
@@ -49,42 +63,73 @@ def filled(
     style: str,
     scripts: Iterable[str] = (),
     runtime: str = "",
-) -> str:
-    """Return a template with values, its style and the files of its scripts.
+) -> Iterator[str]:
+    """Yield the text of a template as ``filled``, in small pieces; ``runtime`` is as for ``html``.
 
     Raises:
         MissingPackageError: Jinja is not installed.
     """
     jinja = library()
     environment = jinja.Environment(
-        loader=jinja.FunctionLoader(file),
-        autoescape=True,
+        loader=jinja.FunctionLoader(_versioned),
+        bytecode_cache=jinja.MemcachedBytecodeCache(_TemplateCache(), "template-"),
         undefined=jinja.StrictUndefined,
         finalize=_printable,
-        trim_blocks=True,
-        lstrip_blocks=True,
+        **_OPTIONS,
     )
     script = "".join(map(file, scripts))
-    text: str = environment.get_template(template).render(
+    yield from environment.get_template(template).generate(
         values,
         wording=wording,
         head=raw(page_head(title, style, *filter(None, (script, runtime)))),
         script=raw(script),
-        runtime=raw(packed(runtime)),
+        runtime=raw(_packed_runtime(runtime)),
     )
-    return text
 
 
-def packed(text: str) -> str:
+class _TemplateCache:
+    """Keeps compiled templates in the user's cache, as Python keeps modules; a client for Jinja.
+
+    To compile those of a page takes as long as to check 20 logs. Jinja compiles what the cache
+    lacks, and what is damaged.
+    """
+
+    def get(self, key: str) -> bytes:
+        """Return a compiled template; raise an error if there is none."""
+        return zlib.decompress(base64.b64decode(cached(key, _refuse)), _GZIP)
+
+    def set(self, key: str, data: bytes) -> None:
+        """Keep a compiled template."""
+        cached(key, lambda: packed([data]))
+
+
+def _refuse() -> str:
+    raise LookupError
+
+
+def _versioned(name: str) -> tuple[str, str, None]:
+    """Return the text of a template and, as its path, what its code depends on."""
+    source = file(name)
+    versions = repr((sys.version, installed_version("jinja2"), _OPTIONS, source))
+    return source, f"{name}-{hashlib.sha256(versions.encode()).hexdigest()}", None
+
+
+def _packed_runtime(runtime: str) -> str:
+    """Return the packed script of charts, which takes long to pack, from the user's cache."""
+    digest = hashlib.sha256(runtime.encode()).hexdigest()
+    return cached(f"vega-{digest}.gz.txt", lambda: packed([runtime.encode()]))
+
+
+def packed(pieces: Iterable[bytes]) -> str:
     """Return text as gzip in Base64, the same each time, for ``DecompressionStream``."""
     compressor = zlib.compressobj(9, wbits=_GZIP)
-    data = compressor.compress(text.encode()) + compressor.flush()
+    data = b"".join(map(compressor.compress, pieces)) + compressor.flush()
     return base64.b64encode(data).decode("ascii")
 
 
 def file(name: str) -> str:
     """Return the text of a file among the templates."""
-    return (resources.files(_PACKAGE) / "templates" / name).read_text("utf-8")
+    return (_TEMPLATES / name).read_text("utf-8")
 
 
 def raw(text: str) -> Any:

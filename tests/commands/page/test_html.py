@@ -13,11 +13,14 @@ from mlperf_pkg.commands.page import html as module
 from mlperf_pkg.commands.page.html import columns
 from mlperf_pkg.commands.page.template import page_head
 from mlperf_pkg.findings import Finding, Severity, Waiver
+from mlperf_pkg.infra import streams
+from mlperf_pkg.infra.streams import FilePart, kept
 from tests.helpers.charts import drawn
 from tests.helpers.pages import (
     RUNTIME,
     assert_policy,
     assert_policy_of_page,
+    html_of,
     many,
     page_of,
     several,
@@ -25,7 +28,7 @@ from tests.helpers.pages import (
 
 
 def test_the_policy_allows_the_scripts_of_the_page_and_nothing_else() -> None:
-    assert_policy_of_page(module.html(page_of(drawn("bert")), RUNTIME))
+    assert_policy_of_page(html_of(page_of(drawn("bert"))))
     head = page_head("<b>", "p {}")
     assert "<title>&lt;b&gt;</title>\n<style>p {}</style>" in head
     assert_policy(head, "p {}")
@@ -48,7 +51,7 @@ FINDING = Finding(code="X101", message="<i>odd</i>", path="a/b.txt", line=7)
     ],
 )
 def test_findings_are_shown(findings: tuple[Finding, ...], texts: tuple[str, ...]) -> None:
-    page = module.html(page_of(findings=findings), RUNTIME)
+    page = html_of(page_of(findings=findings))
     assert [text for text in texts if text not in page] == []
     assert 'id="benchmarks"' not in page
 
@@ -57,7 +60,7 @@ def test_long_texts_are_cut() -> None:
     one = drawn("bert")
     row = replace(one.row, system="x" * 10**6, benchmark="y" * 10**6)
     runs = tuple(replace(run, row=replace(run.row, path="z" * 10**6)) for run in one.runs)
-    assert len(module.html(page_of(replace(one, row=row, runs=runs)), RUNTIME)) < 10**5
+    assert len(html_of(page_of(replace(one, row=row, runs=runs)))) < 10**5
 
 
 def test_every_finding_is_shown_errors_first_and_waived_ones_last() -> None:
@@ -68,7 +71,7 @@ def test_every_finding_is_shown_errors_first_and_waived_ones_last() -> None:
         for i, severity in enumerate(severities)
     )
     page = page_of(findings=(replace(findings[0], waiver=waiver), *findings))
-    text = module.html(page, RUNTIME)
+    text = html_of(page)
     shown = re.findall(r'<li id=.*\n<p><span class="severity">([a-z ]+)<', text)
     assert shown == [*["error"] * 5, *["warning"] * 1000, "note", "waived note"]
     assert all(f"number {i}." in text for i in range(len(severities)))
@@ -76,13 +79,39 @@ def test_every_finding_is_shown_errors_first_and_waived_ones_last() -> None:
 
 def test_too_large_a_page_shows_less_of_each_run(monkeypatch: pytest.MonkeyPatch) -> None:
     page = page_of(drawn("bert"))
-    whole = module.html(page, RUNTIME)
+    whole = html_of(page)
     monkeypatch.setattr(module, "MAX_BYTES", len(whole.encode()) - 1)
-    assert len(module.html(page, RUNTIME)) < len(whole)
+    assert len(html_of(page)) < len(whole)
+
+
+@pytest.mark.parametrize(
+    ("changes", "jobs"),
+    [
+        pytest.param({"_TEXTS": 1}, 1, id="each text is a piece"),
+        pytest.param({"_PIECE": 1}, 1, id="each table is kept alone"),
+        pytest.param({"_MANY_RUNS": 0}, 1, id="the least detail first"),
+        pytest.param({"_MANY_RUNS": 0, "_SECTIONS": 2}, 2, id="two processes"),
+    ],
+)
+def test_a_page_is_the_same_however_it_is_made(
+    changes: dict[str, int], jobs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = html_of(many(5))
+    for name, value in changes.items():
+        monkeypatch.setattr(module, name, value)
+    assert html_of(many(5), jobs=jobs) == whole
+
+
+def test_a_large_page_is_in_a_temporary_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = html_of(many(5))
+    monkeypatch.setattr(streams, "MOST_IN_MEMORY", 0)
+    page = module.html(many(5), RUNTIME)
+    assert set(map(type, page)) == {FilePart}
+    assert b"".join(map(kept, page)).decode() == whole
 
 
 def test_a_page_keeps_within_its_budget_for_every_result_set() -> None:
-    few, more = (len(module.html(many(number), RUNTIME).encode()) for number in (10, 60))
+    few, more = (len(html_of(many(number)).encode()) for number in (10, 60))
     assert few < 110_000
     assert more - few < 50 * 5_000
 
