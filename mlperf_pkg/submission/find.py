@@ -443,7 +443,7 @@ class _InputFinder(Struct):
                 params[file.label] = Params()
                 self._leave(file, error)
             except OSError as error:
-                params[file.label] = Params(crash=f"it cannot be read: {error.strerror}")
+                params[file.label] = Params(crash=f"it cannot be read ({error.strerror})")
         return params[file.label].flags
 
     def _text(self, folder: Place, name: str) -> str | None:

@@ -225,7 +225,7 @@ def _of_one_round(
     options = replace(options, round=newest)
     again = check([str(folders.logs)], options)
     runs = [run for run in again.runs if run.path in logs]
-    reason = f"the newest of the rounds that the logs name: {', '.join(sorted(rounds))}"
+    reason = f"the newest of the rounds that the logs name ({', '.join(sorted(rounds))})"
     return runs, newest, reason
 
 

@@ -150,7 +150,7 @@ class Unpacker(Struct):
             return
         foreign = foreign_text(data)
         if foreign:
-            self.problem = f"the log is {foreign.name}; expected UTF-8 text: {foreign.remedy}"
+            self.problem = f"the log is {foreign.name}; expected UTF-8 text ({foreign.remedy})"
 
 
 class Lines(Struct):
