@@ -86,7 +86,9 @@ _ONE = {
 }
 _SEVERAL = {
     RunRelation.COPY: "logs are copies of other logs ({names}); each run counts once",
-    RunRelation.PROCESSES: "logs come from other processes of the runs ({names}); each run counts once",
+    RunRelation.PROCESSES: (
+        "logs come from other processes of the runs ({names}); each run counts once"
+    ),
 }
 _NAMED = 3  # logs in a message
 

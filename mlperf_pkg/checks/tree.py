@@ -274,7 +274,7 @@ def _check_readme(context: SetContext, code: BenchmarkCode) -> Iterator[Finding]
     if not code.has_command:
         message = f"no README in {folder} has a command; expected the one that runs the benchmark"
         if not paths:
-            message = f"there is no README in {folder}; expected one with the command that runs the benchmark"
+            message = f"there is no README in {folder}; expected one with the command to run"
         yield _code_finding(context, "CODE103", message)
     if paths and not any(path.lower().endswith(_README) for path in paths):
         message = "the README is named {found:s}; expected README.md"

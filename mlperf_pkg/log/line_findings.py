@@ -28,7 +28,7 @@ from mlperf_pkg.infra.text import visible
 from mlperf_pkg.log.block import end_of_line
 from mlperf_pkg.log.damage import NearMiss, near_misses
 from mlperf_pkg.log.lines import LineNumbers
-from mlperf_pkg.log.record import MAX_SHOWN, TOKEN, Misfit, Record, printable, record_in, shown
+from mlperf_pkg.log.record import MAX_SHOWN, TOKEN, Misfit, Record, printable, record_in
 
 _AROUND = 30  # characters of a line that are shown on each side of a place
 _REST = 1 << 14  # bytes after a line that may be the rest of its record
@@ -50,7 +50,8 @@ _AT_RECORDS: Mapping[str, Mapping[str, Any]] = {
     "LOG101": {
         "message": "the log ends inside this record, after {found:s}; expected {expected}",
         "expected": "a whole record and a line end",
-        "hint": "copy the log again; if the original ends here, too, the run was killed while it wrote",
+        "hint": "copy the log again; if the original ends here, too, the run was killed while it"
+        " wrote",
     },
     "LOG103": {
         "message": "text follows the record {found} on its line,"
@@ -59,7 +60,7 @@ _AT_RECORDS: Mapping[str, Mapping[str, Any]] = {
         "expected": "a line of its own",
     },
     "LOG104": {
-        "message": "two records are on one line, of which the official parser does not read {found}",
+        "message": "two records are on one line, and the official parser does not read {found}",
         "expected": "one record a line",
         **_WARNING,
     },

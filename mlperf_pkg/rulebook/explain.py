@@ -75,6 +75,13 @@ def basis_of(code: FindingCode) -> str:
     return f"{code.basis}: {meaning}"
 
 
+def severity_of(code: FindingCode) -> str:
+    """Return the severity of a code that is not of a rule, and what follows from it."""
+    if code.source.startswith(OWN) and code.basis is Basis.BOTH:
+        return f"{code.severity}: the exit status is 1"
+    return SEVERITY[code.severity]
+
+
 # ---- one rule -----------------------------------------------------------------------------
 
 
