@@ -47,7 +47,8 @@ from mlperf_pkg.errors import UserError
 @options.count_option(
     "--accelerators",
     multiple=True,
-    text="Compare only systems of N accelerators (with --published, as --system); repeatable.",
+    text="Compare only systems of N accelerators (with --published, of the published results only);"
+    " repeatable.",
 )
 @click.option(
     "--prices",

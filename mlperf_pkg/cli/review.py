@@ -245,9 +245,9 @@ def objections(
     --format gh writes shell commands that file, label and close issues with the same
     client. This command itself sends nothing.
 
-    Exit status: 0 if no objection stands, except those that were withdrawn, rejected
-    or waived, or without TREE, by which they are judged, 1 if one does, 2 if the
-    command could not do its work.
+    Exit status: 0 if no objection stands (withdrawn, rejected and waived ones do not
+    count) or no TREE is given to judge them by, 1 if one stands, 2 if the command
+    could not do its work.
 
     \b
     Examples:

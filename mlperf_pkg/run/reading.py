@@ -423,7 +423,10 @@ class _Reading:
             return
         shortest = max(intervals, key=lambda interval: interval.needed - interval.seconds)
         (start,) = block.select([shortest.start])
-        message = f"{shortest.arithmetic}, but the time stamps since {start.key} leave {{found:,.1f}} seconds"
+        message = (
+            f"{shortest.arithmetic}, but the time stamps since {start.key} leave {{found:,.1f}}"
+            " seconds"
+        )
         others = len(intervals) - 1
         if others:
             noun = "interval is" if others == 1 else "intervals are"

@@ -272,7 +272,7 @@ def _descriptions(folders: Folders) -> dict[str, Path]:
         entries = FolderCache()[str(folder)]
     except OSError as error:
         raise UserError(
-            f"{folder}: no system descriptions ({error.strerror}); on the system, write one with"
+            f"{folder}: no system descriptions ({error.strerror}); write one on the system with"
             f" 'mlperf-pkg system init -o {folder}/SYSTEM.json', or name their folder"
             " with --systems"
         ) from error
