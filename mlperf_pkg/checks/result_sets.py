@@ -281,7 +281,7 @@ def _no_rules(context: SetContext) -> str:
     name = context.files.benchmark
     round_ = context.round
     where = where_instead(round_.usage, round_.name, name)
-    return f"there are no rules of {name} in round {round_.name}{where}"
+    return f"no rules of {name} in round {round_.name}{where}"
 
 
 # ---- scores -------------------------------------------------------------------------------
@@ -343,7 +343,7 @@ def _check_alone(context: SetContext) -> Iterator[Finding]:
     timed = context.timed
     if context.weak and timed is not None and benchmark not in timed:
         message = "the submission has only the throughput (weak scaling); expected {expected}"
-        expected = f"a result set of strong scaling of {benchmark} as well"
+        expected = f"a set of strong scaling of {benchmark} as well"
         yield context.finding("SET131", message, expected=expected)
 
 

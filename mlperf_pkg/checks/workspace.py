@@ -287,7 +287,9 @@ def check_folders(context: SetContext) -> Iterator[Finding]:
     if reasons:
         counts = Counter(folder(run.path) or "." for run in context.runs)
         folders = [f"{name} ({counted(number, 'run')})" for name, number in sorted(counts.items())]
-        message = f"{{found:s}} together have {enumerated(reasons)}; expected one result set"
+        message = (
+            f"the folders {{found:s}} together have {enumerated(reasons)}; expected one result set"
+        )
         yield context.finding("SET126", message, found=folders)
 
 

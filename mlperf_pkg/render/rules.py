@@ -435,12 +435,12 @@ def _other(code: FindingCode) -> Iterator[str]:
 def exceptions(code: FindingCode) -> Iterator[str]:
     """Yield when it is reported otherwise: "reported as a warning if the round is 0.7"."""
     for item in code.unless:
-        parts = ["reported"]
+        parts = []
         if item.severity:
             parts.append(f"as {_SEVERITIES[item.severity]}")
         if item.basis:
             parts.append(_BASES[item.basis])
-        yield f"{' '.join(parts)} if {item.when}"
+        yield f"reported {' and '.join(parts)} if {item.when}"
 
 
 # ---- rules ----------------------------------------------------------------------------------

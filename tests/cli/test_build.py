@@ -57,7 +57,7 @@ def test_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     result = call("build")
     head, _, tables = result.stdout.partition("\n\n")
     assert re.sub(r"19\.\d{3}", "19.000", head).splitlines() == [
-        "training 2.0, Graphcore (inferred: first round after the resnet run of 2022-05-06)",
+        "training 2.0, Graphcore (inferred as the first round after the resnet run of 2022-05-06)",
         (
             "  bow-pod16/resnet  closed    5/5 runs      19.000 minutes, system found by"
             " submission_platform"

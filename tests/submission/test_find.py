@@ -232,7 +232,7 @@ def test_flags_that_cannot_be_read(tmp_path: Path, level: str) -> None:
     (root / level / "package_checker_params").mkdir()
     (submission,) = find_input(str(root)).submissions
     (read,) = submission.params.values()
-    assert (read.flags, read.crash) == (frozenset(), "it cannot be read: Is a directory")
+    assert (read.flags, read.crash) == (frozenset(), "it cannot be read (Is a directory)")
 
 
 def test_links_out_of_the_argument_are_not_followed(tmp_path: Path) -> None:

@@ -76,8 +76,8 @@ def test_text() -> None:
         ),
         pytest.param(
             (1e6, None, None),
-            "1 of 3 runs pass the official checker: too few",
-            ["no energy: 1 of 3 runs pass the official checker: too few"],
+            "too few runs (1 of 3) pass the official checker",
+            ["no energy: too few runs (1 of 3) pass the official checker"],
             id="too few",
         ),
     ],

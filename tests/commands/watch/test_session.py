@@ -492,7 +492,7 @@ def test_equal_evaluations_of_processes_are_one(log: Log) -> None:
     [
         (RoundChoice("2.0"), "as given"),
         (RoundChoice("2.0", "from the folder name v2.0"), "from the folder name v2.0"),
-        (None, "inferred: first round after the bert run of 2022-05-06"),
+        (None, "inferred as the first round after the bert run of 2022-05-06"),
     ],
     ids=["given", "folder", "inferred"],
 )
