@@ -28,8 +28,8 @@ def report(root: Path, *files: dict[str, bytes], argument: str = "logs") -> Repo
             [OTHER, RAW],
             "SET110",
             (
-                'submission_platform "bow-pod16" fits no system description; the closed'
-                " division has bow-pod64"
+                'submission_platform "bow-pod16" fits no system description; those of the'
+                " closed division are bow-pod64"
             ),
         ),
         (

@@ -364,6 +364,9 @@ def test_in_words(margin: float, words: str) -> None:
     assert rcp.margin_in_words(margin) == words
 
 
+NOT_COMPARED = "Convergence was not compared with the reference"
+
+
 @pytest.mark.parametrize(
     ("batch_size", "runs", "text"),
     [
@@ -393,12 +396,8 @@ def test_in_words(margin: float, words: str) -> None:
             "There is no reference point for batch size 2,048, so convergence was not compared with"
             " the reference.",
         ),
-        (128, None, "Convergence was not compared with the reference (Insufficient convergence)."),
-        (
-            128,
-            [],
-            'Convergence was not compared with the reference (the official checker says "RCP found").',
-        ),
+        (128, None, f'{NOT_COMPARED} (the official checker says "Insufficient convergence").'),
+        (128, [], f'{NOT_COMPARED} (the official checker says "RCP found").'),
     ],
 )
 def test_explain(batch_size: int, runs: list[float] | None, text: str) -> None:
