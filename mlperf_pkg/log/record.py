@@ -206,7 +206,7 @@ def _from_fields(fields: Any) -> Record | Misfit:
         reason = "its time_ms is {found}; expected a number"
         return Misfit("LOG102", reason, fatal=fatal, time_ms=time_ms)
     if missing:
-        return Misfit("LOG102", f"it lacks {' and '.join(missing)}", fatal=True)
+        return Misfit("LOG102", f"it lacks {', '.join(missing)}", fatal=True)
     stamp = time_ms if isinstance(time_ms, int | float) else number
     return Record(fields["key"], stamp, fields["value"], fields["metadata"])
 

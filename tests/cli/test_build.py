@@ -191,8 +191,8 @@ def test_every_reason_is_reported(tmp_path: Path) -> None:
     assert [
         text
         for text in (
-            "error: 1 log (logs/strange.log): line 1: cannot read this record: missing time_ms",
-            "error: Graphcore/bow-pod64-open/rnnt/open: SET110: the logs say open",
+            "error: 1 log (logs/strange.log): line 1: this record cannot be read, as it lacks",
+            "error: Graphcore/bow-pod64-open/rnnt/open: SET110: submission_division is open",
             "error: bow-pod16/resnet is not valid:\n",
             (
                 ": SET101: the number of runs (files result_*.txt) is 4; expected 5 [rules and"
