@@ -88,7 +88,8 @@ def test_one_run(log: bytes) -> None:
         (
             LOGS[0].decode().encode("utf-16"),
             "LOG112",
-            "the log is UTF-16 text; expected UTF-8 text (convert it with iconv -f UTF-16 -t UTF-8)",
+            "the log is UTF-16 text; expected UTF-8 text"
+            " (convert it with iconv -f UTF-16 -t UTF-8)",
         ),
         (
             gzip.compress(LOGS[0], mtime=0),
