@@ -106,7 +106,7 @@ def _numbers(names: Sequence[str], kind: str) -> list[int]:
             if name.startswith(kind)
         ]
     except ValueError as error:
-        raise _CrashError(f"a name of a file has no number after {kind}: {error}") from error
+        raise _CrashError(f"the name of a file has no number after {kind}") from error
 
 
 def _unequal_counts(
@@ -154,7 +154,7 @@ def check_power(context: SetContext) -> Iterator[Finding]:
         yield finding_of("POW104", message, folder.place.label)
     reason = energy(context).crash
     if reason:
-        message = f"the result summarizer crashes on the power logs ({reason})"
+        message = f"the result summarizer crashes on {reason}"
         yield finding_of("POW105", message, folder.place.label)
     for run in context.runs:
         logs = context.power_of(run)
@@ -363,9 +363,9 @@ def energy(context: SetContext) -> Energy:
     by_run: dict[str, float] = {}
     for minutes, path, run in sorted(timed, key=itemgetter(0, 1)):
         logs = context.power_of(run)
-        crash = _energy_crash(logs)
+        crash = _energy_crash(path, logs)
         if crash:
-            return Energy(crash=f"{path}: {crash}", reason=f"{path}: {crash}")
+            return Energy(crash=crash, reason=crash)
         by_run[path] = power.joules(logs, minutes * _MS_PER_MINUTE)
     mean = _mean_energy(context, list(by_run.values()))
     if mean is None:
@@ -385,7 +385,7 @@ def _mean_energy(context: SetContext, joules: Sequence[float]) -> float | None:
     return sum(kept) / len(kept)
 
 
-def _energy_crash(logs: Sequence[PowerLog]) -> str | None:
+def _energy_crash(path: str, logs: Sequence[PowerLog]) -> str | None:
     if all(log.switch for log in logs):
-        return "no power/<result>/node_<number>.txt"
+        return f"{path}: it has no power/<result>/node_<number>.txt"
     return next((f"{log.path}: {log.crash}" for log in logs if log.crash), None)

@@ -206,7 +206,8 @@ def test_of_intervals(formula: str, batch: int, text: str) -> None:
         (None, "first evaluation at 43,776 samples; expected at most 38,016 for batch size 1,152"),
         (
             {"samples_count": 21888},
-            "two evaluations are 21,888 samples apart; expected at most 12,672 for batch size 1,152",
+            "two evaluations are 21,888 samples apart; expected at most 12,672 for batch size"
+            " 1,152",
         ),
     ],
 )
