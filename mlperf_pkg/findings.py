@@ -261,7 +261,7 @@ class Finding(Struct, frozen=True):
     def _words(self, name: str, form: str | None) -> str:
         values = self._values(name)
         if name == "expected" and form is None:
-            return in_words(_flat(values), "s", " or ")
+            return in_words(_flat(values), "s", " or " if len(values) > 1 else ", ")
         return in_words(values, form, ", " if form == "s" else " or ")
 
 
@@ -522,7 +522,7 @@ def in_words(values: Sequence[Any], form: str | None = None, joint: str = ", ") 
     if not rest:
         return joint.join(filter(None, [", ".join(words[:-1]), words[-1]]))
     if is_cut:
-        return f"{text} and {rest} more of the first {len(values)} different values"
+        return f"{text} and at least {rest} more"
     return f"{text} and {rest} more"
 
 

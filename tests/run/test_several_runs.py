@@ -41,7 +41,7 @@ def test_a_run_that_was_started_again() -> None:
     killed = joined(records(LOGS[0])[:-40])
     run = compared(run_of(killed + LOGS[1]))
     leading = next(finding for finding in run.findings if finding.code == "LOG111")
-    assert leading.text.endswith(f"one file per run, before line {leading.line}")
+    assert leading.text.endswith(f"one file per run, before line {leading.line})")
     assert leading.line == killed.count(b"\n") + 1
 
 
