@@ -528,10 +528,10 @@ def test_what_is_not_read(
 @pytest.mark.parametrize(
     ("line", "reason", "has_command"),
     [
-        (b":::MLLOG{", "the marker is ':::MLLOG', in ", True),
-        (b":::mllog {", "the marker is ':::mllog', in ", True),
-        (b"::MLLOG {", "the marker is '::MLLOG', in ", True),
-        (b"{", "the record has no marker before it, in ", False),
+        (b":::MLLOG{", "no space follows the marker ':::MLLOG' (", True),
+        (b":::mllog {", "the marker is ':::mllog' (", True),
+        (b"::MLLOG {", "the marker is '::MLLOG' (", True),
+        (b"{", "the record has no marker before it (", False),
     ],
     ids=["no space", "other case", "no colon", "none"],
 )
@@ -548,7 +548,7 @@ def test_a_file_of_damaged_records(
 
 def test_only_files_of_damaged_records(tmp_path: Path) -> None:
     folder = lay(tmp_path, {"a.log": LOG.replace(b"G {", b"G{"), "b.txt": b"text"})
-    with pytest.raises(UserError, match=r"not read: a.log \(the marker is ':::MLLOG'"):
+    with pytest.raises(UserError, match=r"not read: a.log \(no space follows the marker"):
         find_input(str(folder))
 
 

@@ -216,7 +216,7 @@ def test_patterns_that_match_nothing_and_missing_code_are_noted() -> None:
     config = Config(systems={"box": SystemConfig(logs=("logs/box/*", "log/*"))})
     (pattern, code) = planned(HERE, config=config).notes
     assert pattern == "mlperf-pkg.yaml: no log matches 'log/*', listed under logs of box"
-    assert re.match(r"no code of resnet: .*\n  code:\n    resnet: <folder>$", code)
+    assert re.match(r"there is no code of resnet, .*\n  code:\n    resnet: <folder>$", code)
 
 
 # ---- more runs than required ---------------------------------------------------------------
