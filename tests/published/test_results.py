@@ -117,7 +117,7 @@ def test_a_file_without_results(tmp_path: Path) -> None:
 def test_another_format(tmp_path: Path) -> None:
     for format_, message in [
         ("mlperf-pkg/published/1", "have version 1 of the format; expected 2; rebuild the file$"),
-        ("mlperf-pkg/published/3", "have version 3 of the format; expected 2: update mlperf-pkg$"),
+        ("mlperf-pkg/published/3", "have version 3 of the format; expected 2; update mlperf-pkg$"),
         ("mlperf-pkg/report/3", r"are damaged \(the format is 'mlperf-pkg/report/3'\); reinstall"),
         ("mlperf-pkg/published/x", r"are damaged \(the format is"),
     ]:

@@ -450,8 +450,8 @@ def test_a_limit_at_the_points_next_to_a_powerless_point(batch_size: int) -> Non
 def test_explain_without_a_limit() -> None:
     assert rcp.explain(*gpt3(3072, 1.2e9), "tokens") == (
         "The runs converge after 1,200,000,000 tokens on average, with no lower limit at batch"
-        f" size 3,072, as {REASON} (reference mean 1,218,025,882, from gpt3_ref_3072). The test gives"
-        " the factor 1.0150."
+        f" size 3,072, as {REASON} (reference mean 1,218,025,882, from gpt3_ref_3072). The test"
+        " gives the factor 1.0150."
     )
 
 

@@ -156,7 +156,7 @@ TWO_UNREAD = [HERE, run("logs/x.log", benchmark=None), run("logs/y.log", divisio
             [run(division="open", platform="b")],
             (BOX,),
             CODE,
-            "Graphcore/b/resnet/open: SET110: the logs say open (submission_division), but",
+            "Graphcore/b/resnet/open: SET110: submission_division is open, but no system",
         ),
         (
             [HERE],
