@@ -28,8 +28,14 @@ _encode = json.JSONEncoder(ensure_ascii=False).encode
 _SCALARS = frozenset({type(None), bool, int, float})
 
 _PLACEHOLDER = re.compile(r"\{(found|expected)(?::(s|d|,|,?\.[0-9][fg]))?\}")
-_OF_ONE_PLACE = re.compile(r"\b(?:at|epoch|seed) \{found|\{found:s\}")  # neither range nor list
-_OF_ONE = re.compile(r"(?<![\d.,])(?<!to )(\bevery )?1 (epoch|run|sample|second|step|time)s\b")
+_APART = {
+    "found": re.compile(r"\b(?:at|epoch|seed) \{found|\{found:s\}"),
+    "expected": re.compile(r"\{found.*\{expected"),
+}
+"""Messages in which several values, found or expected, would hide which belong together."""
+_OF_ONE = re.compile(
+    r"(?<![\d.,])(?<!to )(?:\b(every) 1|(1)) (epoch|run|sample|second|step|time)s\b"
+)
 
 
 class Severity(StrEnum):
@@ -186,7 +192,7 @@ class Finding(Struct, frozen=True):
         if "{" in text:
             shown = replace(self, places=()) if self.differs_by_place else self
             text = _PLACEHOLDER.sub(lambda match: shown._words(match[1], match[2]), text)
-            text = _OF_ONE.sub(lambda match: f"{match[1] or '1 '}{match[2]}", text)
+            text = _OF_ONE.sub(r"\1\2 \3", text)
         return f"{text}; {others} more like this" if others else text
 
     @property
@@ -194,10 +200,8 @@ class Finding(Struct, frozen=True):
         """Whether values of several places in one list would hide which belong together."""
         if self.found is None:
             return False
-        if _OF_ONE_PLACE.search(self.message) and len(self._values("found")) > 1:
-            return True
-        has_both = "{found" in self.message and "{expected" in self.message
-        return has_both and len(self._values("expected")) > 1
+        messages = _APART.items()
+        return any(len(self._values(name)) > 1 for name, of in messages if of.search(self.message))
 
     @property
     def occurrences(self) -> tuple[Occurrence, ...]:
@@ -228,17 +232,16 @@ class Finding(Struct, frozen=True):
         Of a later place with several values, it is not known which was found where which was
         expected.
         """
-        found = self.found
-        expected = self.expected
+        pair = (self.found, self.expected)
         if place != self.occurrences[0]:
-            found = next(iter(place.found), None) if len(place.expected) <= 1 else None
-            expected = next(iter(place.expected), None)
+            value = None if len(place.expected) > 1 else next(iter(place.found), None)
+            pair = (value, next(iter(place.expected), None))
         return replace(
             self,
             path=place.path,
             line=next(iter(place.lines), None),
-            found=found,
-            expected=expected,
+            found=pair[0],
+            expected=pair[1],
             places=(place,),
             subject=None,
             runs=None,

@@ -74,7 +74,7 @@ def _code(name: str) -> Iterator[str]:
         yield plain(entry.explanation)
         yield f"**How to fix it.** {plain(entry.fix)}"
         notes = [f"Basis {explain.basis_of(entry)}"]
-        notes += [f"Severity: {explain.severity_of(entry)}"]
+        notes += [f"Severity: {explain.SEVERITY[entry.severity]}"]
         notes += [f"Unless: {plain(text)}" for text in exceptions(entry)]
         yield "\n".join(f"- {line}" for line in [*notes, f"Source: {plain(entry.source)}"])
     else:

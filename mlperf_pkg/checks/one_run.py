@@ -85,9 +85,9 @@ _ONE = {
     RunRelation.PROCESSES: "{found:s} comes from another process of a run; the run counts once",
 }
 _SEVERAL = {
-    RunRelation.COPY: "logs are copies of other logs ({names}); each run counts once",
+    RunRelation.COPY: "{} logs are copies of other logs ({}); each run counts once",
     RunRelation.PROCESSES: (
-        "logs come from other processes of the runs ({names}); each run counts once"
+        "{} logs come from other processes of the runs ({}); each run counts once"
     ),
 }
 _NAMED = 3  # logs in a message
@@ -100,6 +100,5 @@ def check_one_run(context: SetContext) -> Iterator[Finding]:
         if len(paths) == 1:
             yield context.finding("RAW102", _ONE[relation], found=paths)
         elif paths:
-            names = f"({shortened(paths, _NAMED)})"
-            text = f"{len(paths)} {message.replace('({names})', names)}"
+            text = message.format(len(paths), shortened(paths, _NAMED))
             yield context.finding("RAW102", text, found=paths)

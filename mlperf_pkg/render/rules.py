@@ -425,7 +425,7 @@ def _other(code: FindingCode) -> Iterator[str]:
     yield ""
     yield wrapped("fix       ", f"{code.fix.removesuffix('.')}.")
     yield wrapped("basis     ", explain.basis_of(code))
-    yield wrapped("severity  ", explain.severity_of(code))
+    yield wrapped("severity  ", explain.SEVERITY[code.severity])
     if code.since:
         yield wrapped("since     ", f"the text of round {code.since} of Training")
     yield from _labelled("instead", exceptions(code))

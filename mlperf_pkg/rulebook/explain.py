@@ -57,13 +57,13 @@ BASIS: Mapping[Basis, str] = {
     Basis.ADVICE: "neither the written rules nor the official checker requires it",
 }
 SEVERITY: Mapping[Severity, str] = {
-    Severity.ERROR: "error: the verdict fails",
+    Severity.ERROR: "error: the verdict does not pass",
     Severity.WARNING: "warning: no verdict fails",
     Severity.NOTE: "note: no verdict fails",
 }
 _OF_OWN: Mapping[Basis, str] = {
     Basis.BOTH: "no rule is about it, and what was not checked passes neither verdict",
-    Basis.RULES: "no rule is about it, but the verdict by the rules fails",
+    Basis.RULES: "no rule is about it, but it fails the verdict by the rules",
 }
 
 
@@ -73,13 +73,6 @@ def basis_of(code: FindingCode) -> str:
     if code.source.startswith(OWN):
         meaning = _OF_OWN.get(code.basis, meaning)
     return f"{code.basis}: {meaning}"
-
-
-def severity_of(code: FindingCode) -> str:
-    """Return the severity of a code that is not of a rule, and what follows from it."""
-    if code.source.startswith(OWN) and code.basis is Basis.BOTH:
-        return f"{code.severity}: the exit status is 1"
-    return SEVERITY[code.severity]
 
 
 # ---- one rule -----------------------------------------------------------------------------
