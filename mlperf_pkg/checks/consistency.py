@@ -502,4 +502,4 @@ def _fitting(context: SetContext, nodes: int | None) -> str | None:
         is_in_division = known_division(system.division) == context.division_by_rules
         if system.nodes == nodes and is_in_division:
             paths.append(system.path)
-    return f"this is the number of {' and '.join(paths)}" if paths else None
+    return f"this is the number in {' and '.join(paths)}" if paths else None

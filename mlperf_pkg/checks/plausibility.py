@@ -100,7 +100,7 @@ def check_spliced(context: SetContext) -> Iterator[Finding]:
             number = counted(len(set(values)), "evaluation")
             examples = ", ".join(map(repr, values[:_MANY]))
             message = (
-                f"this log has {number} of {{found:s}} at the same place, to the last digit"
+                f"this log has {number} of {{found:s}} at the same places, to the last digit"
                 f" ({examples}), though the other values differ"
             )
             yield context.finding("SET171", message, path=run.path, found=original.path)

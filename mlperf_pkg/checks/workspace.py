@@ -197,7 +197,7 @@ def _undescribed(context: SetContext, group: membership.LogGroup, division: str)
         )
         similar = similar_system(own, group.first)
         remedy = (
-            f"if it is one of these systems, list it under the platforms of that in {CONFIG_NAME}"
+            f"if it is one of these, list it under the platforms of that system in {CONFIG_NAME}"
         )
         if similar:
             entry = f"systems: {{{json.dumps(similar)}: {{platforms: [{json.dumps(platform)}]}}}}"

@@ -760,7 +760,7 @@ def each_once(arguments: Sequence[str], inputs: Sequence[Input]) -> tuple[Input,
         if whole is None:
             continue
         if argument == arguments[whole]:
-            reason = f"{argument} is the same"
+            reason = f"it is the same as {argument}"
         else:
             reason = f"{arguments[whole]} has the same logs"
         name = with_slashes(argument).rstrip("/")

@@ -122,7 +122,7 @@ def as_printed(key: str = "", choice: str = "") -> Callable[[Path], object]:
         pytest.param(
             [OWN, OTHER, SAID],
             "SET110",
-            "if it is one of these systems, list it under the platforms of that in mlperf-pkg.yaml",
+            "if it is one of these, list it under the platforms of that system in mlperf-pkg.yaml",
             as_printed("bow-pod16 or bow-pod64 for resnet on bow", "bow-pod16"),
             id="the printed YAML with a choice",
         ),

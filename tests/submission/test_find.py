@@ -412,7 +412,7 @@ def test_parts_named_twice_are_found_once(org: Path) -> None:
     [
         (["Org", "Other"], [0, 1], []),
         (["Org", "Org/"], [0], ["Org has the same logs"]),
-        (["Org", "Org"], [0], ["Org is the same"]),
+        (["Org", "Org"], [0], ["it is the same as Org"]),
         (["Org/results", "Org"], [1], ["Org has the same logs"]),
         (["link", "Org"], [0], ["link has the same logs"]),
     ],
