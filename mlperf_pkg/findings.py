@@ -34,7 +34,7 @@ _APART = {
 }
 """Messages in which several values, found or expected, would hide which belong together."""
 _OF_ONE = re.compile(
-    r"(?<![\d.,])(?<!to )(?:\b(every) 1|(1)) (epoch|run|sample|second|step|time)s\b"
+    r"(?<![\d.,])(?<!to )(?:\b(every) 1|(1)) (epoch|run|sample|second|step|time|token)s\b"
 )
 
 

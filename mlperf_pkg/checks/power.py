@@ -323,7 +323,7 @@ def _values(logs: Sequence[PowerLog]) -> Iterator[Finding]:
 
 
 def _impossible(log: PowerLog, key: str, value: Any) -> Finding:
-    expected = "a number of watts"
+    expected = "a number of watts, at least 0"
     if key == "conversion_eff":
         expected = "a number above 0 and at most 1"
     message = f"{key} is {{found}}; expected {{expected:s}}"

@@ -30,7 +30,7 @@ def crash_of(context: SetContext, points: Points | None = None) -> str | None:
     for run in context.runs:
         if run.convergence.crash:
             return f"{run.convergence.crash} in {run.path}"
-    names = {str(run.convergence.benchmark) for run in context.runs}
+    names = {str(run.convergence.benchmark or "an unknown benchmark") for run in context.runs}
     batch_size = _batch_size(context.runs)
     if batch_size is None:
         return "the batch sizes of the logs differ"
@@ -153,7 +153,7 @@ def check_rcp(context: SetContext, result: rcp.RcpResult | None) -> Iterator[Fin
         return
     if result is None:
         message = (
-            f"the official RCP checker crashes: {crash_of(context)}; convergence was not checked"
+            f"the official RCP checker crashes, as {crash_of(context)}; convergence was not checked"
         )
         yield context.finding("RCP103", message)
         return

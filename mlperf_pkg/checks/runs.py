@@ -346,7 +346,7 @@ def seed_findings(context: SetContext) -> Iterator[Finding]:
         reason = run.seeds_unreadable
         if reason:
             weight = _OF_CHECKER if reason == OTHER_RECORDS else fields
-            message = "the official seed checker rejects this log: {found:s}"
+            message = "the official seed checker rejects this log, as {found:s}"
             yield context.finding("SEED103", message, path=run.path, found=reason, **weight)
         elif not run.seeds:
             yield context.finding("SEED101", "no seed is logged", path=run.path, **fields)

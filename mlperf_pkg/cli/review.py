@@ -456,7 +456,7 @@ def compare(
 
     previews: The smallest and the largest scale of a Preview in OLD each need a
     successor: a result of the same submitter, accelerator, benchmark and division, in
-    the next round or in the first one 140 days later. Its performance may be 2 % lower.
+    the next round or in the first one 140 days later. The successor may be 2 % slower.
     With more accelerators, it must be faster; with fewer, time x accelerators is
     compared. If both measured energy, energy is compared instead. Logs of a Preview
     itself do not count. If none of the benchmarks of a system is comparable any more,

@@ -413,7 +413,7 @@ class FindingCode(Struct, frozen=True):
     @property
     def hint(self) -> str | None:
         """What to do, as the hint of every finding; None where findings have hints of their own."""
-        return self.fix[0].lower() + self.fix[1:] if self.is_hint else None
+        return self.fix[0].lower() + self.fix[1:].removesuffix(".") if self.is_hint else None
 
 
 @per_rulebook

@@ -193,9 +193,9 @@ def reason_of(error: Exception) -> str:
         case NoAnswerError():
             words = "a value is missing or not a number"
         case TypeError() | AttributeError() | IndexError():
-            words = "a value of the wrong type"
+            words = "a value has the wrong type"
         case ZeroDivisionError():
-            words = "a division by zero"
+            words = "a divisor is zero"
         case _:
             words = str(error)
     return f"{words} ({name})"
