@@ -310,14 +310,14 @@ def _official_extent(report: Report, parts: Sequence[str]) -> str:
     waived = [f for f in report.findings if f.waiver and f.fails(Basis.OFFICIAL)]
     if waived and fails:
         details.append(f"{len(waived)} waived, which the official checker ignores")
-    if any(finding.code == NOT_DESCRIBED for finding in report.findings):
-        details.append("the description was not checked")
     outcome = "rejects" if fails else "accepts"
     judged_logs_only = {row.judged for row in report.result_sets} == {False}
     what = "the logs" if judged_logs_only else "this"
     extent = f"{report.tool['reference']} {outcome} {what}"
     if details:
         extent = f"{extent}: {', '.join(details)}"
+    if any(finding.code == NOT_DESCRIBED for finding in report.findings):
+        extent += "; the description was not checked"
     if report.drift:
         extent = f"{extent}; {_difference(report)}"
     return extent
