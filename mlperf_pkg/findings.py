@@ -28,6 +28,14 @@ _encode = json.JSONEncoder(ensure_ascii=False).encode
 _SCALARS = frozenset({type(None), bool, int, float})
 
 _PLACEHOLDER = re.compile(r"\{(found|expected)(?::(s|d|,|,?\.[0-9][fg]))?\}")
+_APART = {
+    "found": re.compile(r"\b(?:at|epoch|seed) \{found|\{found:s\}"),
+    "expected": re.compile(r"\{found.*\{expected"),
+}
+"""Messages in which several values, found or expected, would hide which belong together."""
+_OF_ONE = re.compile(
+    r"(?<![\d.,])(?<!to )(?:\b(every) 1|(1)) (epoch|run|sample|second|step|time|token)s\b"
+)
 
 
 class Severity(StrEnum):
@@ -136,7 +144,8 @@ class Finding(Struct, frozen=True):
 
     ``message`` may have ``{found}`` and ``{expected}``, which ``text`` replaces by the values in
     words: ``{found:d}`` without commas between thousands, ``{found:.1f}`` with one decimal,
-    ``{found:s}`` without quotation marks and brackets.
+    ``{found:s}`` without quotation marks and brackets. If a list of values would hide what belongs
+    together, they are those of the first place, and ``text`` counts the others.
 
     A folded finding has several ``places``; ``path``, ``line``, ``found`` and ``expected`` are
     then those of the first. Its ``subject`` is the path of a system description, a submission or a
@@ -175,9 +184,24 @@ class Finding(Struct, frozen=True):
     @property
     def text(self) -> str:
         """The message with the values found and expected at all places."""
-        if "{" not in self.message:
-            return self.message
-        return _PLACEHOLDER.sub(lambda match: self._words(match[1], match[2]), self.message)
+        return self.text_with(self.count - 1 if self.differs_by_place else 0)
+
+    def text_with(self, others: int) -> str:
+        """Return the text, and how many ``others`` are like this one."""
+        text = self.message
+        if "{" in text:
+            shown = replace(self, places=()) if self.differs_by_place else self
+            text = _PLACEHOLDER.sub(lambda match: shown._words(match[1], match[2]), text)
+            text = _OF_ONE.sub(r"\1\2 \3", text)
+        return f"{text}; {others} more like this" if others else text
+
+    @property
+    def differs_by_place(self) -> bool:
+        """Whether values of several places in one list would hide which belong together."""
+        if self.found is None:
+            return False
+        messages = _APART.items()
+        return any(len(self._values(name)) > 1 for name, of in messages if of.search(self.message))
 
     @property
     def occurrences(self) -> tuple[Occurrence, ...]:
@@ -203,13 +227,21 @@ class Finding(Struct, frozen=True):
         return (self.path, self.line or 0, self.code, self.message)
 
     def at(self, place: Occurrence) -> Finding:
-        """Return the part of a folded finding that is about one of its places."""
+        """Return the part of a folded finding that is about one of its places.
+
+        Of a later place with several values, it is not known which was found where which was
+        expected.
+        """
+        pair = (self.found, self.expected)
+        if place != self.occurrences[0]:
+            value = None if len(place.expected) > 1 else next(iter(place.found), None)
+            pair = (value, next(iter(place.expected), None))
         return replace(
             self,
             path=place.path,
             line=next(iter(place.lines), None),
-            found=next(iter(place.found), None),
-            expected=next(iter(place.expected), None),
+            found=pair[0],
+            expected=pair[1],
             places=(place,),
             subject=None,
             runs=None,
@@ -224,12 +256,16 @@ class Finding(Struct, frozen=True):
             return self.is_error
         return self.severity is Severity.ERROR
 
-    def _words(self, name: str, form: str | None) -> str:
+    def _values(self, name: str) -> Sequence[Any]:
+        """Return the different values that are found or expected at all places."""
         parts = [getattr(place, name) for place in self.occurrences]
-        values = parts[0] if len(parts) == 1 else distinct(parts)
+        return parts[0] if len(parts) == 1 else distinct(parts)
+
+    def _words(self, name: str, form: str | None) -> str:
+        values = self._values(name)
         if name == "expected" and form is None:
-            form = "s"
-        return in_words(values, form)
+            return in_words(_flat(values), "s", " or " if len(values) > 1 else ", ")
+        return in_words(values, form, ", " if form == "s" else " or ")
 
 
 class Pending(Finding, frozen=True):
@@ -471,8 +507,8 @@ def folded(
 _NUMBER_FORMS = {"s": ",", "d": ""}  # the forms that Python gives another meaning for a number
 
 
-def in_words(values: Sequence[Any], form: str | None = None) -> str:
-    """Return values in words: one, a range of numbers, or a list.
+def in_words(values: Sequence[Any], form: str | None = None, joint: str = ", ") -> str:
+    """Return values in words: one, a range of numbers, or a list with a ``joint`` before its last.
 
     ``form`` is as in the messages of ``Finding``: "s", "d", "," (the default) or ".1f".
     """
@@ -487,9 +523,9 @@ def in_words(values: Sequence[Any], form: str | None = None) -> str:
     text = ", ".join(words)
     rest = len(values) - len(words)
     if not rest:
-        return text
+        return joint.join(filter(None, [", ".join(words[:-1]), words[-1]]))
     if is_cut:
-        return f"{text} and {rest} more of the first {len(values)} different values"
+        return f"{text} and at least {rest} more"
     return f"{text} and {rest} more"
 
 
@@ -503,7 +539,7 @@ def _flat(values: Iterable[Any]) -> list[Any]:
     by_word: dict[str, Any] = {}
     for value in values:
         items = value if isinstance(value, list | tuple) else [value]
-        by_word.update((word(item), item) for item in items)
+        by_word.update((item if isinstance(item, str) else word(item), item) for item in items)
     return list(by_word.values())
 
 

@@ -66,6 +66,9 @@ def only(made: Sequence[Finding], subject: str | None = SET) -> Finding:
         ("{found:,} samples", float("inf"), None, "Infinity samples"),
         ("every {expected:,}", None, 150_000, "every 150,000"),
         ("one of {expected}", None, ["a", "b"], "one of a, b"),
+        ("evaluated every {found:,} epochs", 1, None, "evaluated every epoch"),
+        ("{found:,} epochs", 1, None, "1 epoch"),
+        ("{found:,} epochs", 1.1, None, "1.1 epochs"),
     ],
 )
 def test_the_words_of_one_finding(message: str, value: Any, expected: Any, text: str) -> None:
@@ -78,16 +81,26 @@ def test_the_words_of_one_finding(message: str, value: Any, expected: Any, text:
         ("x is {found}", [7, 7], "x is 7"),
         ("x is {found}", [7, 9, 8], "x is 7 to 9"),
         ("x is {found:.1f}", [30.25, 31], "x is 30.2 to 31.0"),
-        ("x is {found}", ["b", "a", "b"], 'x is "b", "a"'),
-        ("x is {found}", [True, False], "x is true, false"),
+        ("x is {found}", ["b", "a", "b"], 'x is "b" or "a"'),
+        ("x is {found}", ["c", "b", "a"], 'x is "c", "b" or "a"'),
+        ("x is {found}", [True, False], "x is true or false"),
         ("x is {found}", [None, 7], "x is 7"),
         ("x is {found}", [None, None], "x is null"),
-        ("no {found:s}", [["a", "b"], ["b", "c"]], "no a, b, c"),
-        ("x is {found:s}", list("abcdefgh"), "x is a, b, c, d, e, f and 2 more"),
+        ("no {found:s}", [["a", "b"], ["b", "c"]], "no a, b; 1 more like this"),
+        ("x is {found:s}", list("abcdefgh"), "x is a; 7 more like this"),
+        ("x is {found:s}", list("aaa"), "x is a"),
         (
-            "x is {found:s}",
+            "evaluated at {found:,} samples",
+            [2000, 1000],
+            "evaluated at 2,000 samples; 1 more like this",
+        ),
+        ("evaluated every {found:,} epochs", [1, 2], "evaluated every 1 to 2 epochs"),
+        ("seed {found:d} is logged", [5, 5, 7], "seed 5 is logged; 2 more like this"),
+        ("x is {found}", list("abcdefgh"), 'x is "a", "b", "c", "d", "e", "f" and 2 more'),
+        (
+            "x is {found}",
             [f"v{n}" for n in range(99)],
-            "x is v0, v1, v2, v3, v4, v5 and 14 more of the first 20 different values",
+            'x is "v0", "v1", "v2", "v3", "v4", "v5" and at least 14 more',
         ),
     ],
 )
@@ -96,6 +109,29 @@ def test_the_words_of_a_folded_finding(message: str, values: list[Any], text: st
     assert only(made).text == text
     of_runs = [replace(one, path=f"{SET}/{index}.txt") for index, one in enumerate(made)]
     assert only(of_runs).text == text
+
+
+@pytest.mark.parametrize(
+    ("pairs", "text"),
+    [
+        ([(1, "2"), (3, "2")], "x is 1 to 3; expected 2"),
+        ([(5, "6"), (3, "4"), (4, "4")], "x is 5; expected 6; 2 more like this"),
+        ([(3, "4"), (3, "5")], "x is 3; expected 4; 1 more like this"),
+    ],
+    ids=["one is expected", "pairs", "two are expected"],
+)
+@pytest.mark.parametrize("paths", [["a.log"] * 3, RUNS[:3]], ids=["lines", "runs"])
+def test_what_belongs_together_stays_together(
+    pairs: list[tuple[int, str]], text: str, paths: list[str]
+) -> None:
+    message = "x is {found}; expected {expected}"
+    made = [
+        finding(path, line, message=message, found=value, expected=expected)
+        for line, (path, (value, expected)) in enumerate(zip(paths, pairs, strict=False), start=1)
+    ]
+    whole = only(made)
+    assert whole.text == text
+    assert whole.at(whole.places[0]).text.startswith(text[: len("x is 1")])
 
 
 HOSTILE = [

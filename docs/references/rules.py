@@ -73,7 +73,7 @@ def _code(name: str) -> Iterator[str]:
         yield f"## {name}: {plain(entry.title)}"
         yield plain(entry.explanation)
         yield f"**How to fix it.** {plain(entry.fix)}"
-        notes = [f"Basis `{entry.basis}`: {explain.BASIS[entry.basis]}"]
+        notes = [f"Basis {explain.basis_of(entry)}"]
         notes += [f"Severity: {explain.SEVERITY[entry.severity]}"]
         notes += [f"Unless: {plain(text)}" for text in exceptions(entry)]
         yield "\n".join(f"- {line}" for line in [*notes, f"Source: {plain(entry.source)}"])

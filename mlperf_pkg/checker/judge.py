@@ -427,7 +427,9 @@ def _without(runs: Mapping[str, Run], paths: Collection[str]) -> dict[str, Run]:
 def _with_whole_file(judged: JudgedPlan, whole: Run, number: int) -> JudgedPlan:
     """Return the judged runs of a file with the official verdict on the file as one log."""
     verdict = replace(judged.verdict, official=whole.verdicts.official)
-    message = "the file has {found} runs; expected {expected}: the official checker reads one log"
+    message = (
+        "the file has {found} runs; expected {expected}, as the official checker reads one log"
+    )
     finding = finding_of(
         "LOG111", message, whole.path, hint=_SPLIT, found=number, expected=1, basis=Basis.OFFICIAL
     )

@@ -132,7 +132,7 @@ def _read_alone(file: File, mapper: Mapper) -> Run | PowerLog:
     """Read a file in a process that reads no other; if that ends, twice, a finding says so."""
 
     def unread(loss: WorkerLostError) -> Run | PowerLog:
-        message = "not checked: the process reading this file ended twice: {found:s}"
+        message = "this file was not checked, as the process that read it ended twice ({found:s})"
         path = file.source.label
         reason = loss.reason
         return _unread(file, unchecked_of("CHECK102", message, path, found=reason))
@@ -261,8 +261,12 @@ def defect(path: str, action: str, error: Exception) -> Unchecked:
     """Return the finding that an exception ended the check of ``path``, or of its reading."""
     if isinstance(error, OSError):
         reason = error.strerror or str(error)
-        return unchecked_of("TREE114", "cannot be read: {found:s}; not checked", path, found=reason)
+        message = "this was not checked, as it cannot be read: {found:s}"
+        return unchecked_of("TREE114", message, path, found=reason)
     text = visible(f"{type(error).__name__}: {error}".removesuffix(": "))
     shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
-    message = f"not checked: internal error of mlperf-pkg while {action}: {{found:s}}"
+    message = (
+        f"this was not checked because of an internal error of mlperf-pkg while {action}"
+        " ({found:s})"
+    )
     return unchecked_of("CHECK101", message, path, found=shown)

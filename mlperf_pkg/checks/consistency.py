@@ -94,12 +94,12 @@ def check_overlap(context: SetContext) -> Iterator[Finding]:
         if start < previous_stop:
             overlaps += 1
     if overlaps:
-        message = "runs overlap: of these, {found} started before the previous one ended"
+        message = "{found} of the runs started before the previous run ended"
         hint = WEAK_SCALING if may_be_weak(context) else None
         yield context.finding("SET113", message, found=overlaps, hint=hint)
 
 
-WEAK_SCALING = "weak scaling? put the logs that overlap under logs/weak/"
+WEAK_SCALING = "if this is weak scaling, put the logs that overlap under logs/weak/"
 
 
 def may_be_weak(context: SetContext) -> bool:
@@ -143,7 +143,7 @@ def check_configuration(context: SetContext) -> Iterator[Finding]:
             spelling = spellings.setdefault(letters(platform), platform)
             by_platform.setdefault(spelling, []).append(run.path)
     if len(by_platform) > 1:
-        message = "the runs name different platforms: {found:s}; expected one"
+        message = "the runs name different platforms: {found:s}; expected one submission_platform"
         fields = {"found": _with_their_runs(by_platform), "expected": "one submission_platform"}
         hint = _where_they_belong(context, by_platform)
         yield context.finding("SET121", message, **fields, hint=hint)
@@ -180,9 +180,10 @@ def _where_they_belong(context: SetContext, platforms: Iterable[str]) -> str:
             folder = f"logs/{id_}/"
             if context.origin.has_folder:
                 folder = f"results/{id_}/{context.files.benchmark}/"
-            return f"{platform} is {other.path}: move its logs to {folder}"
+            return f"{platform} is described in {other.path}: move its logs to {folder}"
     return (
-        "move the logs of another system to its own result set; a review decides on a misspelling"
+        "if the systems differ, move the logs of each to a result set of its own; if a name is"
+        " misspelled, a review decides"
     )
 
 
@@ -351,8 +352,8 @@ def check_platform(context: SetContext) -> Iterator[Finding]:
         if other:
             name = "the name" if other.is_name else "part of the name"
             message = (
-                f"submission_platform is {{found}}, {name} of another system, {other.path};"
-                " expected {expected}"
+                f"submission_platform is {{found}}, which is {name} of another system"
+                f" ({other.path}); expected {{expected}}"
             )
             weight = {} if other.is_name and not other.is_own_part else NOTE
             yield context.finding(
@@ -491,4 +492,4 @@ def _fitting(context: SetContext, nodes: int | None) -> str | None:
         is_in_division = known_division(system.division) == context.division_by_rules
         if system.nodes == nodes and is_in_division:
             paths.append(system.path)
-    return f"as in {' and '.join(paths)}" if paths else None
+    return f"this is the number in {' and '.join(paths)}" if paths else None

@@ -236,7 +236,7 @@ def _opinion(pair: Pair, with_power: Collection[Place]) -> Finding:
     copy = pair.copy
     name = _name(pair)
     if not (original.context.origin.has_name and copy.context.origin.has_name):
-        return finding_of(_COPIED, f"the same runs as {name}", "", **NOTE)
+        return finding_of(_COPIED, f"these are the same runs as {name}", "", **NOTE)
     before = submitted_set(original.context)
     after = submitted_set(copy.context)
     runs = len(pair.runs)
@@ -249,7 +249,7 @@ def _opinion(pair: Pair, with_power: Collection[Place]) -> Finding:
     if copy.round == original.round:
         return finding_of(_COPIED, _copied(name), "")
     weight = {} if judgement.outcome is Outcome.NOT_ALLOWED else NOTE
-    return finding_of(RULE, f"resubmitted from {name}; {judgement.text}", "", **weight)
+    return finding_of(RULE, f"the runs are resubmitted from {name}; {judgement.text}", "", **weight)
 
 
 def _reason(pair: Pair, with_power: Collection[Place]) -> str | None:
@@ -258,15 +258,15 @@ def _reason(pair: Pair, with_power: Collection[Place]) -> str | None:
     copy = pair.copy
     name = _name(pair)
     if copy.round == original.round and copy.name == original.name:
-        return f"the same result set as {name}"
+        return f"this is the same result set as {name}"
     first = original.context.files
     second = copy.context.files
     scalings = {first.scaling_mode, second.scaling_mode}
     if scalings == {*SCALINGS} and not copy.names.isdisjoint(original.names):
-        return f"the same runs as {name}, as strong and as weak scaling"
+        return f"these are the same runs as {name}, as strong and as weak scaling"
     is_power_measured = not {copy.context.tree, original.context.tree}.isdisjoint(with_power)
     if copy.round == original.round and is_power_measured and _are_of_one_system(original, copy):
-        return f"the same runs as {name}, with power measured differently"
+        return f"these are the same runs as {name}, with power measured differently"
     return None
 
 
@@ -286,7 +286,7 @@ def _are_of_one_system(original: Owner, copy: Owner) -> bool:
 
 
 def _copied(name: str) -> str:
-    return f"the runs are copies of those of {name}; expected separate runs"
+    return f"the runs are copies of those of {name}; expected runs of its own"
 
 
 def _name(pair: Pair) -> str:
@@ -323,7 +323,7 @@ def check_swapped(contexts: Sequence[SetContext]) -> Iterator[tuple[int, Finding
         org = context.runs[0].text("org") if context.runs else ""
         if context.submitter and letters(org) and not context.is_submitted_by(org):
             orgs[index] = org
-    message = "submission_org is {found:s}, but {expected} in the logs of that submitter"
+    message = "submission_org is {found:s}, and in the logs of that submitter it is {expected}"
     for index, org in orgs.items():
         context = contexts[index]
         partners = [other for other in orgs if contexts[other].is_submitted_by(org)]

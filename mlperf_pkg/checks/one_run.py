@@ -81,12 +81,14 @@ def _is_near(time_ms: float | None, other_ms: float | None) -> bool:
 
 
 _ONE = {
-    RunRelation.COPY: "{found:s} is a copy of another log: the run counts once",
-    RunRelation.PROCESSES: "{found:s} is of another process of a run: the run counts once",
+    RunRelation.COPY: "{found:s} is a copy of another log; the run counts once",
+    RunRelation.PROCESSES: "{found:s} comes from another process of a run; the run counts once",
 }
 _SEVERAL = {
-    RunRelation.COPY: "logs are copies of other logs: each run counts once",
-    RunRelation.PROCESSES: "logs are of other processes of the runs: each run counts once",
+    RunRelation.COPY: "{} logs are copies of other logs ({}); each run counts once",
+    RunRelation.PROCESSES: (
+        "{} logs come from other processes of the runs ({}); each run counts once"
+    ),
 }
 _NAMED = 3  # logs in a message
 
@@ -98,6 +100,5 @@ def check_one_run(context: SetContext) -> Iterator[Finding]:
         if len(paths) == 1:
             yield context.finding("RAW102", _ONE[relation], found=paths)
         elif paths:
-            named = shortened(paths, _NAMED)
-            text = f"{len(paths)} {message} ({named})"
+            text = message.format(len(paths), shortened(paths, _NAMED))
             yield context.finding("RAW102", text, found=paths)

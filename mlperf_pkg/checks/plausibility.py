@@ -26,8 +26,8 @@ def check_days(context: SetContext) -> Iterator[Finding]:
     for run in context.runs:
         is_named = run.sureness is Sureness.NAMED
         if is_named and run.start_ms and day_of(run.start_ms) <= submitted:
-            message = "the run is dated {found:s}; expected after {expected}, the submission of"
-            message = f"{message} round {name}"
+            message = "the run is dated {found:s}; expected a day after {expected}, when round"
+            message = f"{message} {name} was submitted"
             days = {"found": str(day_of(run.start_ms)), "expected": str(submitted)}
             yield context.finding("SET172", message, path=run.path, **days)
 
@@ -100,8 +100,8 @@ def check_spliced(context: SetContext) -> Iterator[Finding]:
             number = counted(len(set(values)), "evaluation")
             examples = ", ".join(map(repr, values[:_MANY]))
             message = (
-                f"this log has {number} of {{found:s}} at the same place, to the last digit, though"
-                f" the other values differ: {examples}"
+                f"this log has {number} of {{found:s}} at the same places, to the last digit"
+                f" ({examples}), though the other values differ"
             )
             yield context.finding("SET171", message, path=run.path, found=original.path)
 

@@ -75,8 +75,8 @@ def _findings_of_runs(context: SetContext, folder: PowerFolder) -> Iterator[tupl
             expected = list(range(len(numbers)))
             if not {*numbers} <= {*expected}:
                 message = (
-                    f"the files {kind}_<number>.txt have the numbers {{found:s}}"
-                    f"; expected 0 to {len(numbers) - 1}"
+                    f"the files {kind}_<number>.txt are numbered {{found:s}}"
+                    f"; expected {' to '.join(sorted({'0', str(len(numbers) - 1)}))}"
                 )
                 finding = finding_of(
                     "POW102", message, _path(run), found=sorted(numbers), expected=expected
@@ -106,7 +106,7 @@ def _numbers(names: Sequence[str], kind: str) -> list[int]:
             if name.startswith(kind)
         ]
     except ValueError as error:
-        raise _CrashError(f"a name starts with {kind} but has no number: {error}") from error
+        raise _CrashError(f"the name of a file has no number after {kind}") from error
 
 
 def _unequal_counts(
@@ -127,7 +127,7 @@ def _unequal_counts(
             if blamed_run != run:
                 basis = Basis.OFFICIAL
                 blamed = _result_name(blamed_run)
-                message = f"{message}; the official checker blames {blamed}"
+                message = f"{message}; the official checker reports this of {blamed} instead"
             finding = finding_of(
                 "POW103", message, _path(run), basis=basis, found=count, expected=usual
             )
@@ -150,11 +150,11 @@ def check_power(context: SetContext) -> Iterator[Finding]:
         return
     crash = power_files(context).crash
     if crash:
-        message = f"the power checker crashes, and with it the package checker: {crash}"
+        message = f"the power checker crashes, and with it the package checker ({crash})"
         yield finding_of("POW104", message, folder.place.label)
     reason = energy(context).crash
     if reason:
-        message = f"the result summarizer crashes on the power logs: {reason}"
+        message = f"the result summarizer crashes on {reason}"
         yield finding_of("POW105", message, folder.place.label)
     for run in context.runs:
         logs = context.power_of(run)
@@ -188,7 +188,9 @@ def _all_nodes(
         return
     path = _path(run)
     if nodes > 1 and measured and not switches:
-        message = "no file sw_<number>.txt; expected one for the interconnect of {expected:s}"
+        message = (
+            "there is no file sw_<number>.txt; expected one for the interconnect of {expected:s}"
+        )
         yield finding_of("POW207", message, path, expected=f"{nodes} nodes")
     if measured != nodes:
         message = "the number of files node_<number>.txt is {found}; expected {expected}, one for"
@@ -207,7 +209,7 @@ def _sampling(nodes: Sequence[PowerLog]) -> Iterator[Finding]:
     """Check for a sample per second, and for 60 of them; one finding for all nodes of a run."""
     slowest = max(nodes, key=lambda log: (log.missing, log.longest_gap_ms), default=None)
     if slowest and slowest.longest_gap_ms > power.MAX_GAP_MS:
-        message = "no sample for {found:.1f} s"
+        message = "there is no sample for {found:.1f} s"
         amount = slowest.longest_gap_ms / 1000
         severity = Severity.WARNING
         if slowest.missing > _TOLERATED:
@@ -241,7 +243,9 @@ def _start(nodes: Sequence[PowerLog]) -> Iterator[Finding]:
     """Check that the measurement has a start; one finding for all nodes of a run."""
     for log in nodes:
         if log.readings and log.start_ms is None:
-            message = "power_measurement_start is not logged; expected once before the first sample"
+            message = (
+                "power_measurement_start is not logged; expected it once before the first sample"
+            )
             yield finding_of("POW208", message, log.path)
             return
 
@@ -291,8 +295,8 @@ def _coverage(run: Run, nodes: Sequence[PowerLog]) -> Iterator[Finding]:
         gap = _gap(run.start_ms, stop_ms, log.start_ms, log.stop_ms)
         if log.readings and gap.missing_ms > _ROUNDING_MS:
             message = (
-                f"the measurement {gap.verb}s {gap.seconds_at}, but its samples cover the run;"
-                " expected it to cover the whole run"
+                f"the measurement {gap.verb}s {gap.seconds_at}; expected it to cover the whole run,"
+                " as its samples do"
             )
             yield finding_of("POW203", message, log.path, found=gap.missing_ms / 1000, **NOTE)
             return
@@ -313,13 +317,13 @@ def _values(logs: Sequence[PowerLog]) -> Iterator[Finding]:
             yield _impossible(log, key, value)
             return
         if log.watts == 0 and log.readings and not log.switch:
-            message = "the mean of the samples is {found} watts; expected more than 0"
+            message = "the mean of the samples is {found} watts; expected more than 0 watts"
             yield finding_of("POW206", message, log.path, found=0, expected="more than 0")
             return
 
 
 def _impossible(log: PowerLog, key: str, value: Any) -> Finding:
-    expected = "a number of watts"
+    expected = "a number of watts, at least 0"
     if key == "conversion_eff":
         expected = "a number above 0 and at most 1"
     message = f"{key} is {{found}}; expected {{expected:s}}"
@@ -359,13 +363,13 @@ def energy(context: SetContext) -> Energy:
     by_run: dict[str, float] = {}
     for minutes, path, run in sorted(timed, key=itemgetter(0, 1)):
         logs = context.power_of(run)
-        crash = _energy_crash(logs)
+        crash = _energy_crash(path, logs)
         if crash:
-            return Energy(crash=f"{path}: {crash}", reason=f"{path}: {crash}")
+            return Energy(crash=crash, reason=crash)
         by_run[path] = power.joules(logs, minutes * _MS_PER_MINUTE)
     mean = _mean_energy(context, list(by_run.values()))
     if mean is None:
-        few = f"{len(by_run)} of {len(context.runs)} runs pass the official checker: too few"
+        few = f"too few runs ({len(by_run)} of {len(context.runs)}) pass the official checker"
         return Energy(by_run=by_run, reason=few)
     return Energy(mean, by_run=by_run)
 
@@ -381,7 +385,7 @@ def _mean_energy(context: SetContext, joules: Sequence[float]) -> float | None:
     return sum(kept) / len(kept)
 
 
-def _energy_crash(logs: Sequence[PowerLog]) -> str | None:
+def _energy_crash(path: str, logs: Sequence[PowerLog]) -> str | None:
     if all(log.switch for log in logs):
-        return "no power/<result>/node_<number>.txt"
+        return f"{path}: it has no power/<result>/node_<number>.txt"
     return next((f"{log.path}: {log.crash}" for log in logs if log.crash), None)

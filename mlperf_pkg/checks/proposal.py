@@ -138,10 +138,7 @@ def _comment(context: SetContext, choices: Iterable[SystemFile], similar: str | 
         platform = f'"{_platform(context)}"'
         return f"is {platform} {similar}? If not, remove these lines and describe their system"
     ids = ", ".join(system.id for system in choices)
-    return (
-        f"put one of {ids} in place of the key that says so; lists of one system belong under one"
-        " key"
-    )
+    return f"put one of {ids} in place of this key; all lists of one system belong under one key"
 
 
 def _add(

@@ -161,7 +161,7 @@ def check_published(context: SetContext, published: PublishedRuns) -> Iterator[F
             rewritten=counts[PublishedEvidence.CLOCK],
             unsure=counts[PublishedEvidence.VALUES],
         )
-        message = f"already published in {{found:s}}; {judgement.text}"
+        message = f"the same run was published in {{found:s}}; {judgement.text}"
         code = "SET161" if judgement.is_open else "SET160"
         weight = NOTE if judgement.outcome is Outcome.LATER else {}
         fields = {"found": f"{usage}{name.round} as {name.name}", **weight}
@@ -174,7 +174,7 @@ def check_readable() -> Iterator[Finding]:
     try:
         published_results().load()
     except PublishedResultsError as error:
-        message = "not compared with the published results: {found:s}"
+        message = "nothing was compared with the published results ({found:s})"
         yield finding_of("CHECK103", message, ".", found=str(error))
 
 
@@ -398,7 +398,7 @@ def _check_hyperparameters(context: SetContext, peers: _Peers) -> Iterator[Findi
             unlike[f"{key} {digits(number)}"] = f"{key} {_range(*limits)}"
     if unlike:
         benchmark = context.files.benchmark
-        message = f"{{found:s}}; all published sets of {benchmark} have {{expected:s}}"
+        message = f"the runs use {{found:s}}; all published sets of {benchmark} have {{expected:s}}"
         yield context.finding("SET162", message, found=list(unlike), expected=list(unlike.values()))
 
 
@@ -440,8 +440,8 @@ def _check_score(context: SetContext, score: float | None, peers: _Peers) -> Ite
     else:
         return
     message = (
-        f"the score is {{found:.3f}} minutes: {words} published result on"
-        f" {system.accelerators} {row.accelerator_model}, {{expected:.3f}} minutes"
-        f" ({row.submitter} in {row.round})"
+        f"the score of {{found:.3f}} minutes is {words} published result on"
+        f" {system.accelerators} {row.accelerator_model} ({{expected:.3f}} minutes, by"
+        f" {row.submitter} in {row.round})"
     )
     yield context.finding("SET163", message, found=score, expected=row.score_minutes)

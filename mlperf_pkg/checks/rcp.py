@@ -29,8 +29,8 @@ def crash_of(context: SetContext, points: Points | None = None) -> str | None:
     """
     for run in context.runs:
         if run.convergence.crash:
-            return f"{run.path}: {run.convergence.crash}"
-    names = {str(run.convergence.benchmark) for run in context.runs}
+            return f"{run.convergence.crash} in {run.path}"
+    names = {str(run.convergence.benchmark or "an unknown benchmark") for run in context.runs}
     batch_size = _batch_size(context.runs)
     if batch_size is None:
         return "the batch sizes of the logs differ"
@@ -153,7 +153,7 @@ def check_rcp(context: SetContext, result: rcp.RcpResult | None) -> Iterator[Fin
         return
     if result is None:
         message = (
-            f"the official RCP checker crashes: {crash_of(context)}; convergence was not checked"
+            f"the official RCP checker crashes, as {crash_of(context)}; convergence was not checked"
         )
         yield context.finding("RCP103", message)
         return
@@ -187,7 +187,7 @@ def _check_approval(context: SetContext, result: rcp.RcpResult) -> Iterator[Find
     below = -(rcp.margin_percent(result) or 0.0)
     message = "the runs converge {found:.1f} % earlier than the RCP test accepts"
     if below > _MOST_APPROVED:
-        message = f"{message}; expected at most {{expected}} %: no review has approved more"
+        message = f"{message}; expected at most {{expected}} %, the most that a review has approved"
         yield context.finding("RCP107", message, found=below, expected=_MOST_APPROVED)
     elif below > 0 and _may_be_reviewed(context, result):
         message = f"{message}; expected {{expected}}"
@@ -229,7 +229,7 @@ def _check_allowance(context: SetContext, result: rcp.RcpResult) -> Iterator[Fin
         severity = Severity.WARNING if is_bypassed else Severity.ERROR
         message = (
             "the runs converge after {found:,.0f} samples on average; expected at least"
-            f" {{expected:,.0f}} for batch size {result.batch_size:,}: only round 5.0 allows"
+            f" {{expected:,.0f}} for batch size {result.batch_size:,}, as only round 5.0 allows"
             " convergence one evaluation (46,080 samples) earlier"
         )
         yield context.finding(

@@ -144,12 +144,14 @@ class Resubmission(Struct, frozen=True):
     @property
     def text(self) -> str:
         """The outcome in words, with its reasons."""
-        reasons = [*self.problems] if self.is_open else [*self.unknown]
-        if self.problems and not self.is_open:
-            reasons.append(f"if so, {', '.join(self.problems)}")
-        words = "; ".join(reasons) or "the system description is the same"
-        colon = "" if self.outcome is Outcome.UNKNOWN else ":"
-        return f"{self.outcome}{colon} {words}"
+        if self.outcome is Outcome.ALLOWED:
+            return "the rules allow this, as the system description is the same"
+        problems = " and ".join(self.problems)
+        if self.is_open:
+            since = " from round 5.1 on" if self.outcome is Outcome.LATER else ""
+            return f"the rules forbid this{since}, as {problems}"
+        words = f"it is not known {' and '.join(self.unknown)}"
+        return f"{words}; if they are the same, {problems}" if problems else words
 
 
 def judge(
@@ -164,14 +166,14 @@ def judge(
     fields = tuple(_different_fields(old, new))
     problems = [*foreign]
     if old.status == PREVIEW and new.status not in (PREVIEW, None):
-        problems.append("runs of a Preview, which prove nothing")
+        problems.append("runs of a Preview prove nothing")
     elif fields:
         problems.append(f"the description differs in {in_words(fields, 's')}")
     if rewritten:
         verb = "was" if rewritten == 1 else "were"
         problems.append(f"{wording.counted(rewritten, 'log')} {verb} rewritten")
     if new.official is Verdict.FAIL:
-        problems.append(f"the logs fail the checker of {new.round}")
+        problems.append(f"the logs fail the official checker of round {new.round}")
     round_ = load_round(new.usage, new.round)
     return Resubmission(
         problems=tuple(problems),
@@ -188,27 +190,27 @@ def _foreign(old: SubmittedSet, new: SubmittedSet) -> Iterator[str]:
     if old.names is None or new.names is None:
         return
     if not is_same_submitter(old.names, new.names):
-        yield f"runs of {old.names.folder}"
+        yield f"the runs are those of {old.names.folder}"
     old_benchmark = first_name(old.usage, old.round, old.benchmark)
     new_benchmark = first_name(new.usage, new.round, new.benchmark)
     if old_benchmark != new_benchmark:
-        yield f"runs of {old.benchmark}"
+        yield f"the runs are of {old.benchmark}"
 
 
 def _unknown(old: SubmittedSet, new: SubmittedSet, unsure: int) -> Iterator[str]:
     """Yield what is not known."""
     if unsure:
         runs = wording.counted(unsure, "run")
-        yield f"whether {runs} with equal values are the same or a training that was repeated"
+        yield f"whether {runs} with equal values are the same runs or repeated trainings"
     if old.names is None or new.names is None:
         yield "whether the submitter is the same"
     is_described = all(submitted.fields["system_name"] for submitted in (old, new))
     if not is_described:
         yield "whether the system description is the same"
     elif old.contents is None or new.contents is None:
-        yield "whether the rest of the system description is the same"
+        yield "whether unpublished fields of the system description are the same"
     if new.official in (None, Verdict.NOT_CHECKED):
-        yield f"whether the logs pass the checker of {new.round}"
+        yield f"whether the logs pass the official checker of round {new.round}"
 
 
 # ---- descriptions -------------------------------------------------------------------------

@@ -265,11 +265,11 @@ def unchecked_set(context: SetContext, findings: Iterable[Finding] = ()) -> SetR
 
 def not_described(sets: Iterable[SetResult]) -> Iterator[Finding]:
     """Note the sets that are judged outside a submission, and so without a description."""
-    message = "not checked: the system description and the code, as they are not in the inputs"
+    message = "the system description and the code were not checked, as they are not in the inputs"
     for_folder = "check the whole submission"
     for_logs = (
-        "'mlperf-pkg system init -o systems/SYSTEM.json', on the system, describes it; the"
-        " folder systems/ belongs beside that of the logs, or into it"
+        "run 'mlperf-pkg system init -o systems/SYSTEM.json' on the system to describe it; the"
+        " folder systems/ belongs beside the folder of the logs, or into it"
     )
     for result in sets:
         if result.origin in (SetOrigin.FOLDER, SetOrigin.LOGS):
@@ -331,8 +331,8 @@ def _check_scale(context: SetContext) -> Iterator[Finding]:
     scales = _scales(context)
     if len(scales) > 1:
         message = (
-            f"the models use {' and '.join(map(str, scales))} accelerators; expected one"
-            " number, because the result summarizer crashes on several"
+            f"the models use {' and '.join(map(str, scales))} accelerators; expected the"
+            " same number for all, as the result summarizer crashes on several"
         )
         yield context.finding("SET130", message, found=scales)
 
@@ -444,7 +444,7 @@ def _globbed(
     """Return the finding that the official checkers read other ``logs``, with their verdict."""
     pattern = "/".join(filter(None, [context.submitter, "results", context.files.system]))
     message = (
-        f"the official checkers treat {pattern} as a pattern: they find {logs} logs for this folder"
+        f"the official checkers treat {pattern} as a pattern and find {logs} logs for this folder"
     )
     if matches:
         folders = ", ".join(files.place.label for files in matches)

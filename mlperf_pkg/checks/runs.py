@@ -49,11 +49,12 @@ def check_count(context: SetContext) -> Iterator[Finding]:
             "SET102", message, basis=basis, found=len(unconverged), expected=allowed
         )
     if len(failed) > context.drop:
-        message = "{found} logs fail the official checkers; expected at most {expected}"
+        subject = "{found} logs fail" if len(failed) > 1 else "{found} log fails"
+        message = f"{subject} the official checkers; expected at most {{expected}}"
         yield context.finding("SET103", message, found=len(failed), expected=context.drop)
     for run in context.runs:
         if run.crash:
-            message = "the compliance checker crashes: {found:s}"
+            message = "the compliance checker crashes on {found:s}"
             yield context.finding("SET104", message, path=run.path, found=run.crash)
 
 
@@ -78,7 +79,8 @@ def _remedy_of_too_many(context: SetContext) -> str | None:
         return WEAK_SCALING
     if context.in_workspace:
         return (
-            "'mlperf-pkg select' shows which to submit, 'mlperf-pkg build --choose-runs' takes them"
+            "'mlperf-pkg select' shows which runs to submit, and 'mlperf-pkg build --choose-runs'"
+            " submits them"
         )
     return None
 
@@ -102,12 +104,12 @@ def check_folder(context: SetContext) -> Iterator[Finding]:
         read.update(packed_logs(context.files))
     unread = [name for name in context.files.others if name not in read]
     if unread:
-        message = "files that are not read, as their names are not result_<number>.txt: {found:s}"
+        message = "these files are not read, as their names are not result_<number>.txt: {found:s}"
         yield context.finding("SET105", message, found=unread)
     if not context.in_round:
         where = where_instead(round_.usage, round_.name, benchmark)
         message = (
-            f"{benchmark!r} is not a benchmark of round {round_.name}: the official checker"
+            f"{benchmark!r} is not a benchmark of round {round_.name}, so the official checker"
             f" skips the folder{where}"
         )
         yield context.finding("SET106", message, expected=list(round_.benchmarks))
@@ -344,7 +346,7 @@ def seed_findings(context: SetContext) -> Iterator[Finding]:
         reason = run.seeds_unreadable
         if reason:
             weight = _OF_CHECKER if reason == OTHER_RECORDS else fields
-            message = "the official seed checker rejects this log: {found:s}"
+            message = "the official seed checker rejects this log, as {found:s}"
             yield context.finding("SEED103", message, path=run.path, found=reason, **weight)
         elif not run.seeds:
             yield context.finding("SEED101", "no seed is logged", path=run.path, **fields)
@@ -354,7 +356,7 @@ def seed_findings(context: SetContext) -> Iterator[Finding]:
                 where = "in several runs; expected another seed"
                 weight = fields
                 if logged[key] == run.path:  # as by several processes
-                    where = "twice in this run; expected once"
+                    where = "twice in this run; expected it once"
                     weight = _OF_CHECKER
                 message = f"seed {{found:d}} is logged by the same source line {where}"
                 yield context.finding(
@@ -397,12 +399,13 @@ def check_checkpoints(context: SetContext) -> Iterator[Finding]:
     least = len(context.runs) // 10
     for run in runs:
         interval = _interval(context, run)
+        unit = "steps" if context.round.version == _COUNTS_STEPS else "samples"
         positions = run.convergence.positions
         gaps = [later - earlier for earlier, later in pairwise([0, *positions])]
         complete += max(gaps) <= interval
         if not gaps[-1] <= interval:
             message = (
-                "the checkpoint before the last one, at {found:,}, was not evaluated"
+                f"the checkpoint before the last one, at {{found:,}} {unit}, was not evaluated"
                 "; expected {expected}"
             )
             yield context.finding(
@@ -451,10 +454,10 @@ def check_round_choice(runs: Iterable[Run]) -> Iterator[Finding]:
 def _guess(run: Run) -> Finding:
     day = _day(run)
     if day is None:
-        message = f"no run has a timestamp; assuming the newest round, {run.round}"
+        message = f"no run has a timestamp, so the newest round, {run.round}, is assumed"
         return finding_of("ROUND102", message, run.path)
     limit = f"{window(run.usage, run.round)[1]} or earlier"
-    return _dated(run, "ROUND102", day, limit, ": assuming the newest round")
+    return _dated(run, "ROUND102", day, limit, ", so the newest round is assumed")
 
 
 def _outside_window(runs: Sequence[Run], first: date, last: date) -> Iterator[Finding]:

@@ -48,11 +48,11 @@ def _named_like_files(
         in_set = above[:1] == ["results"] and above[1:] and above[-1] in benchmarks
         if above == ["systems"] and name.endswith(".json") and not name.startswith("."):
             message = (
-                "this folder has the name of a system description: the package checker crashes"
+                "this folder has the name of a system description, so the package checker crashes"
             )
             yield _finding(submission, "TREE103", message, path)
         elif in_set and is_result_log(name):
-            message = "this folder has the name of a log: the package checker crashes"
+            message = "this folder has the name of a log, so the package checker crashes"
             yield _finding(submission, "TREE107", message, path)
 
 
@@ -64,8 +64,8 @@ def _scaling_folders(
     unknown = (parts for parts in in_sets if is_hpc and parts[2] not in SCALINGS)
     crashing = {"/".join(parts[:3]) for parts in unknown}
     for path in sorted(crashing):
-        message = "the package checker crashes on this folder; expected strong/ or weak/ above the"
-        yield _finding(submission, "TREE104", f"{message} benchmarks", path)
+        message = "the package checker crashes on this folder; expected strong/ or weak/, with the"
+        yield _finding(submission, "TREE104", f"{message} benchmarks in it", path)
     sets = {_relative_path(submission, s.place.label): s for s in submission.result_sets}
     misplaced = {path for path, files in sets.items() if not files.at_level(usage)}
     misplaced |= _folders_above_benchmarks(submission, is_hpc=is_hpc) - sets.keys()
@@ -90,7 +90,7 @@ def _hidden_folders(submission: Submission, systems: set[str]) -> Iterator[Findi
     for system in hidden:
         if f"systems/{system}.json" not in existing:
             message = (
-                f"the package checker crashes on this folder: systems/{system}.json is missing"
+                f"systems/{system}.json is missing, so the package checker crashes on this folder"
             )
             yield _finding(submission, "TREE106", message, f"results/{system}")
 
@@ -106,7 +106,8 @@ def _unreadable_files(submission: Submission) -> Iterator[Finding]:
     for entry in unread:
         if entry.path.startswith(("results/", "systems/")) and entry.path not in logs:
             message = (
-                "not checked: no permission to read this file; the package checker crashes on it"
+                "this file was not checked, as there is no permission to read it; the package"
+                " checker crashes on it"
             )
             yield _finding(submission, "TREE108", message, entry.path)
 
@@ -118,7 +119,9 @@ def _params(submission: Submission) -> Iterator[Finding]:
             message = "the package checker crashes on this file, as {found:s}"
             yield finding_of("TREE109", message, path, found=params.crash)
         for flag in params.ignored:
-            hint = f"write only {flag}, with hyphens and without a line end, or at the top"
+            hint = (
+                f"write {flag} alone, with hyphens and without a line end, or write it at the top"
+            )
             if "train-samples" in flag:
                 hint = "write it at the top of the submission"
             yield finding_of("TREE110", "{found:s} has no effect here", path, found=flag, hint=hint)
@@ -149,7 +152,9 @@ def check_contents(submission: Submission) -> Iterator[Finding]:
         yield finding_of("TREE121", message, path, found=submission.name)
     if not any(files.logs for files in submission.result_sets):
         yield finding_of("TREE101", "no result set has a log, so nothing was checked", path)
-    message = "packed files, which no checker reads in a submission: {found:s}; expected {expected}"
+    message = (
+        "no checker reads packed files in a submission, such as {found:s}; expected {expected}"
+    )
     for files in submission.result_sets:
         names = packed_logs(files)
         if names:  # which only raw logs may be
@@ -242,16 +247,16 @@ def check_code(context: SetContext) -> Iterator[Finding]:
     code = context.code.get(context.files.benchmark)
     folder = f"benchmarks/{context.files.benchmark}/"
     if code is None:
-        yield _code_finding(context, "CODE101", f"no code in {folder}")
+        yield _code_finding(context, "CODE101", f"there is no code in {folder}")
         return
     yield from _check_readme(context, code)
     names = {PurePosixPath(path).name for path in code.files}
     if not any(name.startswith("run_and_time") for name in names):
-        message = f"no file {{expected}} in {folder}"
+        message = f"there is no file {{expected}} in {folder}"
         yield _code_finding(context, "CODE104", message, expected="run_and_time.sh")
     missing = [name for name in _ONE_TIME if name not in names]
     if missing:
-        message = f"no file {{expected:s}} in {folder}"
+        message = f"there is no file {{expected:s}} in {folder}"
         yield context.finding("CODE105", message, expected=missing)
     message = f"config_filename is {{found:s}}, which is not a file in {folder}"
     for run in context.runs:
@@ -269,7 +274,7 @@ def _check_readme(context: SetContext, code: BenchmarkCode) -> Iterator[Finding]
     if not code.has_command:
         message = f"no README in {folder} has a command; expected the one that runs the benchmark"
         if not paths:
-            message = f"no README in {folder}; expected one with the command to run"
+            message = f"there is no README in {folder}; expected one with the command to run"
         yield _code_finding(context, "CODE103", message)
     if paths and not any(path.lower().endswith(_README) for path in paths):
         message = "the README is named {found:s}; expected README.md"
@@ -306,7 +311,7 @@ def check_repository(name: str, label: str, entries: Sequence[FolderEntry]) -> I
             message = f"the size is {{found:,}} bytes; expected at most {most}"
             yield finding_of("REPO102", message, path, found=entry.size, expected=MAX_BYTES)
         if not entry.resolves:
-            message = "a broken link: {found:s} does not exist"
+            message = "this link is broken, as {found:s} does not exist"
             yield finding_of("REPO103", message, path, found=entry.link)
         elif entry.link is not None and not entry.link.startswith("/"):
             # The official checker resolves its target in its own working directory.
@@ -327,18 +332,18 @@ def _name_for_git(name: str, path: str) -> Iterator[Finding]:
 
 
 _UNREAD = {
-    Why.PROBLEM: ("TREE111", "not read: {found:s}"),
-    Why.NOT_A_LOG: ("TREE112", "not read as a log: {found:s}"),
-    Why.DAMAGED: ("TREE115", "this file counts as a run only after it is repaired: {found:s}"),
-    Why.TWICE: ("TREE113", "judged once: {found:s}"),
-    Why.NO_RUN: ("RAW101", "not a run: {found:s}"),
+    Why.PROBLEM: ("TREE111", "this is not read ({found:s})"),
+    Why.NOT_A_LOG: ("TREE112", "this file is not read as a log ({found:s})"),
+    Why.DAMAGED: ("TREE115", "{found:s}, so this file counts as a run only after it is repaired"),
+    Why.TWICE: ("TREE113", "this is judged once, as {found:s}"),
+    Why.NO_RUN: ("RAW101", "this file is not a run, as {found:s}"),
 }
 
 
 def check_input(contents: Input) -> Iterator[Finding]:
     """Report the links that are not followed and the files that are not read."""
     for place in contents.skipped:
-        message = "not checked: the link leads out of the checked folder"
+        message = "this link was not checked, as it leads out of the checked folder"
         yield finding_of("TREE102", message, place.label)
     for file in contents.unread:
         path = file.place.label
@@ -351,4 +356,5 @@ def check_input(contents: Input) -> Iterator[Finding]:
 
 def not_read(path: str, reason: str) -> Unchecked:
     """Report a file or folder that cannot be read and was not checked."""
-    return unchecked_of("TREE114", "cannot be read: {found:s}; not checked", path, found=reason)
+    message = "this was not checked, as it cannot be read: {found:s}"
+    return unchecked_of("TREE114", message, path, found=reason)

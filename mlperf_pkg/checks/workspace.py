@@ -142,7 +142,7 @@ def check_membership(context: SetContext) -> Iterator[Finding]:
         if not (membership.is_placeholder(org) or _is_own(org, context)):
             hint = (
                 f"if {org} is right, write it as the submitter in {origin}; if {submitter} is,"
-                f" list {org} under organizations in {CONFIG_NAME}; or else move these"
+                f" list {org} under organizations in {CONFIG_NAME}; otherwise move these"
                 " logs away"
             )
             yield context.finding(
@@ -174,7 +174,9 @@ def _unknown_system(context: SetContext, group: membership.LogGroup) -> Iterator
     elif others:
         yield _in_other_division(context, division, others[0])
     elif candidates:
-        message = f"the system may be {{found:s}}, judging by {group.why}; expected one system"
+        message = (
+            f"the system may be any of {{found:s}}, judging by {group.why}; expected one system"
+        )
         ids = [system.id for system in candidates]
         yield context.finding("SET125", message, found=ids)
     else:
@@ -190,30 +192,32 @@ def _undescribed(context: SetContext, group: membership.LogGroup, division: str)
     if own:
         message = (
             "submission_platform {found} fits no system description"
-            f"; the {division} division has {{expected:s}}"
+            f"; those of the {division} division are {{expected:s}}"
         )
         similar = similar_system(own, group.first)
-        remedy = f"if it is one of these, list it under platforms of that system in {CONFIG_NAME}"
+        remedy = (
+            f"if it is one of these, list it under the platforms of that system in {CONFIG_NAME}"
+        )
         if similar:
             entry = f"systems: {{{json.dumps(similar)}: {{platforms: [{json.dumps(platform)}]}}}}"
             remedy = f"did you mean {similar}? Write {entry} in {CONFIG_NAME}"
-        hint = f"{remedy}; or else {init}, on the system, describes it"
+        hint = f"{remedy}; otherwise run {init} on the system to describe it"
         ids = [system.id for system in own]
         return context.finding("SET110", message, found=platform, expected=ids, hint=hint)
     expected = f'a file systems/<system>.json with "division": "{division}"'
     others = [system.path for system in context.systems.every]
     if others:
         message = (
-            f"the logs say {division} (submission_division), but the division is another in"
-            " {found:s}; expected {expected}"
+            f"submission_division is {division}, but no system description is of this division"
+            " ({found:s}); expected {expected}"
         )
         hint = (
-            f'if one is of their system and wrong, write "division": "{division}" in it; or else'
-            f" {init}, on the system, describes it"
+            f'if a description is of the system and its division is wrong, write "division":'
+            f' "{division}" in it; otherwise run {init} on the system to describe it'
         )
         return context.finding("SET110", message, found=others, expected=expected, hint=hint)
-    message = f"no system description of the {division} division; expected {{expected}}"
-    hint = f"{init}, on the system, writes one"
+    message = f"there is no system description of the {division} division; expected {{expected}}"
+    hint = f"run {init} on the system to write one"
     return context.finding("SET110", message, expected=expected, hint=hint)
 
 
@@ -281,8 +285,10 @@ def check_folders(context: SetContext) -> Iterator[Finding]:
     reasons = _reasons_against_one_set(context)
     if reasons:
         counts = Counter(folder(run.path) or "." for run in context.runs)
-        folders = [f"{name} ({number})" for name, number in sorted(counts.items())]
-        message = f"{{found:s}} together have {enumerated(reasons)}; expected one result set"
+        folders = [f"{name} ({counted(number, 'run')})" for name, number in sorted(counts.items())]
+        message = (
+            f"the folders {{found:s}} together have {enumerated(reasons)}; expected one result set"
+        )
         yield context.finding("SET126", message, found=folders)
 
 
@@ -305,7 +311,7 @@ def undescribed_systems(config: Config, systems: Iterable[SystemFile]) -> Iterat
     ids = {system.id for system in systems}
     for name in sorted(config.systems.keys() - ids):
         similar = did_you_mean(name, ids)
-        yield f"systems: {name}: there is no {name}.json among the systems{similar}"
+        yield f"{name!r}, under systems, is not the name of a system description{similar}"
 
 
 def unmatched_patterns(config: Config, logs: Collection[membership.Stated]) -> Iterator[str]:
@@ -314,11 +320,11 @@ def unmatched_patterns(config: Config, logs: Collection[membership.Stated]) -> I
         for kind, word in (("logs", "log"), ("platforms", "submission_platform")):
             for pattern in getattr(system, kind):
                 if not any(membership.matches(log, kind, pattern) for log in logs):
-                    yield f"systems: {name}: no {word} matches {pattern!r}"
+                    yield f"no {word} matches {pattern!r}, listed under {kind} of {name}"
 
 
 def unknown_code(config: Config, round_: Round, benchmarks: Collection[str]) -> Iterator[str]:
     """Yield the keys of ``code:`` that name neither a benchmark of the round nor one with runs."""
     for name in config.code.keys() - {*round_.benchmarks, *benchmarks}:
         place = f"round {round_.name}{where_instead(round_.usage, round_.name, name)}"
-        yield f"{CONFIG_NAME}: code: {visible(name)} is not a benchmark of {place}"
+        yield f"{CONFIG_NAME}: code names {visible(name)}, which is not a benchmark of {place}"

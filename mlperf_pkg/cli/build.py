@@ -18,8 +18,8 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.results.report import Report
 
 _ADVICE = (
-    ": fix the errors, or leave a result set out with --leave-out SYSTEM/BENCHMARK,"
-    " or all of these with --invalid drop, or build it anyway with --invalid keep"
+    ": fix the errors, or leave out one result set with --leave-out SYSTEM/BENCHMARK or all that"
+    " are not valid with --invalid drop, or build them anyway with --invalid keep"
 )
 
 
@@ -46,7 +46,7 @@ _ADVICE = (
     metavar="SYSTEM/BENCHMARK",
     text="Leave out this result set (HPC: SYSTEM/weak/BENCHMARK)",
 )
-@options.flag("--choose-runs", text="If there are too many runs, use those of the median window.")
+@options.flag("--choose-runs", text="If there are too many runs, use those that 'select' chooses.")
 @options.invalid_option
 @options.flag("--as-open", text="Submit Closed logs as Open if their system is described as Open.")
 @options.bypass_options(*BYPASSES)

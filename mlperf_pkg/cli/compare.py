@@ -47,7 +47,8 @@ from mlperf_pkg.errors import UserError
 @options.count_option(
     "--accelerators",
     multiple=True,
-    text="Compare only systems of N accelerators (with --published, as --system); repeatable.",
+    text="Compare only systems of N accelerators (with --published, of the published results only);"
+    " repeatable.",
 )
 @click.option(
     "--prices",
@@ -84,9 +85,9 @@ def command(
     are marked [5.1]. Text shows only those with the same number of accelerators as a
     PATH; --verbose shows all.
 
-    Results are compared where benchmark and division agree, and only of rounds whose
-    versions of the benchmark compare ("since 1.0" names the first one), the fastest
-    first. The baseline of each benchmark is the first result of the first PATH, or of
+    Results are compared where benchmark and division agree, and only between rounds whose
+    versions of the benchmark can be compared ("since 1.0" names the first one), the
+    fastest first. The baseline of each benchmark is the first result of the first PATH, or of
     the system, submitter or both (ACME/dgx) that --baseline names.
 
     --chart draws the systems with as many accelerators as the baseline, with --verbose

@@ -96,7 +96,9 @@ def command(
         rows = merged(old, rows)
         destination.write(rows, replace=force or (changes and bool(old)))
     if output.is_dir():
-        note = "is a folder with a file for each table; --table NAME writes one file of that name"
+        note = (
+            "this is a folder with a file for each table; --table NAME writes one file of that name"
+        )
         click.echo(f"note: {output}: {note}", err=True)
     names = (table,) if table else tuple(rows)
     click.echo(f"{output}: {', '.join(f'{name} {len(rows[name]):,}' for name in names)}")

@@ -28,7 +28,7 @@ DEFAULT_FOLDER = "summary"
     type=click.Choice([Basis.OFFICIAL.value, Basis.RULES.value]),
     default=Basis.OFFICIAL.value,
     show_default=True,
-    help="Choose the verdict by which scores are in the tables.",
+    help="Choose the verdict that the scores in the tables need.",
 )
 @options.flag(
     "--anonymous",

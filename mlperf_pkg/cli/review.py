@@ -245,9 +245,9 @@ def objections(
     --format gh writes shell commands that file, label and close issues with the same
     client. This command itself sends nothing.
 
-    Exit status: 0 if no objection stands, except those that were withdrawn, rejected
-    or waived, or without TREE, by which they are judged, 1 if one does, 2 if the
-    command could not do its work.
+    Exit status: 0 if no objection stands (withdrawn, rejected and waived ones do not
+    count) or no TREE is given to judge them by, 1 if one stands, 2 if the command
+    could not do its work.
 
     \b
     Examples:
@@ -456,7 +456,7 @@ def compare(
 
     previews: The smallest and the largest scale of a Preview in OLD each need a
     successor: a result of the same submitter, accelerator, benchmark and division, in
-    the next round or in the first one 140 days later. Its performance may be 2 % lower.
+    the next round or in the first one 140 days later. The successor may be 2 % slower.
     With more accelerators, it must be faster; with fewer, time x accelerators is
     compared. If both measured energy, energy is compared instead. Logs of a Preview
     itself do not count. If none of the benchmarks of a system is comparable any more,

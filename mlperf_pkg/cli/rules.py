@@ -24,7 +24,7 @@ _only_benchmark = click.option(
     "--benchmark",
     metavar="NAME",
     shell_complete=completion.benchmarks,
-    help="Compare only this benchmark.",
+    help="Show only this benchmark.",
 )
 
 
@@ -138,7 +138,7 @@ def _unknown_benchmark(benchmark: str, name: str | None, chosen: Sequence[Round]
 
 def _instead(name: str, names: Sequence[str]) -> str:
     """Return the most similar name, or all of them."""
-    return did_you_mean(name, names) or f": it has {', '.join(names)}"
+    return did_you_mean(name, names) or f"; it has {', '.join(names)}"
 
 
 def _benchmark_rules(round_: Round, name: str, division: str) -> render.Document:

@@ -65,7 +65,7 @@ def init(
     The host's name is not read. The folder systems/ of FILE is created if necessary.
 
     If nodes may differ, run it on each of them, and then with the NODEs: descriptions
-    that it wrote, or folders of such *.json files. Their number is the number of nodes.
+    that it wrote, or folders of such *.json files, one for each node.
     Standard error lists the fields in which nodes differ; if several values are
     possible, the field begins with "FILL IN".
 

@@ -28,7 +28,7 @@ from mlperf_pkg.infra.text import visible
 from mlperf_pkg.log.block import spans_with
 from mlperf_pkg.log.damage import NearMiss, near_misses
 from mlperf_pkg.log.lines import LineNumbers
-from mlperf_pkg.log.record import MAX_SHOWN, TOKEN, Misfit, Record, printable, record_in, shown
+from mlperf_pkg.log.record import MAX_SHOWN, TOKEN, Misfit, Record, printable, record_in
 
 _AROUND = 30  # characters of a line that are shown on each side of a place
 _REST = 1 << 14  # bytes after a line that may be the rest of its record
@@ -48,23 +48,24 @@ _NOTE: dict[str, Any] = {"severity": Severity.NOTE, "basis": Basis.ADVICE}
 # The fields of findings about a record, by their codes.
 _AT_RECORDS: Mapping[str, Mapping[str, Any]] = {
     "LOG101": {
-        "message": "the log ends inside this record, so copy it again; it ends with {found:s}",
+        "message": "the log ends inside this record, after {found:s}; expected {expected}",
         "expected": "a whole record and a line end",
-        "hint": "if the original ends here, too, the run was killed while it wrote",
+        "hint": "copy the log again; if the original ends here, too, the run was killed while it"
+        " wrote",
     },
     "LOG103": {
-        "message": "text follows the record {found} on its line:"
-        " the official parser rejects the log",
+        "message": "text follows the record {found} on its line,"
+        " so the official parser rejects the log",
         "basis": Basis.OFFICIAL,
         "expected": "a line of its own",
     },
     "LOG104": {
-        "message": "two records on one line: the official parser does not read {found}",
+        "message": "two records are on one line, and the official parser does not read {found}",
         "expected": "one record a line",
         **_WARNING,
     },
     "LOG105": {
-        "message": "the name {found} is repeated in one object: the last value counts",
+        "message": "the name {found} is repeated in one object, whose last value counts",
         **_WARNING,
     },
     "LOG106": {
@@ -91,14 +92,14 @@ class LineFindings:
         number of its first record, and ``misfits`` maps indexes in the block to misfits.
         """
         index, misfit = next(iter(misfits.items()))
-        message = f"cannot read this record: {misfit.reason}"
+        message = f"this record cannot be read, as {misfit.reason}"
         numbers = [first + other for other in misfits]
         if "{found}" in misfit.reason:
             values = [printable(other.time_ms) for other in misfits.values()]
             expected = "a number"
         else:
-            message = f"{message}; found {{found:s}}"
-            values = [shown(_head_of(tails[index]))]
+            message = f"{message}: {{found:s}}"
+            values = [around(_head_of(tails[index]), 0)]
             expected = _FIELDS
         self._together(misfit.code, numbers, values=values, message=message, expected=expected)
 
@@ -149,7 +150,7 @@ class LineFindings:
 
     def text_after(self, number: int, record: Record, text: str) -> None:
         """Report the text that follows a record on its line."""
-        hint = f"the text is {around(text, 0)}"
+        hint = f"the text is '{around(text, 0)}'"
         command = repair(_AFTER_RECORD, self._path)
         if command and "}" not in text:
             hint = f"{hint}; {command}"
@@ -198,7 +199,7 @@ class LineFindings:
         """Report that the next line is not read, as it has more bytes than this."""
         finding = Unchecked(
             code="LOG109",
-            message=f"not checked: a record larger than {most >> 20} MiB",
+            message=f"this record was not checked, as it is larger than {most >> 20} MiB",
             path=self._path,
             line=self._lines.after,
             source=_SOURCE,
@@ -256,7 +257,7 @@ def repair(command: str, path: str, **values: object) -> str:
     if path.endswith(_PACKED):
         return ""
     file = quote(path.rpartition("/")[2])
-    return f"to repair the file, in its folder: {command.format(file=file, **values)}"
+    return f"to repair the file, run in its folder: {command.format(file=file, **values)}"
 
 
 # ---- lines with a marker, but without JSON ------------------------------------------------
@@ -405,7 +406,7 @@ def _torn(lines: Sequence[_BrokenLine], _: str) -> _Fields:
 def _other(lines: Sequence[_BrokenLine], _: str) -> _Fields:
     first = lines[0]
     return {
-        "message": "cannot read this record near {found:s}; expected {expected}",
+        "message": "this record cannot be read near {found:s}; expected {expected}",
         "values": [around(first.record, first.place)],
         "expected": "JSON",
         "hint": f"{first.misfit.text} at character {first.place + 1} of the record; another process"
@@ -435,7 +436,7 @@ class NearLog(Struct, frozen=True):
 def near_log(text: bytes, path: str) -> NearLog | None:
     """Return what is wrong with the file ``path``, by its first line that is almost a record."""
     for near_miss in near_misses(text):
-        reason = f"{_subject(near_miss)}, in {_text_of(near_miss)}; expected {_MARKED}"
+        reason = f"{_subject(near_miss)} ({_text_of(near_miss)})"
         return NearLog(reason, _remedy(near_miss, path))
     return None
 
@@ -446,9 +447,11 @@ def _subject(near_miss: NearMiss) -> str:
         return "the record has no marker before it"
     form = ""
     if near_miss.marker.startswith(":::MLPv0.5"):
-        form = ", the format of round 0.5"
-    elif near_miss.start is None and near_miss.marker != ":::MLLOG":
-        form = ", the format of round 0.6"
+        form = ", as in round 0.5"
+    elif near_miss.marker == _MARKER.rstrip():
+        return f"no space follows the marker '{near_miss.marker}'"
+    elif near_miss.start is None:
+        form = ", as in round 0.6"
     return f"the marker is '{visible(near_miss.marker)}'{form}"
 
 

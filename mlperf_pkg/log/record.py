@@ -169,14 +169,14 @@ def decode_line(raw: bytes) -> Record | Misfit:
     try:
         fields = json.loads(text)
     except json.JSONDecodeError as error:
-        reason = f"not JSON: {error.msg}"
+        reason = f"it is not JSON ({error.msg})"
         column = error.pos + 1
         recovered = record_in(text) if error.msg == _TEXT_AFTER else None
         return Misfit("LOG101", reason, fatal=False, recovered=recovered, column=column)
     except ValueError:  # a number of more digits than Python converts
-        return Misfit("LOG101", "a number is too long", fatal=False)
+        return Misfit("LOG101", "a number in it is too long", fatal=False)
     except RecursionError:
-        return Misfit("LOG101", "JSON nested too deeply", fatal=True)
+        return Misfit("LOG101", "its JSON is nested too deeply", fatal=True)
     return _from_fields(fields)
 
 
@@ -195,17 +195,17 @@ def not_json_number(raw: bytes) -> str | None:
 def _from_fields(fields: Any) -> Record | Misfit:
     if not isinstance(fields, dict):
         kind = _KINDS[type(fields)]
-        return Misfit("LOG102", f"it is {kind}; expected an object", fatal=True)
+        return Misfit("LOG102", f"it is {kind} and not an object", fatal=True)
     missing = [name for name in ("time_ms", "key", "value", "metadata") if name not in fields]
     time_ms = fields.get("time_ms", 0)
     try:
         number = float(time_ms)
     except (TypeError, ValueError, OverflowError) as error:
         fatal = not isinstance(error, ValueError)
-        reason = "time_ms is {found}; expected a number"
+        reason = "its time_ms is {found}; expected a number"
         return Misfit("LOG102", reason, fatal=fatal, time_ms=time_ms)
     if missing:
-        return Misfit("LOG102", f"missing {', '.join(missing)}", fatal=True)
+        return Misfit("LOG102", f"it lacks {', '.join(missing)}", fatal=True)
     stamp = time_ms if isinstance(time_ms, int | float) else number
     return Record(fields["key"], stamp, fields["value"], fields["metadata"])
 

@@ -349,7 +349,7 @@ def read_results(path: Path) -> PublishedResults:
     try:
         data = read_file(path, _MAX_BYTES)
     except FileNotFoundError as error:
-        message = f"{path}: the published results are missing: reinstall mlperf-pkg"
+        message = f"{path}: the published results are missing; reinstall mlperf-pkg"
         raise PublishedResultsError(message) from error
     except OSError as error:
         raise PublishedResultsError(f"{path}: cannot be read: {error.strerror}") from error
@@ -371,11 +371,11 @@ def _refuse_other_version(path: Path, format_: str) -> None:
         remedy = "rebuild the file" if int(version) < VERSION else "update mlperf-pkg"
         raise PublishedResultsError(
             f"{path}: the published results have version {version} of the format; expected"
-            f" {VERSION}: {remedy}"
+            f" {VERSION}; {remedy}"
         )
 
 
 def _damaged(path: Path, reason: object) -> PublishedResultsError:
     return PublishedResultsError(
-        f"{path}: the published results are damaged ({reason}): reinstall mlperf-pkg"
+        f"{path}: the published results are damaged ({reason}); reinstall mlperf-pkg"
     )

@@ -165,9 +165,10 @@ def _extent(finding: Finding) -> str:
     if len(names) == 1:
         return _more_lines(finding.occurrences[0])
     if _unnamed(finding):
-        others = names[1:]
-        number = wording.counted(len(others), "other file")
-        return f"and {number}: {wording.shortened(others, _MOST_FILES)}"
+        others = wording.shortened(names[1:], _MOST_FILES)
+        if finding.differs_by_place:
+            return f"in {others}"
+        return f"and {wording.counted(len(names) - 1, 'other file')}: {others}"
     return f"{len(names)} files: {wording.shortened(names, _MOST_FILES)}"
 
 
@@ -309,14 +310,14 @@ def _official_extent(report: Report, parts: Sequence[str]) -> str:
     waived = [f for f in report.findings if f.waiver and f.fails(Basis.OFFICIAL)]
     if waived and fails:
         details.append(f"{len(waived)} waived, which the official checker ignores")
-    if any(finding.code == NOT_DESCRIBED for finding in report.findings):
-        details.append("the description was not checked")
     outcome = "rejects" if fails else "accepts"
     judged_logs_only = {row.judged for row in report.result_sets} == {False}
     what = "the logs" if judged_logs_only else "this"
     extent = f"{report.tool['reference']} {outcome} {what}"
     if details:
         extent = f"{extent}: {', '.join(details)}"
+    if any(finding.code == NOT_DESCRIBED for finding in report.findings):
+        extent += "; the description was not checked"
     if report.drift:
         extent = f"{extent}; {_difference(report)}"
     return extent
@@ -380,7 +381,7 @@ def sets_in_words(report: Report) -> Iterator[str]:
         if finding.code == NOT_DESCRIBED:
             hints[finding.hint or ""] = None
     for hint in hints:
-        yield f"the description was not checked: {hint}"
+        yield f"the description was not checked; {hint}"
     unjudged = [row for row in report.result_sets if not row.judged]
     if unjudged:
         number = len(report.result_sets)

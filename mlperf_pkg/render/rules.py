@@ -1,6 +1,7 @@
 """Answers about the rulebook: lines for people, fields for programs."""
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby
 from operator import attrgetter
@@ -359,8 +360,15 @@ def _number(number: float) -> str:
 
 # ---- a code, a family, a key ------------------------------------------------------------
 
-_MORE = "Show one with its meaning, basis and source: mlperf-pkg rules show CODE"
+_MORE = "'mlperf-pkg rules show CODE' shows one with its meaning, basis and source."
+_PLACEHOLDER = r"\{(\w+)[^}]*\}"
 _SEVERITIES = {Severity.ERROR: "an error", Severity.WARNING: "a warning", Severity.NOTE: "a note"}
+_BASES = {
+    Basis.BOTH: "for both verdicts",
+    Basis.OFFICIAL: "for the official verdict alone",
+    Basis.RULES: "for the verdict by the rules alone",
+    Basis.ADVICE: "as advice",
+}
 
 
 def of_rule(code: str, histories: Sequence[RuleHistory]) -> Document:
@@ -378,7 +386,7 @@ def of_code(code: FindingCode, round_: Round | None) -> Document:
     if round_:
         words = "in the text of the rules"
         if not code.applies_in(round_):
-            words = "not yet in the text of the rules: at most the official checker asks for it"
+            words = "not yet in the text of the rules; only the official checker may ask for it"
         lines.append(wrapped(f"in {round_.name:<7}", words))
     return Document("show", lines, lambda: as_json(code))
 
@@ -416,23 +424,23 @@ def _other(code: FindingCode) -> Iterator[str]:
     yield wrapped("", code.explanation)
     yield ""
     yield wrapped("fix       ", f"{code.fix.removesuffix('.')}.")
-    yield wrapped("basis     ", f"{code.basis}: {explain.BASIS[code.basis]}")
+    yield wrapped("basis     ", explain.basis_of(code))
     yield wrapped("severity  ", explain.SEVERITY[code.severity])
     if code.since:
-        yield wrapped("since     ", f"round {code.since} of Training, by its text")
+        yield wrapped("since     ", f"the text of round {code.since} of Training")
     yield from _labelled("instead", exceptions(code))
     yield wrapped("source    ", code.source)
 
 
 def exceptions(code: FindingCode) -> Iterator[str]:
-    """Yield when a code has another basis or severity: "a warning if the round is 0.7"."""
+    """Yield when it is reported otherwise: "reported as a warning if the round is 0.7"."""
     for item in code.unless:
         parts = []
         if item.severity:
-            parts.append(_SEVERITIES[item.severity])
+            parts.append(f"as {_SEVERITIES[item.severity]}")
         if item.basis:
-            parts.append(f"the basis {item.basis}")
-        yield f"{' with '.join(parts)} if {item.when}"
+            parts.append(_BASES[item.basis])
+        yield f"reported {' and '.join(parts)} if {item.when}"
 
 
 # ---- rules ----------------------------------------------------------------------------------
@@ -487,7 +495,8 @@ def _explained(rules: Sequence[Rule]) -> Iterator[str]:
     yield from _labelled("severity", (explain.SEVERITY[rule.severity] for rule in rules))
     if any(rule.fatal for rule in rules):
         yield from _labelled("fatal", ["the official checker crashes where it is broken"])
-    yield from _labelled("message", (rule.message for rule in rules if rule.message))
+    messages = [rule.message for rule in rules if rule.message]
+    yield from _labelled("message", (re.sub(_PLACEHOLDER, r"<\1>", text) for text in messages))
     yield from _labelled("hint", (rule.hint for rule in rules if rule.hint))
     yield from _labelled("source", ["; ".join(_sources(rules))])
 

@@ -366,10 +366,11 @@ class CodeGroup(Struct, frozen=True):
     @property
     def text(self) -> str:
         """The message with the values of all findings; of several messages the first."""
-        merged, *others = folded(self.findings)
-        if not others:
-            return merged.text
-        return f"{merged.text} (and {wording.counted(len(others), 'similar message')})"
+        merged = folded(self.findings)[0]
+        others = [finding for finding in self.findings if finding.message != merged.message]
+        if merged.differs_by_place:
+            others = list(self.findings[1:])
+        return merged.text_with(len(others))
 
     @property
     def places(self) -> int:

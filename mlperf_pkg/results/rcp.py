@@ -460,17 +460,16 @@ def explain(result: RcpResult, points: Sequence[ReferencePoint], unit: str) -> s
         if is_missing(result.message):
             size = _number(result.batch_size)
             return f"There is no reference point for batch size {size}, so c{outcome}."
-        return f"C{outcome} ({result.message})."
+        return f'C{outcome} (the official checker says "{result.message}").'
     accepted = reaches(mean, reference, minimum)
     decimals = _decimals(mean, minimum)
     basis = _basis_in_words(result, f"{reference:,.{decimals}f}")
     compared = _compared_in_words(result, points, decimals, accepted=accepted)
-    if is_in_another_unit(result):
-        unit = "(epochs or samples)"
+    logged_unit = "(epochs or samples)" if is_in_another_unit(result) else unit
     amount = f"{mean:,.{decimals}f}"
     if decimals == 1:
         amount = amount.removesuffix(".0")
-    sentence = f"The runs converge after {amount} {unit} on average, {compared} ({basis})."
+    sentence = f"The runs converge after {amount} {logged_unit} on average, {compared} ({basis})."
     if not accepted or mean >= reference:
         return sentence
     return f"{sentence} The test gives the factor {result.normalization:.4f}."
@@ -501,10 +500,10 @@ def _compared_in_words(
     place = f"at batch size {_number(result.batch_size)}"
     reason = no_limit_reason(result, points)
     if reason:
-        return f"with {NO_LIMIT} {place}: {reason}"
+        return f"with {NO_LIMIT} {place}, as {reason}"
     limit = f"the limit of {result.minimum:,.{decimals}f} {place}"
     if is_in_another_unit(result):
-        return f"in another unit than {limit}"
+        return f"which may be in another unit than {limit}"
     return f"above {limit}" if accepted else f"below {limit}"
 
 

@@ -23,6 +23,7 @@ from mlperf_pkg.rulebook.load import SOURCES, codes, headings, load_benchmark, l
 from mlperf_pkg.rulebook.model import (
     DIVISIONS,
     LOGGING,
+    OWN,
     SECTIONS,
     Benchmark,
     Round,
@@ -384,7 +385,6 @@ def _rule_sections(document: Mapping[str, Any]) -> Iterator[tuple[str, Steps, Ma
 
 # ---- what rules cite: a document and one of its headings ----------------------------------
 
-OWN = "mlperf-pkg: "
 """The beginning of a source that is our own judgement; words follow."""
 
 _CITING = (("source",), ("date_source",))

@@ -456,7 +456,7 @@ def _values(names: frozenset[str], operands: Operands) -> list[str]:
     for name in sorted(names - OF_A_RECORD):
         value = operands.values.get(name)
         if value is None:
-            texts.append(f"{name} is not logged before it")
+            texts.append(f"{name} is not logged earlier")
         else:
             texts.append(f"{name} is {_shown(value)}")
     return texts
@@ -506,7 +506,7 @@ def _message_of_interval(rule: Rule, counted: str, *, is_bound: bool) -> str:
     interval = f"{{found:,}} {_unit(rule, counted)}"
     if is_bound:
         records = "evaluations" if _is_evaluation(rule) else f"records of {rule.key}"
-        return f"{interval} between two {records}; expected {{expected}}"
+        return f"two {records} are {interval} apart; expected {{expected}}"
     return f"{_event(rule)} every {interval}; expected every {{expected}}"
 
 

@@ -27,9 +27,17 @@ from mlperf_pkg.rulebook.constraints import (
 from mlperf_pkg.rulebook.documents import every_round, rounds, usages
 from mlperf_pkg.rulebook.expectation import in_general
 from mlperf_pkg.rulebook.formula import Formula, NoAnswerError, first_logged
-from mlperf_pkg.rulebook.load import benchmarks_of, codes, fixes, load_benchmark, load_round
+from mlperf_pkg.rulebook.load import (
+    FindingCode,
+    benchmarks_of,
+    codes,
+    fixes,
+    load_benchmark,
+    load_round,
+)
 from mlperf_pkg.rulebook.model import (
     DIVISIONS,
+    OWN,
     Benchmark,
     Joined,
     Round,
@@ -45,14 +53,26 @@ EVERY_RUN = "every run"
 BASIS: Mapping[Basis, str] = {
     Basis.BOTH: "the written rules require it and the official checker tests it",
     Basis.OFFICIAL: "the official checker rejects what the written rules allow",
-    Basis.RULES: "the written rules require it, the official checker does not test it",
-    Basis.ADVICE: "our advice: neither the written rules nor the official checker require it",
+    Basis.RULES: "the written rules require it, and the official checker does not test it",
+    Basis.ADVICE: "neither the written rules nor the official checker requires it",
 }
 SEVERITY: Mapping[Severity, str] = {
-    Severity.ERROR: "error: the verdict fails",
+    Severity.ERROR: "error: the verdict does not pass",
     Severity.WARNING: "warning: no verdict fails",
     Severity.NOTE: "note: no verdict fails",
 }
+_OF_OWN: Mapping[Basis, str] = {
+    Basis.BOTH: "no rule is about it, and what was not checked passes neither verdict",
+    Basis.RULES: "no rule is about it, but it fails the verdict by the rules",
+}
+
+
+def basis_of(code: FindingCode) -> str:
+    """Return the basis of a code that is not of a rule, and what it means for the code."""
+    meaning = BASIS[code.basis]
+    if code.source.startswith(OWN):
+        meaning = _OF_OWN.get(code.basis, meaning)
+    return f"{code.basis}: {meaning}"
 
 
 # ---- one rule -----------------------------------------------------------------------------
@@ -220,7 +240,7 @@ def loaded(round_: Round, name: str) -> Benchmark:
     if benchmark is None:
         names = ", ".join(round_.benchmarks)
         where = where_instead(round_.usage, round_.name, name)
-        raise UserError(f"round {round_.name} has no benchmark {name!r}: it has {names}{where}")
+        raise UserError(f"round {round_.name} has no benchmark {name!r}; it has {names}{where}")
     return benchmark
 
 

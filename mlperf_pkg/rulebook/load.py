@@ -80,7 +80,7 @@ def _no_such_round(usage: str, name: str) -> UserError:
         wrong = usage
         names = usages()
     meant = f"{', '.join(names)}{did_you_mean(wrong, names)}"
-    return UserError(f"the rulebook has no round {name!r} for {usage!r}: it has {meant}")
+    return UserError(f"the rulebook has no round {name!r} for {usage}; it has {meant}")
 
 
 def before_first(usage: str, name: str) -> str | None:
@@ -413,7 +413,7 @@ class FindingCode(Struct, frozen=True):
     @property
     def hint(self) -> str | None:
         """What to do, as the hint of every finding; None where findings have hints of their own."""
-        return self.fix[0].lower() + self.fix[1:] if self.is_hint else None
+        return self.fix[0].lower() + self.fix[1:].removesuffix(".") if self.is_hint else None
 
 
 @per_rulebook

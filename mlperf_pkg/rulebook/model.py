@@ -37,6 +37,10 @@ LOGGING = "mlperf-logging"
 """The document that rules cite for what only the official checker requires."""
 
 
+OWN = "mlperf-pkg: "
+"""The beginning of the source of a finding that no document asks for."""
+
+
 PACKAGE_CHECKER = f"{LOGGING}, package_checker"
 """The source of what only the official package checker requires."""
 

@@ -126,19 +126,21 @@ def round_of_run(usage: str, time_ms: float, benchmark: str) -> RoundChoice:
     candidates = fitting or _rounds_with(usage, None)
     newest = list(candidates)[-1]
     if not time_ms:
-        return RoundChoice(newest, "a guess, the newest round: no run has a time", Sureness.GUESS)
+        return RoundChoice(
+            newest, "a guess (the newest round), as no run has a time", Sureness.GUESS
+        )
     day = day_of(time_ms)
     run = f"the {benchmark} run of {day}" if fitting else f"the run of {day}"
     before, earliest = _BEFORE_FIRST.get(usage, ("", date.max))
     first = rounds(usage)[0]
     if earliest <= day < window(usage, first)[0]:
-        reason = f"inferred: {run} is earlier than those of round {first}"
+        reason = f"inferred, as {run} is earlier than those of round {first}"
         return RoundChoice(before, reason, Sureness.INFERRED, day)
     for name, last in candidates.items():
         if day <= last:
-            reason = f"inferred: first round after {run}"
+            reason = f"inferred as the first round after {run}"
             return RoundChoice(name, reason, Sureness.INFERRED, day)
-    reason = f"a guess, the newest round: {run} is later than every submission"
+    reason = f"a guess (the newest round), as {run} is later than every submission"
     return RoundChoice(newest, reason, Sureness.GUESS, day)
 
 

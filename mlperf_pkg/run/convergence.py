@@ -181,20 +181,21 @@ class _Fields:
 def reason_of(error: Exception) -> str:
     """Return what is wrong where this code raises the same error as the official checker.
 
-    The name of the error, which the output of the official checker has too, comes first.
+    The name of the error, which the output of the official checker has too, comes last.
     """
+    name = type(error).__name__
     match error:
         case KeyError(args=[key]):
-            name = key if isinstance(key, str) else shown(key)
-            words = f"{name} is missing"
+            words = f"{key if isinstance(key, str) else shown(key)} is missing"
         case json.JSONDecodeError():
-            words = f"a line is not JSON: {error.msg}"
+            words = "a line is not JSON"
+            name = f"{name}: {error.msg}"
         case NoAnswerError():
             words = "a value is missing or not a number"
         case TypeError() | AttributeError() | IndexError():
-            words = "a value of the wrong type"
+            words = "a value has the wrong type"
         case ZeroDivisionError():
-            words = "a division by zero"
+            words = "a divisor is zero"
         case _:
             words = str(error)
-    return f"{type(error).__name__}: {words}"
+    return f"{words} ({name})"

@@ -63,14 +63,15 @@ class RecordCounts:
         problem = "is not logged"
         instead = None
         if is_hidden:
-            problem = "appears only on lines the official checker ignores"
+            problem = "appears only on lines that the official checker ignores"
         else:
             instead = key_instead_of(rule.key, self._unruled)
         if instead:
             problem = f"is not logged, but {instead} is"
             hint = f"if {instead} means the same, log it as {rule.key}"
             rule = replace(rule, hint=rule.hint or hint)
-        message = f"{' or '.join(sorted(keys))} {problem}; expected {times}"
+        expected = f"{rule.key} {times}" if instead else times
+        message = f"{' or '.join(sorted(keys))} {problem}; expected {expected}"
         self._findings.add(rule, None, value=instead, expected=f"logged {times}", message=message)
 
     def _check_limits(
@@ -105,7 +106,9 @@ class RecordCounts:
             line = self._findings.line_of(logged.first_number)
             first = shown(logged.first)
             last = shown(logged.last)
-            rule = replace(rule, hint=rule.hint or f"{first} on line {line}, {last} in the end")
+            rule = replace(
+                rule, hint=rule.hint or f"it is {first} on line {line}, and {last} in the end"
+            )
             values = "with different values"
         self._findings.add(
             rule,

@@ -212,7 +212,7 @@ def _softened(refusal: _Refusal, seen: Seen) -> Rule:
     hint = None
     if str not in map(type, logged.values()):
         keys = " and ".join(sorted(final))
-        hint = f"log {keys} before it: the official checker reads in order"
+        hint = f"log {keys} before it, as the official checker goes by the order of lines"
     return replace(rule, basis=Basis.OFFICIAL, hint=rule.hint or hint)
 
 

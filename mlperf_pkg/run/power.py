@@ -90,7 +90,7 @@ def read_power_log(file: PowerFile) -> PowerLog:
         samples, crash = _read(file)
     except OSError as error:
         samples = defaultdict(list)
-        crash = f"it cannot be read: {error.strerror}"
+        crash = f"it cannot be read ({error.strerror})"
     if crash is None:
         watts, crash = _watts(samples, switch=file.switch)
     times = sorted(_times(samples, _READING))

@@ -321,7 +321,7 @@ class _Reading:
         if problem:
             self._add("LOG113", "the log cannot be read: {found:s}", found=problem)
         elif foreign := foreign_text(self._reader.head):
-            message = f"the log is {{found:s}}; expected {{expected}}: {foreign.remedy}"
+            message = f"the log is {{found:s}}; expected {{expected}} ({foreign.remedy})"
             self._add(
                 "LOG112",
                 message,
@@ -335,7 +335,9 @@ class _Reading:
 
     def _check_records(self) -> None:
         if not self._records:
-            self._add("LOG110", "not an MLPerf log: it has no record that can be read", Pending)
+            self._add(
+                "LOG110", "this is not an MLPerf log, as no record in it can be read", Pending
+            )
 
     def _check_end(self) -> None:
         self._check_stop()
@@ -423,9 +425,12 @@ class _Reading:
         (start,) = block.select([shortest.start])
         message = (
             f"{shortest.arithmetic}, but the time stamps since {start.key} leave {{found:,.1f}}"
+            " seconds"
         )
-        if len(intervals) > 1:
-            message = f"{message}; {len(intervals) - 1} more intervals are too short"
+        others = len(intervals) - 1
+        if others:
+            noun = "interval is" if others == 1 else "intervals are"
+            message = f"{message}; {others} more {noun} too short"
         self._add(
             "RUN180",
             message,
@@ -442,8 +447,7 @@ class _Reading:
         key, early_ms = early
         self._add(
             "RUN181",
-            f"{key} is logged {{found:,.1f}} seconds before init_start;"
-            " expected init_start before the initialisation",
+            f"{key} is logged {{found:,.1f}} seconds before init_start; expected init_start first",
             line=self._reader.line_of(self._rules.seen["init_start"].first_number),
             found=early_ms / 1000,
         )

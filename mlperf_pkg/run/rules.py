@@ -26,7 +26,8 @@ _FEW = 4  # records of a key in a block; fewer are not slower one by one
 _MOST_HEADS = 4  # of one table: the logs of a result set begin alike, and are read in turn
 _MOST_MISPLACED = 1000  # records of one log
 _IN_TIME = (
-    "by the rules, the time stamp decides, and it is right; the official checker reads in order"
+    "by the rules, the time stamp decides, and it is right; the official checker goes by the order"
+    " of lines"
 )
 
 
@@ -446,7 +447,7 @@ class RuleChecker:
             logged.first_number,
             value=seconds,
             expected=f"{limit} than {shift.event}",
-            message=f"{subject}; expected {{expected}}",
+            message=f"{subject}; expected it {limit}",
             kind=Finding,
         )
 

@@ -59,11 +59,11 @@ def _several_runs(path: str, spans: list[RunSpan], dropped: list[Finding]) -> Fi
     places += ", ".join(map(str, lines[:_MAX_LINES]))
     if len(lines) > _MAX_LINES:
         places += ", ..."
-    message = "the file has {found} runs; expected {expected}: split it into one file per run,"
+    message = "the file has {found} runs; expected {expected} (split it into one file per run,"
     basis = Basis.BOTH if is_official else Basis.RULES
     return finding_of(
         "LOG111",
-        f"{message} before {places}",
+        f"{message} before {places})",
         path,
         line=lines[0],
         basis=basis,

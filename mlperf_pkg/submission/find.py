@@ -441,7 +441,7 @@ class _InputFinder(Struct):
                 params[file.label] = Params()
                 self._leave(file, error)
             except OSError as error:
-                params[file.label] = Params(crash=f"it cannot be read: {error.strerror}")
+                params[file.label] = Params(crash=f"it cannot be read ({error.strerror})")
         return params[file.label].flags
 
     def _text(self, folder: Place, name: str) -> str | None:
@@ -748,7 +748,7 @@ def each_once(arguments: Sequence[str], inputs: Sequence[Input]) -> tuple[Input,
         if whole is None:
             continue
         if argument == arguments[whole]:
-            reason = f"{argument} is the same"
+            reason = f"it is the same as {argument}"
         else:
             reason = f"{arguments[whole]} has the same logs"
         name = with_slashes(argument).rstrip("/")

@@ -193,14 +193,14 @@ def test_the_official_verdict_on_an_unknown_round(tmp_path: Path, kind: str) -> 
             moved(RESNET, 9 * YEAR),
             "4.0",
             "ROUND102",
-            "expected 2024-06-07 or earlier (round 4.0): assuming the newest round",
+            "expected 2024-06-07 or earlier (round 4.0), so the newest round is assumed",
         ),
         (
             "logs",
             timeless(RESNET),
             "4.0",
             "ROUND102",
-            "no run has a timestamp; assuming the newest round, 4.0",
+            "no run has a timestamp, so the newest round, 4.0, is assumed",
         ),
     ],
 )

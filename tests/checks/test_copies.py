@@ -77,7 +77,7 @@ def test_copies_between_two_systems(change: Change, count: int, files: str, tmp_
     assert facts(report) == [("SET150", "error", "rules", copy, count, 5)]
     (finding,) = copied(report)
     assert finding.text == (
-        f"the runs are copies of those of {original} {files}; expected separate runs"
+        f"the runs are copies of those of {original} {files}; expected runs of its own"
     )
     runs = [(place.path, place.found) for place in finding.places]
     names = [f"result_{number}.txt" for number in range(count)]
@@ -226,13 +226,19 @@ def test_strong_and_weak_scaling(same_name: bool, severity: str, tmp_path: Path)
 
 
 RESUBMITTED = [
-    ("the same description", {}, "note", "advice", "; allowed: the system description is the same"),
+    (
+        "the same description",
+        {},
+        "note",
+        "advice",
+        "; the rules allow this, as the system description is the same",
+    ),
     (
         "another name",
         {"system_name": "x"},
         "warning",
         "rules",
-        "; not allowed: the description differs in system_name",
+        "; the rules forbid this, as the description differs in system_name",
     ),
     ("one field less", {"cooling": ...}, "warning", "rules", "the description differs in cooling"),
     (
@@ -240,7 +246,7 @@ RESUBMITTED = [
         {"status": "Available on-premise"},
         "note",
         "advice",
-        "; allowed: the system description is the same",
+        "; the rules allow this, as the system description is the same",
     ),
     ("a number as text", {"number_of_nodes": "01"}, "note", "advice", "description is the same"),
     ("another status", {"status": "research"}, "warning", "rules", "description differs in status"),
@@ -275,7 +281,7 @@ def test_resubmitted_before_the_rules_said_what_may_be(tmp_path: Path) -> None:
     (finding,) = copied(report_of(*rounds))
     assert (finding.code, finding.severity, finding.basis) == ("SET151", "note", "advice")
     assert finding.text.endswith(
-        "; not allowed since round 5.1: the description differs in cooling"
+        "; the rules forbid this from round 5.1 on, as the description differs in cooling"
     )
 
 
@@ -284,7 +290,7 @@ def test_a_preview_is_not_proven_by_its_own_logs(tmp_path: Path) -> None:
     write_system(rounds[0] / "Graphcore/systems", status="preview")
     (finding,) = copied(report_of(*rounds))
     assert (finding.code, finding.severity) == ("SET151", "warning")
-    assert finding.text.endswith("; not allowed: runs of a Preview, which prove nothing")
+    assert finding.text.endswith("; the rules forbid this, as runs of a Preview prove nothing")
 
 
 def test_logs_of_another_submitter_in_an_earlier_round(tmp_path: Path) -> None:
@@ -297,7 +303,7 @@ def test_result_sets_alone_have_no_descriptions(tmp_path: Path) -> None:
     paths = [tree / f"Graphcore/results/{SYSTEM}/{LORA}" for tree in two_rounds(tmp_path)]
     (finding,) = copied(report_of(*paths))
     assert (finding.code, finding.severity) == ("SET151", "note")
-    assert finding.text.endswith("; not known whether the system description is the same")
+    assert finding.text.endswith("; it is not known whether the system description is the same")
 
 
 # ---- waivers, pack, defects -----------------------------------------------------------------

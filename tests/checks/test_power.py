@@ -80,7 +80,7 @@ CRASHES = [
 
 @pytest.mark.parametrize(("log", "switch", "crash"), CRASHES)
 def test_what_the_summarizer_crashes_on(log: bytes, switch: bool, crash: str) -> None:
-    assert (measured(log, switch).crash or "").startswith(crash)
+    assert crash in (measured(log, switch).crash or "")
     assert math.isnan(official_joules(log, switch)) is (measured(log, switch).watts is None)
 
 
@@ -284,7 +284,7 @@ def test_why_a_set_has_no_energy(tmp_path: Path) -> None:
     row = check([str(root)], Options(round="4.0")).report.result_sets[0]
     assert (row.energy_joules, row.energy_note) == (
         None,
-        "3 of 5 runs pass the official checker: too few",
+        "too few runs (3 of 5) pass the official checker",
     )
 
 

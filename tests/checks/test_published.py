@@ -34,12 +34,12 @@ from tests.tools.export import encoded, of_rounds
 
 NAME = f"Graphcore/{SYSTEM}/resnet"
 SET, LORA = f"Graphcore/results/{SYSTEM}/resnet", "llama2_70b_lora"
-HEAD = f"note advice 5/5 already published in 2.0 as {NAME}"
-AGAIN = f"{HEAD}; not known whether the rest of the system description is the same"
-EARLY = f"{HEAD}; not allowed since round 5.1: "
-BROKEN = EARLY.replace("note advice", "warning rules").replace(" since round 5.1", "")
+HEAD = f"note advice 5/5 the same run was published in 2.0 as {NAME}"
+AGAIN = f"{HEAD}; it is not known whether unpublished fields of the system description are the same"
+EARLY = f"{HEAD}; the rules forbid this from round 5.1 on, as "
+BROKEN = EARLY.replace("note advice", "warning rules").replace(" from round 5.1 on", "")
 DESCRIPTION = "whether the system description is the same"
-UNSURE = "whether 5 runs with equal values are the same or a training that was repeated"
+UNSURE = "whether 5 runs with equal values are the same runs or repeated trainings"
 
 
 def findings(*paths: Path) -> list[Finding]:
@@ -120,14 +120,16 @@ def repeated(root: Path) -> None:
         (another_run, [AGAIN.replace("5/5", "4/5")]),
         (another_byte, [f"{EARLY}1 log was rewritten"]),
         (dressed_up, [f"{EARLY}5 logs were rewritten"]),
-        (repeated, [AGAIN.replace("whether", f"{UNSURE}; whether")]),
+        (repeated, [AGAIN.replace("whether", f"{UNSURE} and whether")]),
         (another_framework, [f"{EARLY}the description differs in framework"]),
         (another_status, [f"{EARLY}the description differs in status"]),
         (
             described(accelerators_per_node=8, number_of_nodes=2),
             [f"{EARLY}the description differs in accelerators_per_node, number_of_nodes"],
         ),
-        pytest.param(of_zebra, [f"{BROKEN}runs of Graphcore"], id="of another submitter"),
+        pytest.param(
+            of_zebra, [f"{BROKEN}the runs are those of Graphcore"], id="of another submitter"
+        ),
     ],
 )
 def test_resubmitted(first: Path, change: Callable[[Path], object], expected: list[str]) -> None:
@@ -142,7 +144,7 @@ def test_a_preview_is_not_proved_by_its_own_runs(
     root = resubmitted(first)
     another_status(first)
     publish(monkeypatch, first, made=date(2026, 11, 21))
-    assert texts(root) == [f"{EARLY}runs of a Preview, which prove nothing"]
+    assert texts(root) == [f"{EARLY}runs of a Preview prove nothing"]
 
 
 def test_of_two_published_sets_that_of_the_same_system_is_named(
@@ -160,7 +162,7 @@ def test_logs_that_the_newer_checker_rejects(first: Path, monkeypatch: pytest.Mo
     path.write_bytes(path.read_bytes().replace(b'"global_batch_size"', b'"globl_batch_size"'))
     publish(monkeypatch, first, made=date(2026, 11, 21))
     root = resubmitted(first)
-    assert texts(root) == [f"{EARLY}the logs fail the checker of 2.1"]
+    assert texts(root) == [f"{EARLY}the logs fail the official checker of round 2.1"]
 
 
 def test_an_earlier_round_is_not_compared_with_a_later_one(
@@ -176,7 +178,7 @@ def test_both_rounds_checked_together(first: Path) -> None:
 
 def test_loose_logs_are_always_named(first: Path, tmp_path: Path) -> None:
     shutil.copytree(first / SET, tmp_path / "logs")
-    name = f"{HEAD}; not known whether the submitter is the same; {DESCRIPTION}"
+    name = f"{HEAD}; it is not known whether the submitter is the same and {DESCRIPTION}"
     assert texts(tmp_path / "logs") == [name]
     assert texts(tmp_path / "logs/result_1.txt") == [name.replace("5/5", "1/1")]
 
@@ -190,7 +192,7 @@ def test_another_set_of_the_round(first: Path) -> None:
 
 def test_the_set_of_another_submitter_of_the_round(first: Path) -> None:
     of_zebra(first)
-    assert texts(first) == [f"{BROKEN}runs of Graphcore"]
+    assert texts(first) == [f"{BROKEN}the runs are those of Graphcore"]
 
 
 @pytest.mark.parametrize("changed", [False, True])
@@ -284,7 +286,7 @@ def test_without_published_results(
         path.write_bytes(data)
     monkeypatch.setattr(results, "PATH", path)
     [finding] = findings(first, resubmitted(first))
-    text = f"not compared with the published results: {path}: the published"
+    text = f"nothing was compared with the published results ({path}: the published"
     assert (finding.code, finding.text[: len(text)]) == ("CHECK103", text)
 
 
@@ -330,7 +332,8 @@ def test_hyperparameters(
     row = as_published(result.row, checked.runs, None)
     assert row.score_minutes == result.row.score_minutes
     values = [own * factor for factor in factors]
-    words = f"{KEY} {own:.6g}; all published sets of resnet have {KEY} {limits.format(*values)}"
+    published = f"all published sets of resnet have {KEY} {limits.format(*values)}"
+    words = f"the runs use {KEY} {own:.6g}; {published}"
     expected = [f"SET162 {NOTE} {words}"] if limits else []
     assert notes(root, monkeypatch, PEERS, settings(PEERS, *values)) == expected
 
@@ -386,10 +389,10 @@ def test_scores(
     root: Path, monkeypatch: pytest.MonkeyPatch, sets: Sequence[PublishedSet], words: str
 ) -> None:
     limit, model = sets[0].score_minutes, sets[0].accelerator_model
-    text = f"{words} published result on 16 {model}, {limit:.3f} minutes (S0 in 1.1)"
-    texts = [note.partition(" minutes: ")[::2] for note in notes(root, monkeypatch, sets)]
+    text = f"{words} published result on 16 {model} ({limit:.3f} minutes, by S0 in 1.1)"
+    texts = [note.partition(" minutes is ")[::2] for note in notes(root, monkeypatch, sets)]
     assert [end for _, end in texts] == ([text] if words else [])
-    assert all(start.startswith(f"SET163 {NOTE} the score is ") for start, _ in texts)
+    assert all(start.startswith(f"SET163 {NOTE} the score of ") for start, _ in texts)
 
 
 def test_a_published_set_is_not_compared(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -122,7 +122,7 @@ def as_printed(key: str = "", choice: str = "") -> Callable[[Path], object]:
         pytest.param(
             [OWN, OTHER, SAID],
             "SET110",
-            "if it is one of these, list it under platforms of that system in mlperf-pkg.yaml",
+            "if it is one of these, list it under the platforms of that system in mlperf-pkg.yaml",
             as_printed("bow-pod16 or bow-pod64 for resnet on bow", "bow-pod16"),
             id="the printed YAML with a choice",
         ),
@@ -157,17 +157,21 @@ def test_a_placeholder_that_was_left_is_not_taken_for_a_system(tmp_path: Path) -
     report = checked(root)
     problem = of_code(report, "CONF101")
     assert problem.path == "../mlperf-pkg.yaml"
-    assert problem.text.startswith(
-        "systems: bow-pod16 or bow-pod64 for resnet on bow: there is no "
-    )
+    assert problem.text.startswith("'bow-pod16 or bow-pod64 for resnet on bow', under systems, is ")
     assert of_code(report, "SET110").is_error
+
+
+UNMATCHED = [
+    "no log matches 'runs/*', listed under logs of bow-pod16",
+    "no submission_platform matches 'pod', listed under platforms of bow-pod16",
+]
 
 
 @pytest.mark.parametrize(
     ("argument", "problems"),
     [
-        pytest.param(".", ["no log matches 'runs/*'", "no submission_platform matches 'pod'"]),
-        pytest.param("logs", ["no log matches 'runs/*'", "no submission_platform matches 'pod'"]),
+        pytest.param(".", UNMATCHED),
+        pytest.param("logs", UNMATCHED),
         pytest.param("logs/0.log", []),
     ],
 )
@@ -176,7 +180,7 @@ def test_a_pattern_without_a_match(tmp_path: Path, argument: str, problems: list
     root = lay(tmp_path, OWN, RAW, {CONFIG_NAME: config})
     report = check([str(root / argument)], Options(jobs=1)).report
     texts = [finding.text for finding in report.findings if finding.code == "CONF102"]
-    assert texts == [f"systems: bow-pod16: {problem}" for problem in problems]
+    assert texts == problems
 
 
 def test_odd_logs_are_named_with_where_they_belong(tmp_path: Path) -> None:
@@ -184,10 +188,11 @@ def test_odd_logs_are_named_with_where_they_belong(tmp_path: Path) -> None:
     report = checked(lay(tmp_path, OWN, OTHER, MIXED, {CONFIG_NAME: config}))
     finding = of_code(report, "SET121")
     assert finding.text == (
-        "the runs name different platforms: bow-pod16 (4 runs), bow-pod64 (0.log); expected one"
+        "the runs name different platforms: bow-pod16 (4 runs), bow-pod64 (0.log);"
+        " expected one submission_platform"
     )
     path = "../systems/bow-pod64.json"
-    assert finding.hint == f"bow-pod64 is {path}: move its logs to logs/bow-pod64/"
+    assert finding.hint == f"bow-pod64 is described in {path}: move its logs to logs/bow-pod64/"
 
 
 @pytest.mark.parametrize(

@@ -35,19 +35,20 @@ def repeated(log: Path) -> None:
     log.write_bytes(joined(fields))
 
 
-ALLOWED = "allowed: the system description is the same"
-NOT = "not allowed: the"
+ALLOWED = "the rules allow this, as the system description is the same"
+NOT = "the rules forbid this, as the"
 CASES: list[tuple[str, dict[str, Any], Edit | None, str]] = [
     ("nothing", {}, None, ALLOWED),
     ("another spelling", {"status": "Available on-premise", "division": "CLOSED"}, None, ALLOWED),
     ("another field", {"cooling": "water"}, None, f"{NOT} description differs in cooling"),
     ("no longer available", {"status": "research"}, None, f"{NOT} description differs in status"),
-    ("a byte", {}, another_byte, "not allowed: 1 log was rewritten"),
+    ("a byte", {}, another_byte, "the rules forbid this, as 1 log was rewritten"),
     (
         "a log that is rejected",
         {},
         rejected,
-        f"not allowed: 1 log was rewritten; {NOT[13:]} logs fail the checker of 5.1",
+        "the rules forbid this, as 1 log was rewritten and the logs fail the official checker of"
+        " round 5.1",
     ),
     ("a run that was repeated", {}, repeated, ALLOWED),
 ]
@@ -84,8 +85,8 @@ def test_what_only_the_record_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     (finding,) = (f for f in findings if f.code.startswith("SET16"))
     assert (finding.code, finding.severity) == ("SET160", "note")
     assert finding.text.partition("; ")[2] == (
-        "not known whether 10 runs with equal values are the same or a training that was repeated;"
-        " whether the rest of the system description is the same"
+        "it is not known whether 10 runs with equal values are the same runs or repeated trainings"
+        " and whether unpublished fields of the system description are the same"
     )
 
 

@@ -168,7 +168,10 @@ def test_runs_of_several_folders_are_one_set(tmp_path: Path) -> None:
     report = checked(tmp_path).report
     assert [(row.runs_found, row.path) for row in report.result_sets] == [(7, ".")]
     (folders,) = [f.text for f in report.findings if f.code == "SET126"]
-    assert folders == "a (3), b (2), other (2) together have 7 runs; expected one result set"
+    assert folders == (
+        "the folders a (3 runs), b (2 runs), other (2 runs) together have 7 runs;"
+        " expected one result set"
+    )
     other = tmp_path / "other/result_0.txt"
     other.write_bytes(other.read_bytes().replace(SYSTEM.encode(), b"another"))
     assert sorted(row.runs_found for row in checked(tmp_path).report.result_sets) == [1, 6]

@@ -28,15 +28,15 @@ def report(root: Path, *files: dict[str, bytes], argument: str = "logs") -> Repo
             [OTHER, RAW],
             "SET110",
             (
-                'submission_platform "bow-pod16" fits no system description; the closed'
-                " division has bow-pod64"
+                'submission_platform "bow-pod16" fits no system description; those of the'
+                " closed division are bow-pod64"
             ),
         ),
         (
             [a_system("x", division="open"), RAW],
             "SET110",
-            "the logs say closed (submission_division), but the division is another in"
-            " ../systems/x.json; expected",
+            "submission_division is closed, but no system description is of this division"
+            " (../systems/x.json); expected",
         ),
         (
             [{"systems/bow-pod16.json": b"{"}, RAW],
@@ -52,7 +52,7 @@ def report(root: Path, *files: dict[str, bytes], argument: str = "logs") -> Repo
         (
             [OWN, OTHER, saying("submission_platform", "PLACEHOLDER")],
             "SET125",
-            "the system may be bow-pod16, bow-pod64, judging by the division; expected one system",
+            "the system may be any of bow-pod16, bow-pod64, judging by the division; expected one",
         ),
         (
             [OWN, saying("submission_org", "ACME")],
@@ -79,7 +79,7 @@ def report(root: Path, *files: dict[str, bytes], argument: str = "logs") -> Repo
         (
             [{CONFIG_NAME: b"submitter: Graphcore"}, RAW],
             "SET110",
-            "no system description of the closed division; expected",
+            "there is no system description of the closed division; expected",
         ),
     ],
 )

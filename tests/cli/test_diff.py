@@ -46,7 +46,7 @@ def test_text(old: Path, tmp_path: Path) -> None:
             f"system systems/{SYSTEM}.json",
             "cooling Air-cooled \\x1b[31m",
             "more - [1]",
-            f" minutes: results/{SYSTEM}/bert (closed)",
+            f": results/{SYSTEM}/bert (closed), round 2.0, ",
             "2 files added: link, pipe",
         )
         if text not in words

@@ -76,7 +76,9 @@ def test_names_of_the_same_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(
     ("options", "note"),
     [
-        pytest.param([], "note: r.csv: is a folder with a file for each table;", id="all tables"),
+        pytest.param(
+            [], "note: r.csv: this is a folder with a file for each table;", id="all tables"
+        ),
         pytest.param(["--table", "runs"], "", id="one table"),
     ],
 )

@@ -46,7 +46,7 @@ def test_several_submitters_and_unknown_platforms(tmp_path: Path) -> None:
         ),
     }
     errors = result.stderr.splitlines()
-    task = "to do: put one of bow-pod16, bow-pod64 in place of the key that says so"
+    task = "to do: put one of bow-pod16, bow-pod64 in place of this key"
     assert [line for line in errors if line.startswith(task)]
     left = "left to fill in: ACME/Pod_64 (bow)/bert/closed: SET110: submission_platform"
     assert [line for line in errors if line.startswith(left)]

@@ -146,7 +146,7 @@ def test_what_was_not_checked_never_passes(
 
 # ---- logs that cannot be read -------------------------------------------------------------
 
-UTF_16 = "is UTF-16 text; expected UTF-8 text: convert it with iconv -f UTF-16 -t UTF-8"
+UTF_16 = "is UTF-16 text; expected UTF-8 text (convert it with iconv -f UTF-16 -t UTF-8)"
 
 
 @pytest.mark.parametrize(

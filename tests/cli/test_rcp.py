@@ -293,7 +293,7 @@ def test_check_of_a_folder_without_logs(tmp_path: Path) -> None:
             None,
             None,
             2,
-            "the official checker crashes: it has no reference points for minigo",
+            "the official checker crashes, as it has no reference points for minigo",
         ),
         ("resnet", 5, "slower", 1, "1 result set: 1 FAIL"),
         ("resnet", 5, "slower", 1, "with the points of mlperf-logging: pass (RCP"),

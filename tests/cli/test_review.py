@@ -281,7 +281,7 @@ def test_without_published_results(
     monkeypatch.setattr(results, "PATH", tmp_path / "missing")
     result = call("review", "compare", "previews", "4.1", "5.0")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "the published results are missing: reinstall mlperf-pkg" in result.stderr
+    assert "the published results are missing; reinstall mlperf-pkg" in result.stderr
     assert listing("previews", *sides)["counts"] == {"own logs only": 1}
     result = call("review", sides[0], "-o", tmp_path / "review")
     assert "1 Preview: 0 met" in result.stdout
@@ -295,7 +295,7 @@ def test_a_previous_round(sides: list[str], tmp_path: Path) -> None:
     (row,) = rows_of(json.loads((folder / "review.json").read_text("utf-8")), "resubmitted")
     assert (row[0], row[4]) == (
         "not allowed since round 5.1",
-        "runs of a Preview, which prove nothing",
+        "runs of a Preview prove nothing",
     )
     assert "1 Preview: 0 met by a successor, 1 not settled" in result.stdout
     result = call("review", old, "--previous", new, "-o", tmp_path / "other", "-j", "1")

@@ -80,7 +80,7 @@ NEAREST = [
     (("show", "lr_rates", "--round", "5.1"), "round 5.1 has no rule lr_rates; there is one"),
     (("show", "SET101", "--round", "5.2"), "the rulebook has no round '5.2'"),
     (("show", "SET101", "--set", "max_steps=1"), "are for a benchmark, which SET101 is not"),
-    (("list", "zzzz", "--round", "hpc"), "the rulebook has no round 'hpc': it has 0.7, "),
+    (("list", "zzzz", "--round", "hpc"), "the rulebook has no round 'hpc'; it has 0.7, "),
 ]
 
 
@@ -131,7 +131,7 @@ IN_ONE_ROUND = [
     (
         "SEED101",
         "3.0",
-        "\nin 3.0    not yet in the text of the rules: at most the official checker",
+        "\nin 3.0    not yet in the text of the rules; only the official checker may",
     ),
     ("SEED", "1.0", "\nSEED104  note, advice    a repeated seed"),
 ]

@@ -106,7 +106,7 @@ def test_nodes_that_are_refused(line: str, message: str, nodes: Path) -> None:
     assert message in result.stderr
 
 
-INFERRED = "inferred: first round after the resnet run of 2022-05-06"
+INFERRED = "inferred as the first round after the resnet run of 2022-05-06"
 FILES = sorted(data_folder("systems").glob("*.json"))
 
 

@@ -65,7 +65,7 @@ def test_several_logs_are_followed_until_each_has_stopped(tmp_path: Path) -> Non
     assert exit_code == 1
     assert [
         text
-        for text in (f"{paths[0]}: ended with success", f"{paths[1]}: LOST", "waiting for it")
+        for text in (f"{paths[0]}: ended with success", f"{paths[1]}: LOST", "waiting for the file")
         if text not in output
     ] == []
 

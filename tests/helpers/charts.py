@@ -14,7 +14,7 @@ from mlperf_pkg.commands.notice import shown_results
 from tests.helpers.trees import simulated, write_set
 
 DEFECT = (
-    "internal error of mlperf-pkg: ZeroDivisionError: odd;"
+    "internal error of mlperf-pkg (ZeroDivisionError: odd);"
     " please report it with the output of 'mlperf-pkg --debug ...'"
 )
 

@@ -116,9 +116,9 @@ def test_a_file_without_results(tmp_path: Path) -> None:
 
 def test_another_format(tmp_path: Path) -> None:
     for format_, message in [
-        ("mlperf-pkg/published/1", "have version 1 of the format; expected 2: rebuild the file$"),
-        ("mlperf-pkg/published/3", "have version 3 of the format; expected 2: update mlperf-pkg$"),
-        ("mlperf-pkg/report/3", r"are damaged \(the format is 'mlperf-pkg/report/3'\): reinstall"),
+        ("mlperf-pkg/published/1", "have version 1 of the format; expected 2; rebuild the file$"),
+        ("mlperf-pkg/published/3", "have version 3 of the format; expected 2; update mlperf-pkg$"),
+        ("mlperf-pkg/report/3", r"are damaged \(the format is 'mlperf-pkg/report/3'\); reinstall"),
         ("mlperf-pkg/published/x", r"are damaged \(the format is"),
     ]:
         with pytest.raises(PublishedResultsError, match=message):
@@ -128,7 +128,7 @@ def test_another_format(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     path = tmp_path / "results.msgpack"
     for data, message in [
-        (None, r"results are missing: reinstall mlperf-pkg$"),
+        (None, r"results are missing; reinstall mlperf-pkg$"),
         *((data, "results are damaged") for data in (b"", b"\xc1", encoded(FACTS)[:-5])),
         *((msgspec.msgpack.encode(file), r"damaged \(its checksum is wrong\)") for file in CHANGED),
     ]:

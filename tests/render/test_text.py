@@ -323,7 +323,7 @@ Errors
 Warnings
   beta: no code  CODE100
   mlperf-pkg.yaml:3: ended  WAIVE101
-  no value for cooling, framework  SYS202 [rules]
+  no value for cooling; 1 more like this  SYS202 [rules]
     2 system descriptions: ACME, beta; first ACME/systems/dgx.json:9
 
 Waived
@@ -398,9 +398,9 @@ def with_values(*values: Any, **changes: Any) -> list[Finding]:
     [
         (with_values(1), "x is 1"),
         (with_values(3, 1, 2), "x is 1 to 3"),
-        (with_values("b", "a", "b"), 'x is "b", "a"'),
-        ([*with_values(1), finding(message="other")], "x is 1 (and 1 similar message)"),
-        ([finding(message=f"{n}") for n in range(9)], "0 (and 8 similar messages)"),
+        (with_values("b", "a", "b"), 'x is "b" or "a"'),
+        ([*with_values(1), finding(message="other")], "x is 1; 1 more like this"),
+        ([finding(message=f"{n}") for n in range(9)], "0; 8 more like this"),
     ],
 )
 def test_a_group_has_the_values_of_all_its_findings(made: list[Finding], text: str) -> None:

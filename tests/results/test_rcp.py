@@ -364,6 +364,9 @@ def test_in_words(margin: float, words: str) -> None:
     assert rcp.margin_in_words(margin) == words
 
 
+NOT_COMPARED = "Convergence was not compared with the reference"
+
+
 @pytest.mark.parametrize(
     ("batch_size", "runs", "text"),
     [
@@ -393,8 +396,8 @@ def test_in_words(margin: float, words: str) -> None:
             "There is no reference point for batch size 2,048, so convergence was not compared with"
             " the reference.",
         ),
-        (128, None, "Convergence was not compared with the reference (Insufficient convergence)."),
-        (128, [], "Convergence was not compared with the reference (RCP found)."),
+        (128, None, f'{NOT_COMPARED} (the official checker says "Insufficient convergence").'),
+        (128, [], f'{NOT_COMPARED} (the official checker says "RCP found").'),
     ],
 )
 def test_explain(batch_size: int, runs: list[float] | None, text: str) -> None:
@@ -447,8 +450,8 @@ def test_a_limit_at_the_points_next_to_a_powerless_point(batch_size: int) -> Non
 def test_explain_without_a_limit() -> None:
     assert rcp.explain(*gpt3(3072, 1.2e9), "tokens") == (
         "The runs converge after 1,200,000,000 tokens on average, with no lower limit at batch"
-        f" size 3,072: {REASON} (reference mean 1,218,025,882, from gpt3_ref_3072). The test gives"
-        " the factor 1.0150."
+        f" size 3,072, as {REASON} (reference mean 1,218,025,882, from gpt3_ref_3072). The test"
+        " gives the factor 1.0150."
     )
 
 

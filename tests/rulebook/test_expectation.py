@@ -165,7 +165,7 @@ def test_of_a_value_that_is_not_a_number(value: Any, text: str) -> None:
 @pytest.mark.parametrize(
     ("batch", "text"),
     [
-        (None, "2 * global_batch_size (global_batch_size is not logged before it)"),
+        (None, "2 * global_batch_size (global_batch_size is not logged earlier)"),
         ("x", '2 * global_batch_size (global_batch_size is "x")'),
         (10**400, "2 * inf (global_batch_size is inf)"),
     ],
@@ -206,7 +206,8 @@ def test_of_intervals(formula: str, batch: int, text: str) -> None:
         (None, "first evaluation at 43,776 samples; expected at most 38,016 for batch size 1,152"),
         (
             {"samples_count": 21888},
-            "21,888 samples between two evaluations; expected at most 12,672 for batch size 1,152",
+            "two evaluations are 21,888 samples apart; expected at most 12,672 for batch size"
+            " 1,152",
         ),
     ],
 )

@@ -81,21 +81,27 @@ def test_times_out_of_this_world(time_ms: float) -> None:
             "2022-05-20",
             "resnet",
             Sureness.INFERRED,
-            "inferred: first round after the resnet run of 2022-05-20",
+            "inferred as the first round after the resnet run of 2022-05-20",
         ),
         (
             "2022-05-20",
             "unheard of",
             Sureness.INFERRED,
-            "inferred: first round after the run of 2022-05-20",
+            "inferred as the first round after the run of 2022-05-20",
         ),
         (
             "2025-08-01",
             "bert",
             Sureness.GUESS,
-            "a guess, the newest round: the bert run of 2025-08-01 is later than every submission",
+            "a guess (the newest round), as the bert run of 2025-08-01 is later than every"
+            " submission",
         ),
-        ("1970-01-01", "bert", Sureness.GUESS, "a guess, the newest round: no run has a time"),
+        (
+            "1970-01-01",
+            "bert",
+            Sureness.GUESS,
+            "a guess (the newest round), as no run has a time",
+        ),
     ],
 )
 def test_how_sure_the_round_of_a_run_is(

@@ -9,7 +9,7 @@ import pytest
 import mlperf_pkg
 from mlperf_pkg.findings import Basis
 from mlperf_pkg.infra.resources import rules_read_from
-from mlperf_pkg.rulebook.check import OWN, check_rulebook, problem_of_source
+from mlperf_pkg.rulebook.check import check_rulebook, problem_of_source
 from mlperf_pkg.rulebook.explain import all_uses
 from mlperf_pkg.rulebook.load import (
     as_written,
@@ -19,7 +19,7 @@ from mlperf_pkg.rulebook.load import (
     headings,
     load_round,
 )
-from mlperf_pkg.rulebook.model import LOGGING, version_of
+from mlperf_pkg.rulebook.model import LOGGING, OWN, version_of
 from tests.helpers.own_rules import FILES, ROUND_FILE, written
 
 PROBLEMS = [

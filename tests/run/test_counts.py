@@ -28,7 +28,7 @@ def missing(log: bytes) -> list[Finding]:
         ),
         pytest.param(
             RENAMED,
-            f"{MISSING} is not logged, but opt_epsilon is; expected once",
+            f"{MISSING} is not logged, but opt_epsilon is; expected {MISSING} once",
             "opt_epsilon",
             id="under another name",
         ),

@@ -29,8 +29,8 @@ def test_five_runs() -> None:
     (finding,) = run.findings
     lines = [sum(log.count(b"\n") for log in LOGS[:number]) + 1 for number in range(1, 5)]
     assert finding.text == (
-        "the file has 5 runs; expected 1: split it into one file per run, before lines "
-        + ", ".join(map(str, lines))
+        "the file has 5 runs; expected 1 (split it into one file per run, before lines"
+        f" {', '.join(map(str, lines))})"
     )
     assert (finding.code, finding.line, finding.basis) == ("LOG111", lines[0], Basis.BOTH)
     assert (run.verdicts.official, run.verdicts.rules) == (Verdict.FAIL, Verdict.FAIL)
@@ -41,7 +41,7 @@ def test_a_run_that_was_started_again() -> None:
     killed = joined(records(LOGS[0])[:-40])
     run = compared(run_of(killed + LOGS[1]))
     leading = next(finding for finding in run.findings if finding.code == "LOG111")
-    assert leading.text.endswith(f"one file per run, before line {leading.line}")
+    assert leading.text.endswith(f"one file per run, before line {leading.line})")
     assert leading.line == killed.count(b"\n") + 1
 
 
@@ -84,21 +84,22 @@ def test_one_run(log: bytes) -> None:
 @pytest.mark.parametrize(
     ("log", "code", "text"),
     [
-        (b"", "LOG110", "not an MLPerf log: it has no record that can be read"),
+        (b"", "LOG110", "this is not an MLPerf log, as no record in it can be read"),
         (
             LOGS[0].decode().encode("utf-16"),
             "LOG112",
-            "the log is UTF-16 text; expected UTF-8 text: convert it with iconv -f UTF-16 -t UTF-8",
+            "the log is UTF-16 text; expected UTF-8 text"
+            " (convert it with iconv -f UTF-16 -t UTF-8)",
         ),
         (
             gzip.compress(LOGS[0], mtime=0),
             "LOG112",
-            "the log is gzip data; expected UTF-8 text: decompress it with gzip -d",
+            "the log is gzip data; expected UTF-8 text (decompress it with gzip -d)",
         ),
         (
             b"PK\x03\x04" + bytes(99),
             "LOG112",
-            "the log is an archive; expected UTF-8 text: unpack it",
+            "the log is an archive; expected UTF-8 text (unpack it)",
         ),
     ],
     ids=["empty", "UTF-16", "gzip", "zip"],
@@ -140,7 +141,7 @@ def test_a_log_that_is_cut_off(lost: int, ending: str) -> None:
     log = LOGS[0][:-lost]
     run = compared(run_of(log))
     cut = next(finding for finding in run.findings if finding.code == "LOG101")
-    assert cut.text.startswith("the log ends inside this record, so copy it again; it ends with ")
+    assert cut.text.startswith("the log ends inside this record, after ")
     assert cut.line == log.count(b"\n") + 1
     assert {code for code, _ in findings(run)} == {"LOG101", ending}
     assert (run.verdicts.official, run.verdicts.rules) == (Verdict.FAIL, Verdict.FAIL)

@@ -187,7 +187,7 @@ def test_the_arithmetic() -> None:
     needed, left = text.split(" seconds, but the time stamps since block_start leave ")
     samples, rate = start.removesuffix(" a second").split(" samples at a throughput of ")
     assert float(samples.replace(",", "")) / float(rate) == pytest.approx(float(needed), rel=0.01)
-    assert float(left.split(";")[0]) == pytest.approx(0.94 * float(needed), rel=0.01)
+    assert float(left.split(" ")[0]) == pytest.approx(0.94 * float(needed), rel=0.01)
 
 
 # ---- the initialisation -------------------------------------------------------------------

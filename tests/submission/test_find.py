@@ -232,7 +232,7 @@ def test_flags_that_cannot_be_read(tmp_path: Path, level: str) -> None:
     (root / level / "package_checker_params").mkdir()
     (submission,) = find_input(str(root)).submissions
     (read,) = submission.params.values()
-    assert (read.flags, read.crash) == (frozenset(), "it cannot be read: Is a directory")
+    assert (read.flags, read.crash) == (frozenset(), "it cannot be read (Is a directory)")
 
 
 def test_links_out_of_the_argument_are_not_followed(tmp_path: Path) -> None:
@@ -412,7 +412,7 @@ def test_parts_named_twice_are_found_once(org: Path) -> None:
     [
         (["Org", "Other"], [0, 1], []),
         (["Org", "Org/"], [0], ["Org has the same logs"]),
-        (["Org", "Org"], [0], ["Org is the same"]),
+        (["Org", "Org"], [0], ["it is the same as Org"]),
         (["Org/results", "Org"], [1], ["Org has the same logs"]),
         (["link", "Org"], [0], ["link has the same logs"]),
     ],
@@ -528,10 +528,10 @@ def test_what_is_not_read(
 @pytest.mark.parametrize(
     ("line", "reason", "has_command"),
     [
-        (b":::MLLOG{", "the marker is ':::MLLOG', in ", True),
-        (b":::mllog {", "the marker is ':::mllog', in ", True),
-        (b"::MLLOG {", "the marker is '::MLLOG', in ", True),
-        (b"{", "the record has no marker before it, in ", False),
+        (b":::MLLOG{", "no space follows the marker ':::MLLOG' (", True),
+        (b":::mllog {", "the marker is ':::mllog' (", True),
+        (b"::MLLOG {", "the marker is '::MLLOG' (", True),
+        (b"{", "the record has no marker before it (", False),
     ],
     ids=["no space", "other case", "no colon", "none"],
 )
@@ -548,7 +548,7 @@ def test_a_file_of_damaged_records(
 
 def test_only_files_of_damaged_records(tmp_path: Path) -> None:
     folder = lay(tmp_path, {"a.log": LOG.replace(b"G {", b"G{"), "b.txt": b"text"})
-    with pytest.raises(UserError, match=r"not read: a.log \(the marker is ':::MLLOG'"):
+    with pytest.raises(UserError, match=r"not read: a.log \(no space follows the marker"):
         find_input(str(folder))
 
 

@@ -388,7 +388,7 @@ def _no_code(workspace: BuildWorkspace, sets: Iterable[PlannedSet]) -> Iterator[
     if without:
         lines = "\n".join(f"    {benchmark}: <folder>" for benchmark in without)
         yield (
-            f"no code of {', '.join(without)}: a submission needs it under benchmarks/; name its"
+            f"there is no code of {', '.join(without)}, and a submission needs it; name its"
             f" folder in {CONFIG_NAME}:\n  code:\n{lines}"
         )
 

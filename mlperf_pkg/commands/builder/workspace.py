@@ -225,7 +225,7 @@ def _of_one_round(
     options = replace(options, round=newest)
     again = check([str(folders.logs)], options)
     runs = [run for run in again.runs if run.path in logs]
-    reason = f"the newest of the rounds that the logs name: {', '.join(sorted(rounds))}"
+    reason = f"the newest of the rounds that the logs name ({', '.join(sorted(rounds))})"
     return runs, newest, reason
 
 
@@ -272,7 +272,7 @@ def _descriptions(folders: Folders) -> dict[str, Path]:
         entries = FolderCache()[str(folder)]
     except OSError as error:
         raise UserError(
-            f"{folder}: no system descriptions ({error.strerror}); on the system, write one with"
+            f"{folder}: no system descriptions ({error.strerror}); write one on the system with"
             f" 'mlperf-pkg system init -o {folder}/SYSTEM.json', or name their folder"
             " with --systems"
         ) from error

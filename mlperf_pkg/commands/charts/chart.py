@@ -131,7 +131,7 @@ def prepared(name: str, path: str, function: Callable[[], Iterable[Any]]) -> lis
     action = f"preparing the chart {name}"
     charts = guarded(path, action, lambda: list(filter(None, function())))
     if isinstance(charts, Unchecked):
-        reason = f"internal error of mlperf-pkg: {charts.found}; {charts.hint}"
+        reason = f"internal error of mlperf-pkg ({charts.found}); {charts.hint}"
         return [Chart(name, name, "", {}, {}, missing=reason)]
     return charts
 

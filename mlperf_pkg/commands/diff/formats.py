@@ -64,7 +64,7 @@ def text(comparison: changes.VersionComparison, view: View) -> str:
     lines = whole.count("\n")
     if view.verbose or lines <= _WHOLE:
         return whole
-    ending = f"all changes are {lines:,} lines: -v shows them"
+    ending = f"-v shows all changes ({lines:,} lines)"
     if not comparison.entries:
         return _brief(comparison, view, _submitters(comparison), ending)
     # The verdicts of each kind in turn, as many as fit on the screen.
@@ -192,8 +192,8 @@ def _verdict_changes(comparison: changes.VersionComparison, most: int) -> Iterat
     for line, set_names in names.items():
         number = wording.counted(len(set_names), "result set")
         few = wording.shortened(set_names, most)
-        extent = "of all together, and of" if line in whole else "of"
-        yield f"{line} {extent} {number}: {few}"
+        extent = "all together, and " if line in whole else ""
+        yield f"{line} ({extent}{number}: {few})"
 
 
 def _verdict_change(change: changes.FieldChange) -> str:
@@ -205,11 +205,11 @@ def _removed_and_added(comparison: changes.VersionComparison) -> Iterator[str]:
     for system in comparison.removed_systems:
         yield f"removed: system {system.path}"
     for result_set in comparison.removed_sets:
-        yield f"removed: round {result_set.row.round}, {result_set.in_short}: {_name(result_set)}"
+        yield f"removed: {_name(result_set)}, round {result_set.row.round}, {result_set.in_short}"
     for system in comparison.added_systems:
         yield f"added: system {system.path}"
     for result_set in comparison.added_sets:
-        yield f"added: round {result_set.row.round}, {result_set.in_short}: {_name(result_set)}"
+        yield f"added: {_name(result_set)}, round {result_set.row.round}, {result_set.in_short}"
 
 
 def _name(result_set: changes.ComparedSet) -> str:
@@ -366,7 +366,7 @@ def _messages(changes: Iterable[changes.FindingChange]) -> Iterator[str]:
     for change in changes:
         if not (change.old and change.new):
             word = "disappeared" if change.old else "appeared"
-            yield f"{word}: {change.severity} {change.code}: {change.message}"
+            yield f"{change.severity} {change.code} {word}: {change.message}"
 
 
 def _names(noun: str, names: changes.NameChanges) -> Iterator[str]:

@@ -140,7 +140,7 @@ def _test(context: SetContext, points: Points | None) -> tuple[RcpRow | None, st
         return None, "the RCP test exists from round 1.0 on"
     crash = crash_of(context, points)
     if crash:
-        return None, f"the official checker crashes: {crash}"
+        return None, f"the official checker crashes, as {crash}"
     return None, "the set could not be tested"
 
 
@@ -300,7 +300,7 @@ def _summary(result: TestedSets) -> str:
     summary = f"{counted(len(states), 'result set')}: {', '.join(counts)}"
     optional = sum(tested.state is Verdict.FAIL and not tested.must_pass for tested in result.sets)
     if optional:
-        summary += f"; Open sets, which need not pass: {optional} FAIL"
+        summary += f"; also {optional} FAIL of Open sets, which need not pass"
     return summary
 
 

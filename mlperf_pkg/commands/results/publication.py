@@ -508,4 +508,4 @@ def _notes(
     }
     for what, number in numbers.items():
         if number:
-            yield f"result sets in the tables {what}: {number}"
+            yield f"the tables have {wording.counted(number, 'result set')} {what}"

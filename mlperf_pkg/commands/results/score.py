@@ -265,7 +265,9 @@ def _in_groups(scores: Scores) -> list[RowGroup]:
             if row.score_note:
                 notes.append(f"{subject}: {row.score_note}")
             if scored.published and len(scores.sets) <= _FEW:
-                standings.append(f"{subject}: published: {_standing_in_short(scored.published)}")
+                standings.append(
+                    f"{subject}: among published results {_standing_in_short(scored.published)}"
+                )
         groups.append(RowGroup(title, [scored.row for scored in sets], notes + standings))
     return groups
 

@@ -317,7 +317,7 @@ def _possible(error: filed.Objection) -> str:
     """Return an objection that may be filed in words, with its first place."""
     others = len(error.findings) - 1
     more = f" and {counted(others, 'more place')}" if others else ""
-    return f"{error.name.place}{more}: {error.code}: {error.findings[0].text}"
+    return f"{error.code} ({error.name.place}{more}): {error.findings[0].text}"
 
 
 def _summary(outcome: filed.ObjectionOutcome) -> str:
@@ -425,10 +425,10 @@ def _summary_lines(outcome: filed.ObjectionOutcome) -> Iterator[str]:
     for item in outcome.objections:
         entry = item.entry
         due = _due(outcome.due(entry))
-        yield f"{entry.id}: {_state(entry)}, {_standing(item)}{due}: {entry.title}"
+        yield f"{entry.id} ({_state(entry)}, {_standing(item)}{due}): {entry.title}"
     yield from _remarks(outcome)
     for error in outcome.new:
-        yield f"possible: {_possible(error)}"
+        yield f"possible {_possible(error)}"
 
 
 _STATES = (

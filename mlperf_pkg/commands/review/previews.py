@@ -101,7 +101,7 @@ def _summary(rows: Sequence[Succession]) -> Iterator[str]:
         for outcome, count in counts.items():
             if outcome is not PreviewOutcome.MET and outcome.is_open is is_open:
                 total += count
-                numbers.append(f"{count} {outcome.value}")
+                numbers.append(f"{outcome.value} ({count})")
         if numbers:
             totals.append(f"{total} {title}")
             details.append(f"{title}: {', '.join(numbers)}")

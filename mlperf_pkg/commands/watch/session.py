@@ -150,7 +150,7 @@ class Unpacker(Struct):
             return
         foreign = foreign_text(data)
         if foreign:
-            self.problem = f"the log is {foreign.name}; expected UTF-8 text: {foreign.remedy}"
+            self.problem = f"the log is {foreign.name}; expected UTF-8 text ({foreign.remedy})"
 
 
 class Lines(Struct):
@@ -331,7 +331,7 @@ class Session:
         idle = self.silent >= self._idle_s
         if self.silent >= self._timeout_s:
             self.given_up = True
-            yield events.FileState("given_up", f"{message}: given up")
+            yield events.FileState("given_up", f"given up, as there is {message}")
         elif idle and not self._idle:
             yield events.FileState("silent", message)
         self._idle = idle
@@ -351,7 +351,7 @@ class Session:
                 if len(data) < BLOCK_BYTES:
                     break
         except OSError as error:
-            yield from self._unreadable(f"cannot be read: {error.strerror or error}: trying again")
+            yield from self._unreadable(f"cannot be read ({error.strerror or error}); trying again")
             return
         problem = self.log.unpacker.problem
         if problem:
@@ -366,20 +366,20 @@ class Session:
         exists = change != "missing"
         if exists is not self._exists:
             if not exists:
-                message = "the file does not exist yet: waiting for it"
+                message = "waiting for the file, which does not exist yet"
                 if self._exists:
-                    message = "the file is gone: waiting for it"
+                    message = "waiting for the file, which is gone"
                 yield events.FileState("missing", message)
             elif self._exists is False:
                 yield events.FileState("appeared", "the file appeared")
             self._exists = exists
         if change == "truncated":
             self.log = _GrowingLog(self._judge, self._clock)
-            message = "the file was truncated: reading it again from the start"
+            message = "the file was truncated, so it is read again from the start"
             yield events.FileState(change, message)
         elif change == "replaced":
             self.log = _GrowingLog(self._judge, self._clock)
-            message = "the file was replaced: reading the new one from the start"
+            message = "the file was replaced, so the new one is read from the start"
             yield events.FileState(change, message)
 
     def _unreadable(self, reason: str) -> Iterator[events.WatchEvent]:
@@ -434,7 +434,7 @@ class _GrowingLog:
             yield from self._news(self._run)
         if self._lines.too_long > self._too_long:
             self._too_long = self._lines.too_long
-            message = f"not checked: a line longer than {MAX_LINE_BYTES >> 20} MiB"
+            message = f"a line was not checked, as it is longer than {MAX_LINE_BYTES >> 20} MiB"
             yield events.FileState("skipped", message)
         if quiet and not self.done:
             yield from self._last()
@@ -496,7 +496,9 @@ class _GrowingLog:
                 if finding.is_error:
                     yield from self._lose(f"no later record can resolve {finding.code}")
                 elif finding.fails(Basis.OFFICIAL):
-                    yield from self._lose(f"the official checker ignores waivers: {finding.code}")
+                    yield from self._lose(
+                        f"the official checker ignores the waiver of {finding.code}"
+                    )
 
     def _evaluated(self) -> Iterator[events.WatchEvent]:
         start_ms = self._course.start_ms

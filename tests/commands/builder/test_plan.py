@@ -140,7 +140,7 @@ TWO_UNREAD = [HERE, run("logs/x.log", benchmark=None), run("logs/y.log", divisio
             [HERE],
             (BOX,),
             Config(systems={"bix": SystemConfig()}),
-            "mlperf-pkg.yaml: systems: bix: there is no bix.json among the systems",
+            "mlperf-pkg.yaml: 'bix', under systems, is not the name of a system description",
         ),
         ([HERE], (BOX, BROKEN), CODE, "systems/broken.json:2: found ','; expected a field name"),
         (
@@ -156,7 +156,7 @@ TWO_UNREAD = [HERE, run("logs/x.log", benchmark=None), run("logs/y.log", divisio
             [run(division="open", platform="b")],
             (BOX,),
             CODE,
-            "Graphcore/b/resnet/open: SET110: the logs say open (submission_division), but",
+            "Graphcore/b/resnet/open: SET110: submission_division is open, but no system",
         ),
         (
             [HERE],
@@ -215,8 +215,8 @@ def test_problems(
 def test_patterns_that_match_nothing_and_missing_code_are_noted() -> None:
     config = Config(systems={"box": SystemConfig(logs=("logs/box/*", "log/*"))})
     (pattern, code) = planned(HERE, config=config).notes
-    assert pattern == "mlperf-pkg.yaml: systems: box: no log matches 'log/*'"
-    assert re.match(r"no code of resnet: .*\n  code:\n    resnet: <folder>$", code)
+    assert pattern == "mlperf-pkg.yaml: no log matches 'log/*', listed under logs of box"
+    assert re.match(r"there is no code of resnet, .*\n  code:\n    resnet: <folder>$", code)
 
 
 # ---- more runs than required ---------------------------------------------------------------

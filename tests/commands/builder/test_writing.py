@@ -228,7 +228,7 @@ def test_code_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(UserError) as failure:
         prepared(tmp_path, "code: {brt: code, bert: {a: logs/r0.log, b: code}, resnet: no/where}")
     assert str(failure.value).splitlines() == [
-        f"{CONFIG_NAME}: code: brt is not a benchmark of round 2.0; did you mean bert?",
+        f"{CONFIG_NAME}: code names brt, which is not a benchmark of round 2.0; did you mean bert?",
         f"{CONFIG_NAME}: code: bert: there is no folder logs/r0.log",
         f"{CONFIG_NAME}: code: resnet: there is no folder no/where",
     ]

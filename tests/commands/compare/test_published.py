@@ -212,10 +212,10 @@ def test_loose_logs_have_no_standing(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_published_results_that_cannot_be_read(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail() -> None:
-        raise PublishedResultsError("the published results are missing: reinstall mlperf-pkg")
+        raise PublishedResultsError("the published results are missing; reinstall mlperf-pkg")
 
     monkeypatch.setattr(published, "published_results", fail)
     result = call("score", tree)
     assert result.exit_code == 0
-    assert result.stderr == ("note: the published results are missing: reinstall mlperf-pkg\n")
+    assert result.stderr == ("note: the published results are missing; reinstall mlperf-pkg\n")
     assert "published" not in result.stdout

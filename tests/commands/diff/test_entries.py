@@ -347,20 +347,17 @@ def test_one_submission_of_a_round(old: Path, new: Path) -> None:
     assert "hyperparameters changed" in found(old / "ACME", new / "ACME")[0]
 
 
-LATER = "not allowed since round 5.1:"
+ALLOWED = "the rules allow this, as the system description is the same"
+LATER = "the rules forbid this from round 5.1 on, as"
 
 
 @pytest.mark.parametrize(
     ("status", "cooling", "verdict"),
     [
-        ("onprem", "Air-cooled", "(True): allowed: the system description is the same ({})"),
-        (
-            "Available on-premise",
-            "Air-cooled",
-            "(True): allowed: the system description is the same ({})",
-        ),
+        ("onprem", "Air-cooled", f"(True): {ALLOWED} ({{}})"),
+        ("Available on-premise", "Air-cooled", f"(True): {ALLOWED} ({{}})"),
         ("onprem", "water", f"(None): {LATER} the description differs in cooling ({{}})"),
-        ("preview", "Air-cooled", f"(None): {LATER} runs of a Preview, which prove nothing ({{}})"),
+        ("preview", "Air-cooled", f"(None): {LATER} runs of a Preview prove nothing ({{}})"),
     ],
 )
 def test_resubmitted(tmp_path: Path, status: str, cooling: str, verdict: str) -> None:

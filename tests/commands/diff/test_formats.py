@@ -36,9 +36,9 @@ def test_a_whole_round_fits_on_a_screen_unless_all_is_asked_for() -> None:
         "MLPerf Training 2.0",
         "result sets: 30 changed, 0 unchanged, 0 removed, 0 added",
     ]
-    assert lines[3].startswith("official verdict: pass -> FAIL of 30 result sets: ")
+    assert lines[3].startswith("official verdict: pass -> FAIL (30 result sets: ")
     assert set(ChangeKind) == {kind for kind in ChangeKind if f"30 {kind}" in " ".join(lines)}
-    assert lines[-1].endswith(" lines: -v shows them")
+    assert lines[-1].startswith("-v shows all changes (")
     assert "..." not in brief
     whole = text(comparison(30), View(verbose=True))
     assert whole.count("Rule: ") == len(ChangeKind)
@@ -100,8 +100,8 @@ def test_a_set_that_moved_to_open(new: dict[str, Any], percent: float, shown: li
 @pytest.mark.parametrize(
     ("whole", "extent"),
     [
-        (FAIL, "of all together, and of 1 result set: results/0/bert"),
-        (PASS, "of 1 result set: results/0/bert"),
+        (FAIL, "(all together, and 1 result set: results/0/bert)"),
+        (PASS, "(1 result set: results/0/bert)"),
     ],
     ids=["of all", "of one set"],
 )

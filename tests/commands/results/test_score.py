@@ -76,8 +76,8 @@ def test_text() -> None:
         ),
         pytest.param(
             (1e6, None, None),
-            "1 of 3 runs pass the official checker: too few",
-            ["no energy: 1 of 3 runs pass the official checker: too few"],
+            "too few runs (1 of 3) pass the official checker",
+            ["no energy: too few runs (1 of 3) pass the official checker"],
             id="too few",
         ),
     ],
@@ -151,7 +151,10 @@ def test_standings_of_few_sets(number: int, lines: int) -> None:
     rows = scores_of(*number * [{}])
     sets = tuple(ScoredSet(scored.row, (), standing) for scored in rows.sets)
     shown = SCORE_FORMATS["text"](Scores(rows.report, sets), View(80))
-    assert shown.count("  dgx, bert: published: 2nd of 41 on 1 accelerator in 5.1\n") == lines
+    assert (
+        shown.count("  dgx, bert: among published results 2nd of 41 on 1 accelerator in 5.1\n")
+        == lines
+    )
 
 
 def test_text_in_short() -> None:

@@ -181,8 +181,8 @@ def test_verdicts_and_waivers_are_noted(root: Path) -> None:
     assert (score.reason, score.official, score.waived) == ("", "fail", ("SET101",))
     assert score.published_minutes is not None
     assert result.notes == (
-        f"result sets in the tables that {result.tool['reference']} rejects: 1",
-        "result sets in the tables with waived findings: 1",
+        f"the tables have 1 result set that {result.tool['reference']} rejects",
+        "the tables have 1 result set with waived findings",
     )
 
 

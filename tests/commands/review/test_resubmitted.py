@@ -19,9 +19,14 @@ CASES = [
     ("another spelling of the status", {"status": "Available on-premise"}, (), UNKNOWN),
     ("another framework", {"framework": "F2"}, ("the description differs in framework",), LATER),
     ("another division", {"division": "open"}, ("the description differs in division",), LATER),
-    ("another submitter", {"submitter": "Zebra"}, ("runs of ACME",), FORBIDDEN),
-    ("another benchmark", {"benchmark": "ssd"}, ("runs of bert",), FORBIDDEN),
-    ("failing logs", {"official": Verdict.FAIL}, ("the logs fail the checker of 4.1",), LATER),
+    ("another submitter", {"submitter": "Zebra"}, ("the runs are those of ACME",), FORBIDDEN),
+    ("another benchmark", {"benchmark": "ssd"}, ("the runs are of bert",), FORBIDDEN),
+    (
+        "failing logs",
+        {"official": Verdict.FAIL},
+        ("the logs fail the official checker of round 4.1",),
+        LATER,
+    ),
 ]
 
 
@@ -80,7 +85,7 @@ def test_another_software_stack(stack: str | None, outcome: Outcome) -> None:
 
 @pytest.mark.parametrize(
     ("status", "problems"),
-    [("cloud", ("runs of a Preview, which prove nothing",)), ("preview", ()), ("", ())],
+    [("cloud", ("runs of a Preview prove nothing",)), ("preview", ()), ("", ())],
 )
 def test_the_logs_of_a_preview(status: str, problems: tuple[str, ...]) -> None:
     old, new = entry("4.0", 1, status="Preview"), entry("4.1", 1, status=status)

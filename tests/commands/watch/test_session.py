@@ -404,7 +404,7 @@ def test_a_log_that_cannot_be_read_for_a_while(
         patch.setattr(session, "open_file", Mock(side_effect=error))
         (event,) = log.tick()
         assert isinstance(event, FileState)
-        reason = f"cannot be read: {os.strerror(number)}: trying again"
+        reason = f"cannot be read ({os.strerror(number)}); trying again"
         assert (event.change, event.message) == ("unreadable", reason)
         assert log.tick() == []
     assert "run" not in kinds(log.tick(GOOD[-20:]))
@@ -492,7 +492,7 @@ def test_equal_evaluations_of_processes_are_one(log: Log) -> None:
     [
         (RoundChoice("2.0"), "as given"),
         (RoundChoice("2.0", "from the folder name v2.0"), "from the folder name v2.0"),
-        (None, "inferred: first round after the bert run of 2022-05-06"),
+        (None, "inferred as the first round after the bert run of 2022-05-06"),
     ],
     ids=["given", "folder", "inferred"],
 )

@@ -47,16 +47,16 @@ def test_explanations_say_something() -> None:
     assert [entry for entry in codes().values() if not is_explained(entry)] == []
 
 
-def is_fix(text: str, most: int, *, is_hint: bool = False) -> bool:
-    """A few sentences of what to do; a hint, which stands behind a colon, has no full stop."""
-    ends_well = is_hint != text.endswith((".", ")."))
+def is_fix(text: str, most: int) -> bool:
+    """A few sentences of what to do, each with a full stop, which a hint leaves out."""
+    ends_well = text.endswith(".")
     sentences = re.split(r"(?<=[a-z)*>'\"])\. ", text)
     return text[0].isupper() and ends_well and len(sentences) <= most
 
 
 def test_fixes_say_what_to_do() -> None:
     entries = codes().values()
-    hints = {entry.code: is_fix(entry.fix, 1, is_hint=True) for entry in entries if entry.is_hint}
+    hints = {entry.code: is_fix(entry.fix, 1) for entry in entries if entry.is_hint}
     assert [code for code, is_good in hints.items() if not is_good] == []
     fixes = {entry.code: is_fix(entry.fix, 2) for entry in entries if not entry.is_hint}
     assert [code for code, is_good in fixes.items() if not is_good] == []
