@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checker import check, reading
 from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.cli.main import SECTIONS, cli, main
-from mlperf_pkg.submission.find import find_input
+from mlperf_pkg.submission.find import find_inputs
 from mlperf_pkg.submission.model import Input
 
 
@@ -63,7 +63,9 @@ def _run(seconds: int, commands: list[list[str]], folder: str, parallel: bool) -
 
 def _check_once() -> None:
     """Find an input once, and check it once for each set of options."""
-    check_inputs, done = check.check_inputs, dict[tuple[object, ...], tuple[object, Checked]]()
+    check_inputs = check.check_inputs
+    done = dict[tuple[object, ...], tuple[object, Checked]]()
+    find_once = cache(find_inputs)
 
     def checked(inputs: tuple[Input, ...], options: Options) -> Checked:
         key = (*map(id, inputs), repr(replace(options, observer=None)))
@@ -71,7 +73,7 @@ def _check_once() -> None:
             done[key] = inputs, check_inputs(inputs, options)  # no others have the id of these
         return done[key][1]
 
-    vars(check)["find_input"] = cache(find_input)
+    vars(check)["find_inputs"] = lambda arguments: find_once(tuple(arguments))
     for module in list(sys.modules.values()):
         if vars(module).get("check_inputs") is check_inputs:
             vars(module)["check_inputs"] = checked
