@@ -81,12 +81,13 @@ def added(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def path(added: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+def path(added: Path, copying: str, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The PATH of the job of GitLab, after it has installed the tool."""
     environment = tmp_path_factory.mktemp("job") / "mlperf-pkg"
     lines = [line.replace("/tmp/mlperf-pkg", str(environment)) for line in GITLAB["before_script"]]
     cache = environment.with_name("cache")
-    done_in(added, *lines, **{**GITLAB["variables"], **OFFLINE, "PIP_CACHE_DIR": str(cache)})
+    more = {**GITLAB["variables"], **OFFLINE, "PIP_CACHE_DIR": str(cache), "PATH": copying}
+    done_in(added, *lines, **more)
     assert (environment / "bin" / "mlperf-pkg").exists()
     return f"{environment}/bin:{PATH}"
 
