@@ -50,14 +50,15 @@ FILES = sorted(
 )
 
 
-def content_of(file: tuple[str, str, str]) -> tuple[str, str, bytes]:
+def content_of(file: tuple[str, ...]) -> tuple[str, str, bytes]:
     """What a file says, and of what: rulesets share many of their files."""
     usage, ruleset, benchmark = file
     folder = resources.files("mlperf_logging") / "rcp_checker" / f"{usage}_{ruleset}"
     return usage, benchmark, (folder / f"rcps_{benchmark}.json").read_bytes()
 
 
-every_file = pytest.mark.parametrize(("usage", "ruleset", "benchmark"), newest(FILES, content_of))
+DIFFERENT = newest(FILES, content_of)
+every_file = pytest.mark.parametrize(("usage", "ruleset", "benchmark"), DIFFERENT)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -36,9 +36,8 @@ def content_of(file: tuple[str, str, str]) -> tuple[str, str, str]:
     return usage, benchmark, repr(reference(*file).points)
 
 
-every_file = pytest.mark.parametrize(
-    ("usage", "round_name", "benchmark"), newest(FILES, content_of)
-)
+DIFFERENT = newest(FILES, content_of)
+every_file = pytest.mark.parametrize(("usage", "round_name", "benchmark"), DIFFERENT)
 
 
 @cache
