@@ -28,6 +28,7 @@ COMPILED_LAST = HERE / "tools" / "upstream" / "__pycache__"
 MEMORY = Path("/dev/shm")
 ENOUGH = 4 << 30  # bytes; all tests take less than a tenth of it at any time
 ID_WIDTH = 40  # characters of the name of a case
+GZIP = r"\x1f\x8b"  # how compressed bytes begin
 LONGEST = 400  # characters of a value that are looked at for it, as some are megabytes
 # How long an example takes says nothing on a machine that does other things too.
 settings.register_profile(
@@ -69,7 +70,8 @@ def pytest_make_parametrize_id(val: object) -> str | None:
     text = str(value)
     if " at 0x" in text:  # another one in each process
         return None
-    return textwrap.shorten(text[:LONGEST], ID_WIDTH, placeholder="...")
+    name = textwrap.shorten(text[:LONGEST], ID_WIDTH, placeholder="...")
+    return None if GZIP in name else name  # which has the time
 
 
 def _has_room(folder: Path) -> bool:

@@ -152,7 +152,7 @@ def test_what_cannot_be_built(runner: Runner) -> None:
 
 
 @pytest.mark.parametrize("version", ["", "a wheel"])
-def test_install(runner: Runner, tmp_path: Path, version: str) -> None:
+def test_install(runner: Runner, tmp_path: Path, copying: str, version: str) -> None:
     """That of the action's own commit, or what ``version`` says; nothing of what is checked."""
     if version:
         source = stand_in(tmp_path / "wheels")
@@ -161,7 +161,7 @@ def test_install(runner: Runner, tmp_path: Path, version: str) -> None:
         runner.action = source
     for name in ("venv", "pip", "json"):
         (runner.workspace / f"{name}.py").write_text("open('pwned', 'w')\n")
-    runner.more = OFFLINE
+    runner.more = {**OFFLINE, "PATH": copying}
     before = bytes_below(runner.workspace)
     done = runner.run(version=str(source) if version else "")
     assert done.status == 0

@@ -1,11 +1,11 @@
 """A new repository gets the kit by the commands of docs/ci.md, without an edit, and it works.
 
-The tool is installed once, by the job of GitLab, if MLPERF_PKG_NETWORK is set; the hook and the
-action use it. Otherwise all of them use the tool under test.
+The tool is installed once, by the job of GitLab; the hook and the action use it. It is a stand-in
+for the tool, which calls that under test: what it needs of the package index, ``test_container.py``
+installs.
 """
 
 import json
-import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -17,7 +17,17 @@ import yaml
 from junitparser import JUnitXml
 from pre_commit.clientlib import load_config, load_manifest
 
-from tests.helpers.ci import ACTION, DOCS, KIT, PATH, Runner, copied, run
+from tests.helpers.ci import (
+    ACTION,
+    DOCS,
+    KIT,
+    OFFLINE,
+    PATH,
+    ROOT,
+    Runner,
+    run,
+    stand_in_source,
+)
 from tests.helpers.trees import SYSTEM, simulated, write_set, write_system
 
 GITLAB = yaml.safe_load((KIT / "gitlab-ci.yml").read_text("utf-8"))["mlperf-pkg"]
@@ -55,7 +65,10 @@ def done_in(folder: Path, *commands: str, **more: str) -> str:
 def added(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repository with logs and systems, beside a clone of the tool, after the commands."""
     folder = tmp_path_factory.mktemp("new")
-    origin = copied(folder / "origin", *FILES)
+    origin = stand_in_source(folder / "origin")
+    for name in FILES:
+        (origin / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, origin / name)
     done_in(origin, "git init --quiet", "git add --force .", "git commit --quiet -m All")
     done_in(folder, "git clone --quiet origin mlperf-pkg", "git init --quiet repository")
     top = folder / "repository"
@@ -68,16 +81,12 @@ def added(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def path(added: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+def path(added: Path, copying: str, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The PATH of the job of GitLab, after it has installed the tool."""
-    if "MLPERF_PKG_NETWORK" not in os.environ:
-        return PATH
     environment = tmp_path_factory.mktemp("job") / "mlperf-pkg"
     lines = [line.replace("/tmp/mlperf-pkg", str(environment)) for line in GITLAB["before_script"]]
-    more = {
-        **GITLAB["variables"],
-        "PIP_CACHE_DIR": os.environ.get("PIP_CACHE_DIR", str(Path.home() / ".cache" / "pip")),
-    }
+    cache = environment.with_name("cache")
+    more = {**GITLAB["variables"], **OFFLINE, "PIP_CACHE_DIR": str(cache), "PATH": copying}
     done_in(added, *lines, **more)
     assert (environment / "bin" / "mlperf-pkg").exists()
     return f"{environment}/bin:{PATH}"
@@ -87,7 +96,7 @@ def path(added: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
 def repository(added: Path, tmp_path: Path) -> Iterator[Path]:
     """A copy that a test may change."""
     copy = tmp_path / "repository"
-    shutil.copytree(added, copy, ignore=shutil.ignore_patterns("mlperf_pkg", "rules"))
+    shutil.copytree(added, copy)
     yield copy
     shutil.rmtree(copy)
 

@@ -121,6 +121,8 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         publish(patch, round_)
         for name in ("verified", "edited", "next"):
             _write_all(next((root / name).glob("v*")), root / f"{name}-shown")
+        drawn = ("--draw", "rcp", "--draw", "scoreboard")
+        call("report", root / "edited/v2.0", *drawn, "-o", root / "edited-shown/charts")
         yield root
 
 
@@ -130,7 +132,6 @@ def _write_all(round_: Path, folder: Path) -> None:
     call("report", "--history", round_, "-o", folder / "history.html")
     call("report", "--site", folder / "site", round_)
     call("results", round_, "-o", folder / "results")
-    call("report", round_, "--draw", "rcp", "--draw", "scoreboard", "-o", folder / "charts")
     call("score", round_, "--format", "markdown", "-o", folder / "score.md")
     compared = ("compare", round_, "--published", "2.0")
     call(*compared, "--format", "markdown", "-o", folder / "compare.md")

@@ -5,10 +5,14 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 from subprocess import CompletedProcess
 from tempfile import TemporaryDirectory
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 def forked(function: Callable[[], object], cwd: Path) -> CompletedProcess[str]:
@@ -23,6 +27,12 @@ def forked(function: Callable[[], object], cwd: Path) -> CompletedProcess[str]:
         process.join()
         assert process.exitcode is not None
         return CompletedProcess("", process.exitcode, *(file.read_text("utf-8") for file in files))
+
+
+def apart(function: Callable[..., T], *arguments: object) -> T:
+    """Call a function in a new process, which is small: it forks in a fraction of the time."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as small:
+        return small.submit(function, *arguments).result()
 
 
 def _call(function: Callable[[], object], folder: Path, *files: Path) -> None:

@@ -10,6 +10,7 @@ import os
 import resource
 import signal
 import sys
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
 from itertools import chain
@@ -20,7 +21,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checker import check, reading
 from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.cli.main import SECTIONS, cli, main
-from mlperf_pkg.submission.find import find_input
+from mlperf_pkg.submission.find import find_inputs, find_parts
 from mlperf_pkg.submission.model import Input
 
 
@@ -63,7 +64,8 @@ def _run(seconds: int, commands: list[list[str]], folder: str, parallel: bool) -
 
 def _check_once() -> None:
     """Find an input once, and check it once for each set of options."""
-    check_inputs, done = check.check_inputs, dict[tuple[object, ...], tuple[object, Checked]]()
+    check_inputs = check.check_inputs
+    done = dict[tuple[object, ...], tuple[object, Checked]]()
 
     def checked(inputs: tuple[Input, ...], options: Options) -> Checked:
         key = (*map(id, inputs), repr(replace(options, observer=None)))
@@ -71,7 +73,19 @@ def _check_once() -> None:
             done[key] = inputs, check_inputs(inputs, options)  # no others have the id of these
         return done[key][1]
 
-    vars(check)["find_input"] = cache(find_input)
+    _replace("check_inputs", checked)
+    for find in (find_inputs, find_parts):
+        _replace(find.__name__, _once(find))
+
+
+def _once(find: Callable[[Sequence[str]], tuple[Input, ...]]) -> Callable[..., tuple[Input, ...]]:
+    """Return what finds the same inputs where it is called with the same arguments."""
+    find_once = cache(find)
+    return lambda arguments: find_once(tuple(arguments))
+
+
+def _replace(name: str, function: Callable[..., object]) -> None:
+    """Replace a function of this name in all modules that have imported it."""
     for module in list(sys.modules.values()):
-        if vars(module).get("check_inputs") is check_inputs:
-            vars(module)["check_inputs"] = checked
+        if name in vars(module):
+            vars(module)[name] = function

@@ -76,10 +76,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel, in a folder that it has to itself, to its source and to the environment of
     ``tool``.
     """
-    folder = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:  # each has a folder in that of the session
-        folder = folder.parent
-    with only_one(folder / "wheel") as folder:
+    with only_one(folder_of_all(tmp_path_factory) / "wheel") as folder:
         return next(folder.glob("*.whl"), None) or _built(folder)
 
 
@@ -91,6 +88,14 @@ def tool(wheel: Path) -> Path:
         if not command.exists():
             _install(wheel, folder / "env")
         return command
+
+
+def folder_of_all(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that all processes of the tests share."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:  # each has a folder in that of the session
+        folder = folder.parent
+    return folder
 
 
 @contextmanager

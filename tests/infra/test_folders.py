@@ -18,6 +18,7 @@ import pytest
 
 from mlperf_pkg.infra import files
 from mlperf_pkg.infra.files import new_folder
+from tests.helpers.forked import apart
 from tests.helpers.workspaces import bytes_below, lay
 
 OLD = {"a": b"old", "below/b": b"old"}
@@ -106,21 +107,17 @@ def deadly(original: Any, calls: Iterator[int], step: int) -> Any:
     return call
 
 
-@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-@pytest.mark.parametrize(
-    ("in_two_steps", "before", "after_kill"),
-    [(False, None, [None, NEW]), (False, OLD, [OLD, NEW]), (True, OLD, [OLD, None, NEW])],
-)
-def test_killed_at_every_step(
-    tmp_path: Path,
-    in_two_steps: bool,
-    before: dict[str, bytes] | None,
-    after_kill: list[dict[str, bytes] | None],
-) -> None:
+State = dict[str, bytes] | None
+
+
+def killed_at_every_step(
+    folder: Path, in_two_steps: bool, before: State
+) -> tuple[list[State], list[tuple[list[str], State]], State]:
+    """What is there after each kill, and after the next build; and what is there without one."""
     states = []
     builds = []
     for step in count():
-        target = tmp_path / str(step) / "target"
+        target = folder / str(step) / "target"
         target.parent.mkdir()
         if before:
             write(target, before)
@@ -130,10 +127,21 @@ def test_killed_at_every_step(
         write(target, {"next": b"build"})  # trips over nothing
         write(target, {"next": b"build"})  # tidies up what had the only copy of the target
         builds.append((names(target.parent), contents(target)))
+    return states, builds, contents(target)
+
+
+@pytest.mark.parametrize(
+    ("in_two_steps", "before", "after_kill"),
+    [(False, None, [None, NEW]), (False, OLD, [OLD, NEW]), (True, OLD, [OLD, None, NEW])],
+)
+def test_killed_at_every_step(
+    tmp_path: Path, in_two_steps: bool, before: State, after_kill: list[State]
+) -> None:
+    states, builds, done = apart(killed_at_every_step, tmp_path, in_two_steps, before)
     assert len(states) > 8
     assert [state for state in states if state not in after_kill] == []
     assert builds == [(["target"], {"next": b"build"})] * len(states)
-    assert contents(target) == NEW
+    assert done == NEW
 
 
 def test_killed_between_two_steps_what_was_moved_aside_stays(tmp_path: Path) -> None:

@@ -47,6 +47,7 @@ from tests.helpers.archives import (
     zipped,
 )
 from tests.helpers.examples import examples
+from tests.helpers.forked import apart
 from tests.helpers.workspaces import lay
 
 PARTS = st.text(
@@ -235,13 +236,14 @@ def die_at(step: int) -> None:
     sys.addaudithook(audit)
 
 
-@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-def test_killed_at_any_step(tmp_path: Path) -> None:
-    """Encryption writes no plaintext to disk, and the next run removes what is left."""
-    tree = lay(tmp_path / "ACME", FILES)
-    how = Encryption(Form.OFFICIAL, "secret")
-    pack(hash_tree(tree), tmp_path / "first.tar.gz", how, force=False)  # imports what it needs
-    target = tmp_path / "out" / "x.tar.gz"
+SECRET = Encryption(Form.OFFICIAL, "secret")
+
+
+def killed_at_any_step(tree: Path, target: Path) -> tuple[int, list[tuple[int, Path]]]:
+    """Pack in processes that are killed, until one is not: the number of steps, and the files that
+    begin as an archive that is not encrypted, each with the step before which it was there.
+    """
+    pack(hash_tree(tree), tree.with_name("first.tar.gz"), SECRET, force=False)  # imports all
     status = -1
     step = 0
     plaintexts: list[tuple[int, Path]] = []
@@ -249,15 +251,23 @@ def test_killed_at_any_step(tmp_path: Path) -> None:
         child = os.fork()
         if child == 0:
             die_at(step)
-            pack(hash_tree(tree), target, how, force=True)
+            pack(hash_tree(tree), target, SECRET, force=True)
             os._exit(0)
         _, status = os.waitpid(child, 0)
         step += 1
         files = [path for path in target.parent.rglob("*") if path.is_file()]
         plaintexts += [(step, path) for path in files if b"\x1f\x8b\x08" in path.read_bytes()[:512]]
+    return step, plaintexts
+
+
+def test_killed_at_any_step(tmp_path: Path) -> None:
+    """Encryption writes no plaintext to disk, and the next run removes what is left."""
+    tree = lay(tmp_path / "ACME", FILES)
+    target = tmp_path / "out" / "x.tar.gz"
+    step, plaintexts = apart(killed_at_any_step, tree, target)
     assert plaintexts == []
     assert step > 10
-    pack(hash_tree(tree), target, how, force=True)
+    pack(hash_tree(tree), target, SECRET, force=True)
     assert names(target.parent) == ["x.sha1", "x.tar.gz", "x.tar.gz.sha256"]
 
 
