@@ -103,6 +103,7 @@ class KeyRules(msgspec.Struct, frozen=True):
     series: SeriesMemory | None
     quiet: bool
     together: bool
+    has_target: bool
     cumulative: bool
     limited: bool
     related: frozenset[str]
@@ -160,16 +161,14 @@ def rule_table(
         # Its own layer might replace any of these rules, so only those of its identity hold.
         keys = {key: keys[key] for key in keys if key.startswith("submission_")}
     joined = rules.joined if rules and division else None
-    related = {joined.of} if joined else set()
-    related.update(*[key_rules.related for key_rules in keys.values()])
+    joined_keys = [joined.of] if joined else []
+    related = set(joined_keys).union(*[key_rules.related for key_rules in keys.values()])
     ordered = _ordered(keys)
     quiet = _keys_with(attrgetter("quiet"), keys) - related
     together = _keys_with(attrgetter("together"), keys) - related - ordered - quiet
-    apart = frozenset([key for key in quiet if not keys[key].ordered]) - ordered
-    concluded = list(chain.from_iterable([key_rules.concluded for key_rules in keys.values()]))
-    if sum(compiled.reaches is not None for compiled in concluded) > 1:
+    if len(_keys_with(attrgetter("has_target"), keys)) > 1:
         together = frozenset()  # which target a record reaches, or misses, first matters
-    joined_keys = [joined.of] if joined else []
+    apart = frozenset([key for key in quiet if not keys[key].ordered]) - ordered
     return RuleTable(
         keys=keys,
         followed=frozenset(related).union(keys, _ALWAYS, ordered),
@@ -181,7 +180,7 @@ def rule_table(
         heads={},
         needed=tuple(chain.from_iterable([key_rules.needed for key_rules in keys.values()])),
         counted=tuple(chain.from_iterable([key_rules.counted for key_rules in keys.values()])),
-        concluded=tuple(concluded),
+        concluded=tuple(chain.from_iterable([key_rules.concluded for key_rules in keys.values()])),
         joined=joined,
     )
 
@@ -277,7 +276,7 @@ def _compile(rules: Rules) -> dict[str, KeyRules]:
 
 
 def _text_of(rules: tuple[Rule, ...]) -> bytes:
-    """Return a text that only equal rules have."""
+    """Return rules as text, which is the same only for equal ones."""
     try:
         return msgspec.msgpack.encode(rules)
     except OverflowError:  # an integer of more than 64 bits
@@ -292,6 +291,7 @@ def _key_rules(rules: tuple[Rule, ...]) -> KeyRules:
     later = first if of_later_records == of_records else _checklist(of_later_records)
     by_position = tuple([item for item in compiled if item.by_position])
     counted = [rule for rule in rules if rule.occurs]
+    targets = sum(rule.reaches is not None for rule in rules)
     related: set[str] = set()
     ordered: set[str] = set()
     for rule in rules:
@@ -304,7 +304,8 @@ def _key_rules(rules: tuple[Rule, ...]) -> KeyRules:
         by_position=by_position,
         series=_series(by_position),
         quiet=all(map(_is_quiet, compiled)),
-        together=first is later and all(map(_is_together, compiled)),
+        together=first is later and targets <= 1 and all(map(_is_together, compiled)),
+        has_target=targets > 0,
         cumulative=any(map(_is_cumulative, compiled)),
         limited=any(map(_is_limited, compiled)),
         related=frozenset(related),
