@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import chain, groupby
+from itertools import chain, groupby, pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -80,8 +80,7 @@ class Block:
 
     def ascends(self, indexes: Collection[int]) -> bool:
         """Return whether the times of some records ascend; False also where this is not known."""
-        times = self.times(indexes)
-        return times == sorted(times)
+        return all(earlier <= later for earlier, later in pairwise(self.times(indexes)))
 
     def values(self, indexes: Collection[int]) -> list[Any]:
         """Return the values of some records."""

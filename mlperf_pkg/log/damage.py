@@ -320,6 +320,15 @@ def _pieces(line: bytes, number: int) -> list[_Piece]:
     return pieces
 
 
+def _text_of(record: Record) -> bytes:
+    """Return what a record says, but its time, as text that only equal records share."""
+    content = (record.key, record.value, record.metadata)
+    try:
+        return dumps(content, 0)  # faster than repr
+    except ValueError:  # nested too deeply
+        return repr(content).encode()
+
+
 def _repeats(pieces: Iterable[_Piece]) -> tuple[int, list[_Piece]]:
     """Return how many processes write every record, and the pieces that repeat an earlier one.
 
@@ -332,7 +341,7 @@ def _repeats(pieces: Iterable[_Piece]) -> tuple[int, list[_Piece]]:
         record = piece.content
         if not isinstance(record, Record):
             continue
-        value = dumps((record.key, record.value, record.metadata), 0)  # faster than repr
+        value = _text_of(record)
         start_ms, size = groups.get(value, (-inf, 0))
         if abs(record.time_ms - start_ms) <= TOGETHER_MS:
             groups[value] = (start_ms, size + 1)

@@ -130,9 +130,9 @@ def raw_records(lines: bytes) -> list[_RawRecord]:
 def decode_lines(raws: Sequence[bytes]) -> Sequence[Record | Misfit]:
     """Return the record or misfit of each line; nothing if any line must be read on its own."""
     lines = b"\n".join(raws)
-    if not lines.isascii() or TOKEN in lines:
+    if not lines.isascii() or TOKEN in lines or not all(map(_is_braced, raws)):
         return []
-    # A value may end on a later line, but no line holds two.
+    # No value ends on a later line, so that none holds two where all together have as many.
     with suppress(msgspec.MsgspecError, RecursionError):
         if max(map(len, raws), default=0) <= _SHORT:
             records = _decode_plain_lines(lines)
@@ -143,6 +143,12 @@ def decode_lines(raws: Sequence[bytes]) -> Sequence[Record | Misfit]:
         if len(contents) == len(raws):
             return contents
     return []
+
+
+def _is_braced(raw: bytes) -> bool:
+    """Return whether a line is in braces: JSON has no closing one before an opening one."""
+    text = raw.strip()
+    return text.startswith(b"{") and text.endswith(b"}")
 
 
 def decode(raw: bytes) -> Record | None:

@@ -110,15 +110,6 @@ class LoggedKey(msgspec.Struct, eq=False, gc=False):
         if record.time_ms < self.earliest_ms:  # noqa: PLR1730 - min() takes thrice as long
             self.earliest_ms = record.time_ms
 
-    def add_all(self, records: Sequence[Record], last_number: int) -> None:
-        """Take the next records of the key, at least one, in the order of their times."""
-        first = records[0]
-        values = [record.value for record in records]
-        self.same = self.same and values.count(self.first) == len(values)
-        self.count += len(records) - 1
-        self.add(records[-1], last_number)
-        self.earliest_ms = min(self.earliest_ms, first.time_ms)
-
 
 def first_logged(record: Record, number: int = 0, time_ms: float | None = None) -> LoggedKey:
     """Return what the first record of a key says, by its ``number`` in the log.

@@ -5,7 +5,7 @@ the benchmark, of the optimizer. The topmost layer that names a key decides it a
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain, filterfalse, product
+from itertools import chain, product
 from operator import attrgetter
 from typing import Any
 
@@ -15,7 +15,6 @@ from mlperf_pkg.infra.resources import per_rulebook
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.constraints import (
     CONSTRAINTS,
-    OF_VALUE,
     Constraint,
     RecordPart,
     Test,
@@ -91,9 +90,8 @@ class KeyRules(msgspec.Struct, frozen=True):
 
     Later ``submission_*`` records are not checked. Those ``by_position`` are checked of all records
     once the log has ended. ``quiet`` says that the later ones need only themselves, and which keys
-    were logged before them; ``together`` that they are quiet but for a target and those
-    ``by_position``. The rules need the values of the keys ``related``, and the order of those
-    ``ordered``. The others are as in ``RuleTable``.
+    were logged before them. The rules need the values of the keys ``related``, and the order of
+    those ``ordered``. The others are as in ``RuleTable``.
     """
 
     rules: tuple[CompiledRule, ...]
@@ -102,13 +100,10 @@ class KeyRules(msgspec.Struct, frozen=True):
     by_position: tuple[CompiledRule, ...]
     series: SeriesMemory | None
     quiet: bool
-    together: bool
-    has_target: bool
     cumulative: bool
     limited: bool
     related: frozenset[str]
     ordered: frozenset[str]
-    needed: tuple[Rule, ...]
     counted: tuple[Rule, ...]
     concluded: tuple[CompiledRule, ...]
 
@@ -119,23 +114,20 @@ class RuleTable(msgspec.Struct, frozen=True):
     ``followed`` are all keys whose records the rules need, those of ``keys`` and others, and those
     that describe and count the runs of a log. Those in ``quiet`` need not be taken in the order of
     the log, by the rules of their later records; those ``apart`` have nothing to do with others.
-    Records of those ``together`` are only compared with a target, and wait for their formulas. Of
-    those that are ``cumulative``, more than a record and those before it matters; of those that are
-    ``limited``, the time matters. ``heads`` remembers what logs began with that broke none of the
-    rules, by its text without times. ``needed`` are the rules whose key must be logged, ``counted``
-    those about how often it is logged, ``concluded`` the others about the whole log; ``joined`` are
-    the metrics to join before they are checked.
+    Of those that are ``cumulative``, more than a record and those before it matters; of those that
+    are ``limited``, the time matters. ``heads`` remembers what logs began with that broke none of
+    the rules, by its text without times. ``counted`` are the rules about how often their key is
+    logged, ``concluded`` the others about the whole log; ``joined`` are the metrics to join before
+    they are checked.
     """
 
     keys: Mapping[str, KeyRules]
     followed: frozenset[str]
     quiet: Mapping[str, Checklist]
     apart: frozenset[str]
-    together: frozenset[str]
     cumulative: frozenset[str]
     limited: frozenset[str]
     heads: dict[bytes, list[Record]]
-    needed: tuple[Rule, ...]
     counted: tuple[Rule, ...]
     concluded: tuple[CompiledRule, ...]
     joined: Joined | None
@@ -165,20 +157,15 @@ def rule_table(
     related = set(joined_keys).union(*[key_rules.related for key_rules in keys.values()])
     ordered = _ordered(keys)
     quiet = _keys_with(attrgetter("quiet"), keys) - related
-    together = _keys_with(attrgetter("together"), keys) - related - ordered - quiet
-    if len(_keys_with(attrgetter("has_target"), keys)) > 1:
-        together = frozenset()  # which target a record reaches, or misses, first matters
     apart = frozenset([key for key in quiet if not keys[key].ordered]) - ordered
     return RuleTable(
         keys=keys,
         followed=frozenset(related).union(keys, _ALWAYS, ordered),
         quiet={key: keys[key].later for key in quiet},
         apart=apart,
-        together=together,
         cumulative=_keys_with(attrgetter("cumulative"), keys).union(joined_keys) - apart,
         limited=_keys_with(attrgetter("limited"), keys),
         heads={},
-        needed=tuple(chain.from_iterable([key_rules.needed for key_rules in keys.values()])),
         counted=tuple(chain.from_iterable([key_rules.counted for key_rules in keys.values()])),
         concluded=tuple(chain.from_iterable([key_rules.concluded for key_rules in keys.values()])),
         joined=joined,
@@ -241,12 +228,6 @@ def compile_tables(usage: str, round_name: str, benchmark: str) -> None:
 # ---- what of the whole log ---------------------------------------------------------------
 
 
-def _is_met_once(rule: Rule) -> bool:
-    """Return whether any number of records of its key, but none, meets a rule."""
-    occurs = rule.occurs
-    return occurs == "at_least_once" or (isinstance(occurs, Mapping) and "or" in occurs)
-
-
 def _concludes(compiled: CompiledRule) -> bool:
     """Return whether a rule checks something of the whole run, besides the number of records."""
     rule = compiled.rule
@@ -290,8 +271,6 @@ def _key_rules(rules: tuple[Rule, ...]) -> KeyRules:
     first = _checklist(of_records)
     later = first if of_later_records == of_records else _checklist(of_later_records)
     by_position = tuple([item for item in compiled if item.by_position])
-    counted = [rule for rule in rules if rule.occurs]
-    targets = sum(rule.reaches is not None for rule in rules)
     related: set[str] = set()
     ordered: set[str] = set()
     for rule in rules:
@@ -304,14 +283,11 @@ def _key_rules(rules: tuple[Rule, ...]) -> KeyRules:
         by_position=by_position,
         series=_series(by_position),
         quiet=all(map(_is_quiet, compiled)),
-        together=first is later and targets <= 1 and all(map(_is_together, compiled)),
-        has_target=targets > 0,
         cumulative=any(map(_is_cumulative, compiled)),
         limited=any(map(_is_limited, compiled)),
         related=frozenset(related),
         ordered=frozenset(ordered),
-        needed=tuple(filter(_is_met_once, counted)),
-        counted=tuple(filterfalse(_is_met_once, counted)),
+        counted=tuple([rule for rule in rules if rule.occurs]),
         concluded=tuple(filter(_concludes, compiled)),
     )
 
@@ -337,21 +313,10 @@ def _is_checked_later(compiled: CompiledRule) -> bool:
     return not (rule.first or "submission_" in rule.key)
 
 
-def _is_together(compiled: CompiledRule) -> bool:
-    """Return whether a rule is quiet but for a target, or a formula that waits."""
-    waits = compiled.by_position or not compiled.in_passing
-    return waits and _is_alone(compiled) and OF_VALUE.keys() >= (compiled.rule.reaches or {}).keys()
-
-
 def _is_quiet(compiled: CompiledRule) -> bool:
     """Return whether a rule needs of later records only themselves, and what is before them."""
-    return not (compiled.rule.formula or compiled.rule.reaches) and _is_alone(compiled)
-
-
-def _is_alone(compiled: CompiledRule) -> bool:
-    """Return whether a rule, its formula and target aside, needs no more of other records."""
     rule = compiled.rule
-    if rule.fatal or rule.reached or rule.occurs == "once":
+    if rule.fatal or rule.reached or rule.formula or rule.reaches or rule.occurs == "once":
         return False
     if "same_as" in rule.constraints or _is_limited(compiled):
         return False

@@ -71,14 +71,6 @@ class PassingFormulas:
             if compiled.in_passing and not compiled.rule.first:
                 self.take(compiled, compiled.in_passing, record, number, seen)
 
-    def wait_together(self, key: str, records: Sequence[Record], numbers: Sequence[int]) -> bool:
-        """Keep records of a key as ``wait`` does, unless too many wait; return whether it does."""
-        waiting = self._waiting.setdefault(key, [])
-        is_kept = len(waiting) + len(records) <= _MOST_REFUSALS
-        if is_kept:
-            waiting += map(_Evaluand, records, numbers)
-        return is_kept
-
     def take(
         self, compiled: CompiledRule, formula: Formula, record: Record, number: int, seen: Seen
     ) -> None:
@@ -149,7 +141,7 @@ class PassingFormulas:
                 if compiled.rule.first:
                     evaluands = evaluands[:1]
                 self._evaluate_by_position(compiled, formula, evaluands, seen)
-        if memory and signature and refusal_count == len(self.refusals):
+        if memory and signature and refusal_count == len(self.refusals) < _MOST_REFUSALS:
             memory.keep(signature)
 
     def _evaluate_by_position(

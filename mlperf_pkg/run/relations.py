@@ -143,7 +143,7 @@ def originals(runs: Sequence[Run], pairs: Iterable[Related] | None = None) -> li
             index = first[index]
         return index
 
-    for index, other, relation in pairs or related_pairs(runs):
+    for index, other, relation in related_pairs(runs) if pairs is None else pairs:
         if relation.is_one_run:
             least, most = sorted((root(index), root(other)))
             first[most] = least

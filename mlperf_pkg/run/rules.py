@@ -23,6 +23,7 @@ from mlperf_pkg.run.shifts import Misplaced, Shift, early_stop, is_in_time, late
 from mlperf_pkg.run.targets import Targets
 
 _FEW = 4  # records of a key in a block; fewer are not slower one by one
+_TIMES = ("once", "at_least_once")
 _MOST_HEADS = 4  # of one table: the logs of a result set begin alike, and are read in turn
 _MOST_MISPLACED = 1000  # records of one log
 _IN_TIME = (
@@ -85,9 +86,6 @@ class RuleChecker:
         unchecked = sorted(chain.from_iterable(checked.values()))
         if not seen:
             unchecked = self._take_head(block, checked, unchecked)
-        for key in self.table.together & checked.keys():
-            if self._take_together(key, checked[key], block):
-                unchecked = sorted(set(unchecked).difference(checked[key]))
         self._check_all(block, unchecked)
         for key, indexes in quiet.items():
             seen[key].count += len(indexes)
@@ -150,37 +148,6 @@ class RuleChecker:
             return self._all_pass(checklist, key, indexes if logged else indexes[1:], block)
         except Exception:  # noqa: BLE001 - checking them one by one shows which one is the reason
             return False
-
-    def _take_together(self, key: str, indexes: Sequence[int], block: Block) -> bool:
-        """Take records of a key ``together``, before the run stops; return whether that was right.
-
-        It is if they pass all checks, and are in the order of their times.
-        """
-        seen = self.seen
-        stops = block.indexes.get("run_stop", ())
-        is_stopped = "run_stop" in seen or (stops and stops[0] < indexes[-1])
-        if is_stopped or len(indexes) < _FEW or not block.ascends(indexes):
-            return False
-        key_rules = self.table.keys[key]
-        try:
-            passed = self._all_pass(key_rules.later, key, indexes, block)
-        except Exception:  # noqa: BLE001 - checking them one by one shows which one is the reason
-            passed = False
-        if not passed:
-            return False
-        records = block.select(indexes)
-        numbers = [block.first + index for index in indexes]
-        if key_rules.by_position and not self._formulas.wait_together(key, records, numbers):
-            return False
-        for compiled in key_rules.later.more:
-            if compiled.reaches:
-                self.targets.compare_all(compiled, records, numbers, seen)
-        if key in seen:
-            seen[key].add_all(records, numbers[-1])
-        else:
-            seen[key] = first_logged(records[0], numbers[0])
-            seen[key].add_all(records[1:], numbers[-1])
-        return True
 
     def _all_pass(
         self, checklist: Checklist, key: str, indexes: Sequence[int], block: Block
@@ -252,7 +219,7 @@ class RuleChecker:
                     else:
                         self._check_more(compiled, record, number)
                     if compiled.reaches:
-                        self.targets.compare(compiled, record, number, seen)
+                        self.targets.compare(compiled.rule, compiled.reaches, record, number, seen)
             if rules and rules.by_position:
                 self._formulas.wait(rules.by_position, record, number, seen)
             if logged:
@@ -382,12 +349,9 @@ class RuleChecker:
             self._findings.mark(key, Basis.RULES)
         self._formulas.conclude(self.seen)
         counts = RecordCounts(self.seen, hidden, unruled, self._findings)
-        for rule in self.table.needed:
-            if rule.key not in self.seen:
-                counts.check(rule)
         for rule in self.table.counted:
             logged = self.seen.get(rule.key)
-            if logged is None or logged.count > 1 or rule.occurs != "once":  # seldom
+            if logged is None or logged.count > 1 or rule.occurs not in _TIMES:  # seldom
                 counts.check(rule)
         for compiled in self.table.concluded:
             logged = self.seen.get(compiled.rule.key)

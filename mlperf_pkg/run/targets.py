@@ -1,17 +1,15 @@
 """The targets of a run: which evaluation reached them first, and which missed them last."""
 
-from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 from msgspec.structs import replace
 
 from mlperf_pkg.findings import Basis
 from mlperf_pkg.log.record import Record
-from mlperf_pkg.rulebook.constraints import needed_in_words
+from mlperf_pkg.rulebook.constraints import Test, needed_in_words
 from mlperf_pkg.rulebook.formula import LoggedKey, Seen
 from mlperf_pkg.rulebook.model import Rule
-from mlperf_pkg.rulebook.table import CompiledRule, RuleTable
+from mlperf_pkg.rulebook.table import RuleTable
 from mlperf_pkg.run.convergence import reason_of
 from mlperf_pkg.run.rule_findings import RuleFindings
 
@@ -43,11 +41,10 @@ class Targets:
             return None
         return self._findings.crash is None and self._met.issuperset(self._codes)
 
-    def compare(self, compiled: CompiledRule, record: Record, number: int, seen: Seen) -> None:
-        """Compare a record with the target of a rule, which has one."""
-        rule = compiled.rule
+    def compare(self, rule: Rule, reaches: Test, record: Record, number: int, seen: Seen) -> None:
+        """Compare a record with the target of a rule."""
         try:
-            is_reached = compiled.reaches and compiled.reaches(record, seen)
+            is_reached = reaches(record, seen)
         except Exception as error:  # noqa: BLE001 - on any error, the official checker crashes
             self._findings.crash_at(number, reason_of(error))
             if rule.code not in self._incomparable:
@@ -65,18 +62,6 @@ class Targets:
         if self.reached_ms is None:
             self.reached_ms = record.time_ms
             self.reached_late = "run_stop" in seen
-
-    def compare_all(
-        self, compiled: CompiledRule, records: Sequence[Record], numbers: Sequence[int], seen: Seen
-    ) -> None:
-        """Compare records in their order with the only target of the run."""
-        reaches = compiled.reaches
-        missed = 0  # at the start; what was missed before another record does not count
-        with suppress(Exception):  # comparing that record alone reports it
-            while reaches and missed < len(records) - 1 and not reaches(records[missed], seen):
-                missed += 1
-        for record, number in zip(records[missed:], numbers[missed:], strict=True):
-            self.compare(compiled, record, number, seen)
 
     def check_success(self, rule: Rule, record: Record, number: int) -> None:
         """Report a success after an evaluation that missed a target which was reached before."""

@@ -113,7 +113,13 @@ def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("error", "failing", "command", "status", "text"),
     [
         (errno.EIO, "result_0.txt", "check", 1, "the log cannot be read: Input/output error"),
-        (errno.ESTALE, "/systems/", "check", 1, "was not checked, as it cannot be read: Stale file handle"),
+        (
+            errno.ESTALE,
+            "/systems/",
+            "check",
+            1,
+            "as it cannot be read: Stale file handle",
+        ),
         (errno.EIO, "result_0.txt", "compare", 2, "result_0.txt: Input/output error"),
     ],
 )

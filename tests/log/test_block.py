@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 import re
 import struct
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +26,7 @@ from mlperf_pkg.log.block import (
     scanner,
 )
 from mlperf_pkg.log.reader import LogReader
-from mlperf_pkg.log.record import decode, raw_records
+from mlperf_pkg.log.record import Record, decode, raw_records
 from tests.helpers.examples import examples
 
 WORDS = (b"eval_error", b"run_stop", b"_plain")
@@ -372,6 +373,15 @@ def test_times_that_ascend(times: str, ascend: bool) -> None:
     lines = [record().replace('"time_ms": 5', f'"time_ms": {time}') for time in times.split()]
     block = scan("\n".join(lines).encode())
     assert block
+    assert block.ascends(range(block.size)) is ascend
+
+
+@pytest.mark.parametrize(
+    ("times", "ascend"),
+    [([], True), ([5, 5.5], True), ([6, 5], False), ([5, math.nan, 3, 4], False)],
+)
+def test_times_that_were_read_ascend(times: list[float], ascend: bool) -> None:
+    block = Block(b"", 0, [Record("a", time, 1, {}) for time in times])
     assert block.ascends(range(block.size)) is ascend
 
 

@@ -128,6 +128,12 @@ DIRT = [
     ("time no number", f"{record('a', 1, '1.2.3')}\n", [(1, None)], [(1, "LOG102")]),
     ("array", f"{T}[1]\n", [(1, None)], [(1, "LOG102")]),
     ("deeply nested", f"{T}{'[' * 100_000}\n", [(1, None)], [(1, "LOG101")]),
+    (
+        "a record on two lines, and two records on one",
+        f"{record('a').replace(', ', f',{chr(10)}{T}', 1)}\n{record('b')} {record('c')[9:]}\n",
+        [(1, None), (2, None), (3, None)],
+        [(1, "LOG101"), (2, "LOG101"), (3, "LOG103")],
+    ),
     ("token without space", "x\n:::MLLOG{}\n", [], [(2, "LOG108")]),
     (
         "token of another kind",

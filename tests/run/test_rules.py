@@ -110,25 +110,23 @@ def test_records_that_break_no_rule_are_not_checked_one_by_one(
     assert quiet == [("block_start", True)]
 
 
-def test_evaluations_that_break_no_rule_are_taken_together(
+@pytest.mark.skipif(not HAS_SCAN, reason="_scan was not compiled")
+def test_a_series_of_which_not_all_is_reported_is_not_remembered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    metadata = {"epoch_num": 1}
-    lines: list[Line] = [("run_start", None, {}, 0), *[("eval_accuracy", 0.5, metadata, 1)] * 20]
-    together: list[tuple[str, bool]] = []
-    take_together = RuleChecker._take_together
+    size: Line = ("global_batch_size", 16, {}, 0)
+    start: Line = ("run_start", None, {}, 0)
 
-    def recorded(checker: RuleChecker, key: str, indexes: list[int], block: Block) -> bool:
-        together.append((key, take_together(checker, key, indexes, block)))
-        return together[-1][1]
+    def run_with(evaluations: int) -> Run:
+        at = [("eval_accuracy", 4.0, {"samples_count": 7 * n}, 1) for n in range(evaluations)]
+        return judged(
+            log("5.1", "llama31_8b", [size, start, *at]), monkeypatch, few=4, block=1 << 20
+        )
 
-    monkeypatch.setattr(RuleChecker, "_take_together", recorded)
-    incomplete: Line = ("eval_accuracy", 0.5, {}, 1)
-    stop: Line = ("run_stop", None, {}, 1)
-    read_run(log("2.0", "resnet", lines))
-    read_run(log("2.0", "resnet", [*lines, incomplete]))
-    read_run(log("2.0", "resnet", [*lines, stop, lines[-1]]))
-    assert together == [("eval_accuracy", True), *[("eval_accuracy", False)] * 2]
+    alone = run_with(1000)
+    run_with(2500)
+    assert run_with(1000) == alone
+    assert max(finding.count for finding in alone.findings) > 900
 
 
 # ---- what logs begin with, and their series, are remembered --------------------------------

@@ -14,6 +14,7 @@ visible at once and without a script.
 """
 
 import json
+import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from hashlib import blake2b
@@ -157,7 +158,8 @@ def _prepared_parts(
     if jobs == 1:
         yield from map(prepare, parts)
         return
-    with pool(jobs) as workers:
+    # Clients of stores use threads, which do not survive a fork.
+    with pool(jobs, forked=threading.active_count() == 1) as workers:
         prepared_parts = workers.map(prepare, parts, instead=lambda _: {})
         for part, charts in zip(parts, prepared_parts, strict=True):
             yield charts or prepare(part)  # again, if the worker was lost
