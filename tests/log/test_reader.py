@@ -132,7 +132,7 @@ DIRT = [
         "a record on two lines, and two records on one",
         f"{record('a').replace(', ', f',{chr(10)}{T}', 1)}\n{record('b')} {record('c')[9:]}\n",
         [(1, None), (2, None), (3, None)],
-        [(1, "LOG101"), (2, "LOG101"), (3, "LOG103")],
+        [(3, "LOG103"), (1, "LOG101"), (2, "LOG101")],
     ),
     ("token without space", "x\n:::MLLOG{}\n", [], [(2, "LOG108")]),
     (
