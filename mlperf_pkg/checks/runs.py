@@ -405,7 +405,7 @@ def check_checkpoints(context: SetContext) -> Iterator[Finding]:
         complete += max(gaps) <= interval
         if not gaps[-1] <= interval:
             message = (
-                f"the checkpoint before the last one, at {{found:,}} {unit}, was not evaluated"
+                f"the last checkpoint, at {{found:,}} {unit}, was evaluated, but not the one before"
                 "; expected {expected}"
             )
             yield context.finding(

@@ -167,8 +167,8 @@ def _rules_of(round_: Round, benchmark: Benchmark, division: str) -> list[explai
     "--set",
     "settings",
     metavar="KEY=VALUE",
-    text="Say whether a hyperparameter of a benchmark may have this value, as logs have it: 48,"
-    " 0.1, true, [1, 2], adamw",
+    text="Say whether a hyperparameter of a benchmark may have this value, which is written as in a"
+    " log: 48, 0.1, true, [1, 2] or adamw",
 )
 @_written
 def show(

@@ -37,8 +37,8 @@ _REQUIRED = {"benchmarks": "--benchmark", "system": "--system", "submitter": "--
 )
 @click.option("--submitter", metavar="ORG", help="Set the submitting organisation.")
 @options.round_option(
-    "Simulate this round, such as 2.0 (default: the newest that has the benchmark; whole round:"
-    " the newest)."
+    "Simulate this round, such as 2.0 (default: the newest round that has the benchmark; whole"
+    " round: the newest round of all)."
 )
 @options.division_option("Simulate this division (default: closed; whole round: both).")
 @options.count_option(
