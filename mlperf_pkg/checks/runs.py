@@ -356,7 +356,7 @@ def seed_findings(context: SetContext) -> Iterator[Finding]:
                 where = "in several runs; expected another seed"
                 weight = fields
                 if logged[key] == run.path:  # as by several processes
-                    where = "twice in this run; expected it once"
+                    where = "twice in this run; expected once"
                     weight = _OF_CHECKER
                 message = f"seed {{found:d}} is logged by the same source line {where}"
                 yield context.finding(
