@@ -265,8 +265,5 @@ def defect(path: str, action: str, error: Exception) -> Unchecked:
         return unchecked_of("TREE114", message, path, found=reason)
     text = visible(f"{type(error).__name__}: {error}".removesuffix(": "))
     shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
-    message = (
-        f"this was not checked because of an internal error of mlperf-pkg while {action}"
-        " ({found:s})"
-    )
+    message = f"mlperf-pkg did not finish {action} because of an internal error ({{found:s}})"
     return unchecked_of("CHECK101", message, path, found=shown)

@@ -263,7 +263,7 @@ def _reason(pair: Pair, with_power: Collection[Place]) -> str | None:
     second = copy.context.files
     scalings = {first.scaling_mode, second.scaling_mode}
     if scalings == {*SCALINGS} and not copy.names.isdisjoint(original.names):
-        return f"these are the same runs as {name}, as strong and as weak scaling"
+        return f"these are the same runs as {name}; one set has strong scaling, the other weak"
     is_power_measured = not {copy.context.tree, original.context.tree}.isdisjoint(with_power)
     if copy.round == original.round and is_power_measured and _are_of_one_system(original, copy):
         return f"these are the same runs as {name}, with power measured differently"
@@ -304,13 +304,10 @@ def _likeness(pair: Pair) -> str:
     count = len(pair.runs)
     if pair.identical == count:
         return "identical files"
-    files = "the files differ"
+    equal = "the files differ, but their values agree"
     if pair.identical:
-        files = wording.counted(pair.identical, "identical file")
-    equal = f"{count - pair.identical} of {count} series of values agree"
-    if pair.noisy:
-        equal = f"{equal} to within 1e-5"
-    return f"{files}, {equal}"
+        equal = f"{pair.identical} of {count} files are identical, and the values of the rest agree"
+    return f"{equal} to within 1e-5" if pair.noisy else equal
 
 
 # ---- result sets whose logs name each other, and seeds of one in another --------------------

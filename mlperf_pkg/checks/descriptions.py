@@ -423,7 +423,7 @@ def _missing(description: _Description, field: str) -> Finding:
     for group in description.needing_answer:
         if field in group and not any(name in description.fields for name in group):
             basis = Basis.BOTH
-    message = "missing fields: {expected:s}"
+    message = "the description lacks {expected:s}"
     return system_finding(
         "SYS101", description.path, line, message, basis=basis, expected=field, hint=hint
     )
@@ -515,7 +515,7 @@ def _untested_fields(description: _Description) -> Iterator[Finding]:
     is_strict = description.usage == TRAINING and version_of(description.round) >= STRICT_FROM
     for field in _NOT_TESTED:
         if field not in description.fields and [field] in description.needing_answer:
-            message = "missing fields: {expected:s}"
+            message = "the description lacks {expected:s}"
             fields = {} if is_strict else {"severity": Severity.NOTE}
             yield system_finding(
                 "SYS305", description.path, None, message, expected=field, **fields

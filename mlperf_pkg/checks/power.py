@@ -243,9 +243,7 @@ def _start(nodes: Sequence[PowerLog]) -> Iterator[Finding]:
     """Check that the measurement has a start; one finding for all nodes of a run."""
     for log in nodes:
         if log.readings and log.start_ms is None:
-            message = (
-                "power_measurement_start is not logged; expected it once before the first sample"
-            )
+            message = "power_measurement_start is not logged; expected once before the first sample"
             yield finding_of("POW208", message, log.path)
             return
 
@@ -285,9 +283,7 @@ def _coverage(run: Run, nodes: Sequence[PowerLog]) -> Iterator[Finding]:
         gap = _gap(run.start_ms, stop_ms, log.first_ms, log.last_ms)
         if gap.missing_ms > power.MAX_GAP_MS:
             severity = Severity.ERROR if gap.missing_ms > tolerated_ms else Severity.WARNING
-            message = (
-                f"the samples {gap.verb} {gap.seconds_at}; expected them to cover the whole run"
-            )
+            message = f"the samples {gap.verb} {gap.seconds_at}; expected samples of the whole run"
             seconds = gap.missing_ms / 1000
             yield finding_of("POW203", message, log.path, found=seconds, severity=severity)
             return
@@ -295,8 +291,8 @@ def _coverage(run: Run, nodes: Sequence[PowerLog]) -> Iterator[Finding]:
         gap = _gap(run.start_ms, stop_ms, log.start_ms, log.stop_ms)
         if log.readings and gap.missing_ms > _ROUNDING_MS:
             message = (
-                f"the measurement {gap.verb}s {gap.seconds_at}; expected it to cover the whole run,"
-                " as its samples do"
+                f"the measurement {gap.verb}s {gap.seconds_at}; expected a measurement of the whole"
+                " run, which its samples cover"
             )
             yield finding_of("POW203", message, log.path, found=gap.missing_ms / 1000, **NOTE)
             return

@@ -145,11 +145,11 @@ class Resubmission(Struct, frozen=True):
     def text(self) -> str:
         """The outcome in words, with its reasons."""
         if self.outcome is Outcome.ALLOWED:
-            return "the rules allow this, as the system description is the same"
+            return "the rules allow such a resubmission, because the system description is the same"
         problems = " and ".join(self.problems)
         if self.is_open:
             since = " from round 5.1 on" if self.outcome is Outcome.LATER else ""
-            return f"the rules forbid this{since}, as {problems}"
+            return f"the rules forbid such a resubmission{since}, because {problems}"
         words = f"it is not known {' and '.join(self.unknown)}"
         return f"{words}; if they are the same, {problems}" if problems else words
 
@@ -166,7 +166,7 @@ def judge(
     fields = tuple(_different_fields(old, new))
     problems = [*foreign]
     if old.status == PREVIEW and new.status not in (PREVIEW, None):
-        problems.append("runs of a Preview prove nothing")
+        problems.append("a former Preview needs new runs")
     elif fields:
         problems.append(f"the description differs in {in_words(fields, 's')}")
     if rewritten:

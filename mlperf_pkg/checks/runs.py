@@ -356,7 +356,7 @@ def seed_findings(context: SetContext) -> Iterator[Finding]:
                 where = "in several runs; expected another seed"
                 weight = fields
                 if logged[key] == run.path:  # as by several processes
-                    where = "twice in this run; expected it once"
+                    where = "twice in this run; expected once"
                     weight = _OF_CHECKER
                 message = f"seed {{found:d}} is logged by the same source line {where}"
                 yield context.finding(
@@ -405,7 +405,7 @@ def check_checkpoints(context: SetContext) -> Iterator[Finding]:
         complete += max(gaps) <= interval
         if not gaps[-1] <= interval:
             message = (
-                f"the checkpoint before the last one, at {{found:,}} {unit}, was not evaluated"
+                f"the last checkpoint, at {{found:,}} {unit}, was evaluated, but not the one before"
                 "; expected {expected}"
             )
             yield context.finding(

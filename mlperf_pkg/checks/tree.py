@@ -332,8 +332,8 @@ def _name_for_git(name: str, path: str) -> Iterator[Finding]:
 
 
 _UNREAD = {
-    Why.PROBLEM: ("TREE111", "this is not read ({found:s})"),
-    Why.NOT_A_LOG: ("TREE112", "this file is not read as a log ({found:s})"),
+    Why.PROBLEM: ("TREE111", "mlperf-pkg does not read this ({found:s})"),
+    Why.NOT_A_LOG: ("TREE112", "mlperf-pkg does not read this file as a log ({found:s})"),
     Why.DAMAGED: ("TREE115", "{found:s}, so this file counts as a run only after it is repaired"),
     Why.TWICE: ("TREE113", "this is judged once, as {found:s}"),
     Why.NO_RUN: ("RAW101", "this file is not a run, as {found:s}"),

@@ -55,8 +55,8 @@ def command(
 
     The same tree gives the same bytes, on any machine and at any time, with the same
     version of the package deflate, which the archive records. The archive contains
-    MANIFEST.json, the SHA-256 of each file, which is generated if the tree has none.
-    TREE is checked first and never written to.
+    MANIFEST.json, the list of the SHA-256 of each file; a list is generated if the tree
+    has none. TREE is checked first and never written to.
 
     --invalid drop leaves out the result sets that are not valid, together with the
     system descriptions and code that only they need, and checks the rest again. The

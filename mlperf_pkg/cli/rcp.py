@@ -74,7 +74,7 @@ def _origin(custom: Path | None, *, merge: bool) -> PointsOrigin:
 
 @command.command(name="show")
 @_benchmark_argument
-@options.round_option("Use this round (default: the newest with points of the benchmark).")
+@options.round_option("Use this round (default: the newest round with points of the benchmark).")
 @reads("usage")
 @click.option(
     "--all/--pruned",

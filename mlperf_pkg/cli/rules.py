@@ -64,9 +64,9 @@ def list_(
 
     NAME is a round, a benchmark or both, as for --round and --benchmark. Without it,
     list all rounds. For a round, list the benchmarks with their targets and numbers
-    of runs. For a benchmark, list the rules in that round or, without one, in its
-    newest. Brackets mark rules that only the official checker or only the written
-    rules have.
+    of runs. For a benchmark, list the rules in that round or, without one, in the
+    newest round of the benchmark. Brackets mark rules that only the official checker or
+    only the written rules have.
 
     Exit status: 0 if the rulebook has such rules, 2 if not.
 
@@ -154,7 +154,7 @@ def _rules_of(round_: Round, benchmark: Benchmark, division: str) -> list[explai
 
 @command.command()
 @click.argument("name", shell_complete=completion.subjects)
-@options.round_option("Show the rules in this round (default for a benchmark: its newest).")
+@options.round_option("Show the rules in this round (default: the newest round of a benchmark).")
 @options.division_option(
     "Show the rules of this division for a benchmark.", default="closed", show_default=True
 )
@@ -167,8 +167,8 @@ def _rules_of(round_: Round, benchmark: Benchmark, division: str) -> list[explai
     "--set",
     "settings",
     metavar="KEY=VALUE",
-    text="Say whether a hyperparameter of a benchmark may have this value, as logs have it: 48,"
-    " 0.1, true, [1, 2], adamw",
+    text="Say whether a hyperparameter of a benchmark may have this value, which is written as in a"
+    " log: 48, 0.1, true, [1, 2] or adamw",
 )
 @_written
 def show(

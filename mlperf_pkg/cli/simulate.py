@@ -27,7 +27,7 @@ _REQUIRED = {"benchmarks": "--benchmark", "system": "--system", "submitter": "--
     multiple=True,
     metavar="NAME",
     shell_complete=completion.benchmarks,
-    help="Simulate this benchmark, such as bert (whole round: repeatable; default: all).",
+    help="Simulate this benchmark, such as bert (in a whole round, repeatable; default: all).",
 )
 @click.option(
     "--system",
@@ -37,10 +37,10 @@ _REQUIRED = {"benchmarks": "--benchmark", "system": "--system", "submitter": "--
 )
 @click.option("--submitter", metavar="ORG", help="Set the submitting organisation.")
 @options.round_option(
-    "Simulate this round, such as 2.0 (default: the newest that has the benchmark; whole round:"
-    " the newest)."
+    "Simulate this round, such as 2.0 (default: the newest round that has the benchmark; for"
+    " a whole round, the newest of all)."
 )
-@options.division_option("Simulate this division (default: closed; whole round: both).")
+@options.division_option("Simulate this division (default: closed; for a whole round, both).")
 @options.count_option(
     "--runs", most=10_000, text="Simulate N runs (default: the number that the rules require)."
 )
@@ -67,7 +67,7 @@ _REQUIRED = {"benchmarks": "--benchmark", "system": "--system", "submitter": "--
     "--failure",
     "failures",
     type=SuggestingChoice(list(FAILURES)),
-    text="Make the last run fail (whole round: the last run of every tenth result set)",
+    text="Make the last run fail (in a whole round, the last run of every tenth result set)",
 )
 @options.count_option(
     "--records",
@@ -98,14 +98,14 @@ _REQUIRED = {"benchmarks": "--benchmark", "system": "--system", "submitter": "--
 @options.count_option(
     "--sets",
     most=100,
-    text="Whole round: run N benchmarks on each system (default: 1 and 2 in turn).",
+    text="In a whole round, run N benchmarks on each system (default: 1 and 2 in turn).",
 )
 @options.repeatable(
     "--with",
     "extras",
     type=SuggestingChoice(simulation.EXTRAS),
-    text="Whole round: add power logs to systems of up to four nodes (power), or stubs of code in"
-    " benchmarks/ (code)",
+    text="In a whole round, add power logs to systems of up to four nodes (power), or stubs of"
+    " code in benchmarks/ (code)",
 )
 @reads("usage", "jobs")
 @options.force_option("Replace a whole round that was simulated before.")

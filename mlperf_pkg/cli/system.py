@@ -18,7 +18,7 @@ from mlperf_pkg.results.wording import counted
 _FOLDER = "systems"
 _ROUND = (
     "Apply the rules of this round, such as 2.0 (default: that of mlperf-pkg.yaml, else the newest"
-    " in the rulebook)."
+    " round in the rulebook)."
 )
 
 
@@ -131,7 +131,7 @@ def check(
 
     PATH is a description, or a folder in which every *.json is checked (default:
     systems/). Without --round, the round is that of mlperf-pkg.yaml, otherwise that
-    of the logs in logs/ beside that folder, otherwise the newest.
+    of the logs in logs/ beside that folder, otherwise the newest round.
 
     Exit status: 0 if there is no error, 1 if there is one, 2 if a file could not be
     read.

@@ -48,7 +48,7 @@ _NOTE: dict[str, Any] = {"severity": Severity.NOTE, "basis": Basis.ADVICE}
 # The fields of findings about a record, by their codes.
 _AT_RECORDS: Mapping[str, Mapping[str, Any]] = {
     "LOG101": {
-        "message": "the log ends inside this record, after {found:s}; expected {expected}",
+        "message": "the log ends inside this record, after '{found:s}'; expected {expected}",
         "expected": "a whole record and a line end",
         "hint": "copy the log again; if the original ends here, too, the run was killed while it"
         " wrote",
@@ -360,7 +360,7 @@ def _escaped(lines: Sequence[_BrokenLine], path: str) -> _Fields:
                 hint = repair(_FROM_JSON, path, option=option, name=name) or hint
     return {
         "message": "the record is inside a JSON string, as docker's json-file driver writes it:"
-        " {found:s}; expected {expected}",
+        " '{found:s}'; expected {expected}",
         "values": [around(first.line, first.line.find(_MARKER))],
         "expected": "the line as it was printed",
         "hint": hint,
@@ -369,7 +369,7 @@ def _escaped(lines: Sequence[_BrokenLine], path: str) -> _Fields:
 
 def _python(lines: Sequence[_BrokenLine], path: str) -> _Fields:
     return {
-        "message": "the record is printed as a Python dict: {found:s}; expected {expected}",
+        "message": "the record is printed as a Python dict: '{found:s}'; expected {expected}",
         "values": [around(lines[0].record, 0)],
         "expected": "JSON",
         "hint": repair(_FROM_PYTHON, path) or "print it with json.dumps",
@@ -382,7 +382,8 @@ def _wrapped(lines: Sequence[_BrokenLine], path: str) -> _Fields:
     if len(widths) == 1:
         hint = repair(_UNWRAP, path, width=widths.pop()) or hint
     return {
-        "message": "the record is wrapped over several lines, after {found:s}; expected {expected}",
+        "message": "the record is wrapped over several lines: its first line ends after"
+        " '{found:s}'; expected {expected}",
         "values": [around(lines[0].record, len(lines[0].record))],
         "expected": "each record on one line",
         "hint": hint,
@@ -406,7 +407,7 @@ def _torn(lines: Sequence[_BrokenLine], _: str) -> _Fields:
 def _other(lines: Sequence[_BrokenLine], _: str) -> _Fields:
     first = lines[0]
     return {
-        "message": "this record cannot be read near {found:s}; expected {expected}",
+        "message": "this record cannot be read near '{found:s}'; expected {expected}",
         "values": [around(first.record, first.place)],
         "expected": "JSON",
         "hint": f"{first.misfit.text} at character {first.place + 1} of the record; another process"

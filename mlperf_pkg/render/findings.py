@@ -190,7 +190,7 @@ def _more_lines(place: Occurrence) -> str:
     if others <= 0:
         return ""
     if others > _MOST_LINES:
-        return f"and {others} more lines"
+        return f"also on {others} other lines"
     noun = "line" if others == 1 else "lines"
     return f"also on {noun} {', '.join(map(str, place.lines[1:]))}"
 

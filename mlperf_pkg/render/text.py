@@ -239,7 +239,8 @@ def _kind(terminal: Terminal, kind: CodeGroup, submitters: Submitters) -> None:
     terminal.line((f"    {subjects_in_words(kind, submitters)}", PLAIN), most=_MOST_ROWS)
     _remarks(terminal, first)
     following = [kind.followers.get(finding.id, ()) for finding in kind.findings]
-    _follow(terminal, list(chain.from_iterable(following)), "them")
+    cause = "this cause" if len(kind.findings) == 1 else "these causes"
+    _follow(terminal, list(chain.from_iterable(following)), cause)
 
 
 def subjects_in_words(kind: CodeGroup, submitters: Submitters) -> str:
@@ -249,7 +250,9 @@ def subjects_in_words(kind: CodeGroup, submitters: Submitters) -> str:
     if submitters.number <= 1:
         return f"{number}: {wording.shortened(kind.subjects, _MOST_NAMED)}"
     whose = f"{number}{submitters.whose(kind)}"
-    return whose if first.about in submitters.roots else f"{whose}; first {words.location(first)}"
+    return (
+        whose if first.about in submitters.roots else f"{whose}; first in {words.location(first)}"
+    )
 
 
 def _finding(
@@ -263,7 +266,7 @@ def _finding(
             label = _label(follower, with_severity=True)
             _one(terminal, follower, view, label, "    follows: ")
     else:
-        _follow(terminal, following, "it")
+        _follow(terminal, following, "this cause")
 
 
 def _one(terminal: Terminal, finding: Finding, view: View, label: Span, margin: str = "  ") -> None:
@@ -276,14 +279,18 @@ def _one(terminal: Terminal, finding: Finding, view: View, label: Span, margin: 
         terminal.line((f"    source: {finding.source}", "dim"))
 
 
-def _follow(terminal: Terminal, following: Sequence[Finding], pronoun: str) -> None:
-    """Say in one line how many findings follow from ``it`` or ``them``, and their codes."""
+def _follow(terminal: Terminal, following: Sequence[Finding], cause: str) -> None:
+    """Say in one line how many findings follow from ``this cause``, and their codes."""
     if not following:
         return
-    verb = "follows" if len(following) == 1 else "follow"
+    verb = "follow"
+    pronoun = "them"
+    if len(following) == 1:
+        verb = "follows"
+        pronoun = "it"
     number = wording.counted(len(following), "finding")
     codes = sorted({finding.code for finding in following})
-    text = f"    {number} {verb} from {pronoun} (-v lists them): "
+    text = f"    {number} {verb} from {cause} (-v lists {pronoun}): "
     terminal.line((f"{text}{wording.shortened(codes, _MOST_NAMED)}", PLAIN), most=_MOST_ROWS)
 
 
@@ -511,25 +518,25 @@ class Submitters:
         return wording.enumerated(things)
 
     def owners(self, findings: Iterable[Finding]) -> str:
-        """Return how many of the findings each submitter has: ``ACME 3, Dell 1``."""
+        """Return how many of the findings each submitter has: ``3 by ACME, 1 by Dell``."""
         numbers = self._numbers(findings).most_common()
-        parts = [f"{name} {number}" for name, number in numbers]
+        parts = [f"{number} {whose}" for whose, number in numbers]
         return wording.shortened(parts, _MOST_NAMED, "submitter")
 
     def whose(self, group: CodeGroup) -> str:
-        """Return whose the subjects of a code are: ``, both ACME``, ``: ACME 3, Dell 1``."""
+        """Return whose the subjects of a code are: ``, both by ACME``, ``: 3 by ACME, 1 by B``."""
         firsts = group.firsts
         numbers = self._numbers(firsts)
-        if len(numbers) == 1:
-            [submitter] = numbers
-            every = "both" if len(firsts) == 2 else "all"  # noqa: PLR2004
-            return f", {every} {submitter}"
-        if numbers.total() == len(numbers):
-            return f": {wording.shortened(list(numbers), _MOST_NAMED, 'submitter')}"
-        return f": {self.owners(firsts)}"
+        if len(numbers) > 1:
+            return f": {self.owners(firsts)}"
+        [submitter] = numbers
+        every = "both" if len(firsts) == 2 else "all"  # noqa: PLR2004
+        return f", {every} {submitter}"
 
     def _numbers(self, findings: Iterable[Finding]) -> Counter[str]:
-        return Counter(self.of(finding) or "elsewhere" for finding in findings)
+        """Return the numbers of findings ``by ACME``, by others, and ``elsewhere``."""
+        owners = map(self.of, findings)
+        return Counter(f"by {owner}" if owner else "elsewhere" for owner in owners)
 
 
 def root(path: str) -> str:

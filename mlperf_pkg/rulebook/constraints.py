@@ -405,18 +405,16 @@ def _metadata_in_words(metadata: Any) -> str:
 
 def _wrong_field(fields: Mapping[str, Mapping[str, Any]], record: Record, _: Seen) -> Breach:
     """Show the first of the metadata that is not as expected."""
-    wrong_name = "metadata"
+    subject = f"{record.key} has the metadata {{found}}, which is not a JSON object"
     wrong_value = record.metadata
     if isinstance(record.metadata, dict):
         for name, constraints in fields.items():
             if name in record.metadata and not _meets(record.metadata[name], constraints):
-                wrong_name = name
+                subject = f"{record.key} has {name} {{found}}"
                 wrong_value = record.metadata[name]
                 break
     needed = OF_VALUE["fields"].needed(fields)
-    return Breach(
-        wrong_value, needed, f"{record.key} has {wrong_name} {{found}}; expected {{expected}}"
-    )
+    return Breach(wrong_value, needed, f"{subject}; expected {{expected}}")
 
 
 def _meets(value: Any, constraints: Mapping[str, Any]) -> bool:

@@ -61,8 +61,12 @@ class RecordCounts:
         if rule.basis is Basis.BOTH and (is_hidden or is_cut_off):
             rule = replace(rule, basis=Basis.OFFICIAL)
         problem = "is not logged"
+        subject = rule.key
         instead = None
+        if len(keys) > 1:
+            subject = f"neither {' nor '.join(sorted(keys))}"
         if is_hidden:
+            subject = " or ".join(sorted(keys))
             problem = "appears only on lines that the official checker ignores"
         else:
             instead = key_instead_of(rule.key, self._unruled)
@@ -70,8 +74,12 @@ class RecordCounts:
             problem = f"is not logged, but {instead} is"
             hint = f"if {instead} means the same, log it as {rule.key}"
             rule = replace(rule, hint=rule.hint or hint)
-        expected = f"{rule.key} {times}" if instead else times
-        message = f"{' or '.join(sorted(keys))} {problem}; expected {expected}"
+        expected = times
+        if instead:
+            expected = f"{rule.key} {times}"
+        elif len(keys) > 1:
+            expected = f"one of them {times}"
+        message = f"{subject} {problem}; expected {expected}"
         self._findings.add(rule, None, value=instead, expected=f"logged {times}", message=message)
 
     def _check_limits(
@@ -104,11 +112,10 @@ class RecordCounts:
         else:
             kind = Finding
             line = self._findings.line_of(logged.first_number)
-            first = shown(logged.first)
-            last = shown(logged.last)
-            rule = replace(
-                rule, hint=rule.hint or f"it is {first} on line {line}, and {last} in the end"
-            )
+            last_line = self._findings.line_of(logged.last_number)
+            first = f"{rule.key} is {shown(logged.first)} on line {line}"
+            hint = f"{first}, and {shown(logged.last)} on line {last_line}"
+            rule = replace(rule, hint=rule.hint or hint)
             values = "with different values"
         self._findings.add(
             rule,

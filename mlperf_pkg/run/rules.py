@@ -401,7 +401,10 @@ class RuleChecker:
             self._findings.mark(rule.key, rule.basis)
         limit = "no later" if shift.side == "after" else "no earlier"
         if shift.milliseconds is None:
-            subject = f"{rule.key} is logged {shift.side} {shift.event}, at an impossible time"
+            subject = (
+                f"{rule.key} is logged {shift.side} {shift.event}, and the time of one of the two"
+                " is impossible"
+            )
             seconds = None
         else:
             subject = f"{rule.key} is logged {{found:,.1f}} seconds {shift.side} {shift.event}"
@@ -411,7 +414,7 @@ class RuleChecker:
             logged.first_number,
             value=seconds,
             expected=f"{limit} than {shift.event}",
-            message=f"{subject}; expected it {limit}",
+            message=f"{subject}; expected {{expected}}",
             kind=Finding,
         )
 

@@ -86,7 +86,7 @@ class Targets:
             if rule.basis is Basis.BOTH:
                 rule = replace(rule, basis=Basis.OFFICIAL)
         expected = _target_in_words(rule)
-        subject = f"{rule.key} never reaches the target, with a last value of {{found}}"
+        subject = f"{rule.key} never reaches the target: its last value is {{found}}"
         message = f"{subject}; expected {{expected}}"
         number = logged.last_number
         self._findings.add(rule, number, value=logged.last, expected=expected, message=message)

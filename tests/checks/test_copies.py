@@ -55,14 +55,14 @@ def renamed(log: bytes) -> bytes:
 
 COPIED = [
     ("copied", bytes, 5, "(identical files)"),
-    ("other seeds", reseeded, 5, "(the files differ, 5 of 5 series of values agree)"),
+    ("other seeds", reseeded, 5, "(the files differ, but their values agree)"),
     (
         "other times",
         partial(shifted, by_ms=86_400_000),
         5,
-        "(the files differ, 5 of 5 series of values agree)",
+        "(the files differ, but their values agree)",
     ),
-    ("another platform", renamed, 3, "(the files differ, 3 of 3 series of values agree)"),
+    ("another platform", renamed, 3, "(the files differ, but their values agree)"),
     ("one of five", bytes, 1, "(identical files)"),
 ]
 
@@ -92,7 +92,7 @@ def test_some_files_are_identical(tmp_path: Path) -> None:
     path = tree / "results/pod64/resnet/result_2.txt"
     path.write_bytes(reseeded(path.read_bytes()))
     (finding,) = copied(report_of(tree, round="2.0"))
-    assert "(4 identical files, 1 of 5 series of values agree)" in finding.text
+    assert "(4 of 5 files are identical, and the values of the rest agree)" in finding.text
 
 
 def test_the_copy_is_the_set_that_the_logs_do_not_name(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_compressed_logs_of_two_systems(tmp_path: Path) -> None:
         log.unlink()
     report = report_of(tmp_path / "logs", round="2.0")
     assert facts(report) == [("SET150", "note", "advice", "Graphcore/other/resnet/closed", 5, 5)]
-    words = f"Graphcore/{SYSTEM}/resnet/closed (the files differ, 5 of 5 series of values agree)"
+    words = f"Graphcore/{SYSTEM}/resnet/closed (the files differ, but their values agree)"
     assert words in copied(report)[0].text
 
 
@@ -231,14 +231,14 @@ RESUBMITTED = [
         {},
         "note",
         "advice",
-        "; the rules allow this, as the system description is the same",
+        "; the rules allow such a resubmission, because the system description is the same",
     ),
     (
         "another name",
         {"system_name": "x"},
         "warning",
         "rules",
-        "; the rules forbid this, as the description differs in system_name",
+        "; the rules forbid such a resubmission, because the description differs in system_name",
     ),
     ("one field less", {"cooling": ...}, "warning", "rules", "the description differs in cooling"),
     (
@@ -246,7 +246,7 @@ RESUBMITTED = [
         {"status": "Available on-premise"},
         "note",
         "advice",
-        "; the rules allow this, as the system description is the same",
+        "; the rules allow such a resubmission, because the system description is the same",
     ),
     ("a number as text", {"number_of_nodes": "01"}, "note", "advice", "description is the same"),
     ("another status", {"status": "research"}, "warning", "rules", "description differs in status"),
@@ -281,7 +281,8 @@ def test_resubmitted_before_the_rules_said_what_may_be(tmp_path: Path) -> None:
     (finding,) = copied(report_of(*rounds))
     assert (finding.code, finding.severity, finding.basis) == ("SET151", "note", "advice")
     assert finding.text.endswith(
-        "; the rules forbid this from round 5.1 on, as the description differs in cooling"
+        "; the rules forbid such a resubmission from round 5.1 on, because the description differs"
+        " in cooling"
     )
 
 
@@ -290,7 +291,9 @@ def test_a_preview_is_not_proven_by_its_own_logs(tmp_path: Path) -> None:
     write_system(rounds[0] / "Graphcore/systems", status="preview")
     (finding,) = copied(report_of(*rounds))
     assert (finding.code, finding.severity) == ("SET151", "warning")
-    assert finding.text.endswith("; the rules forbid this, as runs of a Preview prove nothing")
+    assert finding.text.endswith(
+        "; the rules forbid such a resubmission, because a former Preview needs new runs"
+    )
 
 
 def test_logs_of_another_submitter_in_an_earlier_round(tmp_path: Path) -> None:

@@ -409,8 +409,8 @@ def test_names(path: str, name: str, findings: list[Row]) -> None:
 
 
 MESSAGES = [  # changes, message, hint
-    ({"cooling": ...}, "missing fields: cooling", None),
-    ({"cooling": ..., "coolling": ""}, "missing fields: cooling", 'rename "coolling"'),
+    ({"cooling": ...}, "the description lacks cooling", None),
+    ({"cooling": ..., "coolling": ""}, "the description lacks cooling", 'rename "coolling"'),
     ({"submitter": 7}, "submitter is 7; expected text", "write it in double quotes"),
     (
         {"division": "Close"},

@@ -36,7 +36,7 @@ NAME = f"Graphcore/{SYSTEM}/resnet"
 SET, LORA = f"Graphcore/results/{SYSTEM}/resnet", "llama2_70b_lora"
 HEAD = f"note advice 5/5 the same run was published in 2.0 as {NAME}"
 AGAIN = f"{HEAD}; it is not known whether unpublished fields of the system description are the same"
-EARLY = f"{HEAD}; the rules forbid this from round 5.1 on, as "
+EARLY = f"{HEAD}; the rules forbid such a resubmission from round 5.1 on, because "
 BROKEN = EARLY.replace("note advice", "warning rules").replace(" from round 5.1 on", "")
 DESCRIPTION = "whether the system description is the same"
 UNSURE = "whether 5 runs with equal values are the same runs or repeated trainings"
@@ -144,7 +144,7 @@ def test_a_preview_is_not_proved_by_its_own_runs(
     root = resubmitted(first)
     another_status(first)
     publish(monkeypatch, first, made=date(2026, 11, 21))
-    assert texts(root) == [f"{EARLY}runs of a Preview prove nothing"]
+    assert texts(root) == [f"{EARLY}a former Preview needs new runs"]
 
 
 def test_of_two_published_sets_that_of_the_same_system_is_named(

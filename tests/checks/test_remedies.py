@@ -157,13 +157,15 @@ def test_a_placeholder_that_was_left_is_not_taken_for_a_system(tmp_path: Path) -
     report = checked(root)
     problem = of_code(report, "CONF101")
     assert problem.path == "../mlperf-pkg.yaml"
-    assert problem.text.startswith("'bow-pod16 or bow-pod64 for resnet on bow', under systems, is ")
+    assert problem.text.startswith(
+        "'bow-pod16 or bow-pod64 for resnet on bow', a key of systems, is "
+    )
     assert of_code(report, "SET110").is_error
 
 
 UNMATCHED = [
-    "no log matches 'runs/*', listed under logs of bow-pod16",
-    "no submission_platform matches 'pod', listed under platforms of bow-pod16",
+    "no log matches the pattern 'runs/*' under systems: bow-pod16: logs",
+    "no submission_platform matches the pattern 'pod' under systems: bow-pod16: platforms",
 ]
 
 

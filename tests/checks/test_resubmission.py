@@ -35,20 +35,25 @@ def repeated(log: Path) -> None:
     log.write_bytes(joined(fields))
 
 
-ALLOWED = "the rules allow this, as the system description is the same"
-NOT = "the rules forbid this, as the"
+ALLOWED = "the rules allow such a resubmission, because the system description is the same"
+NOT = "the rules forbid such a resubmission, because the"
 CASES: list[tuple[str, dict[str, Any], Edit | None, str]] = [
     ("nothing", {}, None, ALLOWED),
     ("another spelling", {"status": "Available on-premise", "division": "CLOSED"}, None, ALLOWED),
     ("another field", {"cooling": "water"}, None, f"{NOT} description differs in cooling"),
     ("no longer available", {"status": "research"}, None, f"{NOT} description differs in status"),
-    ("a byte", {}, another_byte, "the rules forbid this, as 1 log was rewritten"),
+    (
+        "a byte",
+        {},
+        another_byte,
+        "the rules forbid such a resubmission, because 1 log was rewritten",
+    ),
     (
         "a log that is rejected",
         {},
         rejected,
-        "the rules forbid this, as 1 log was rewritten and the logs fail the official checker of"
-        " round 5.1",
+        "the rules forbid such a resubmission, because 1 log was rewritten and the logs"
+        " fail the official checker of round 5.1",
     ),
     ("a run that was repeated", {}, repeated, ALLOWED),
 ]

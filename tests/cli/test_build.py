@@ -202,7 +202,7 @@ def test_every_reason_is_reported(tmp_path: Path) -> None:
                 ": SET101: the number of runs (files result_*.txt) is 11; expected 10"
                 " [official checker]\n"
             ),
-            "    --choose-runs takes the 10 consecutive runs whose result is closest to the",
+            "    hint: --choose-runs takes the 10 consecutive runs whose result is closest to",
         )
         if text not in result.stderr
     ] == []

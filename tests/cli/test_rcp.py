@@ -80,7 +80,10 @@ def test_show_batch_sizes() -> None:
         "       500        2,419,217    196,562  2,278,968  448 to 4,608",
         "   100,000                -          -          -  missing",
     ]
-    assert lines[-1] == "missing: larger than all points; new reference runs are required"
+    assert (
+        lines[-1]
+        == "missing: this batch size is larger than all points and needs new reference runs"
+    )
 
 
 def test_show_all_benchmarks_of_a_round() -> None:

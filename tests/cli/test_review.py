@@ -295,7 +295,7 @@ def test_a_previous_round(sides: list[str], tmp_path: Path) -> None:
     (row,) = rows_of(json.loads((folder / "review.json").read_text("utf-8")), "resubmitted")
     assert (row[0], row[4]) == (
         "not allowed since round 5.1",
-        "runs of a Preview prove nothing",
+        "a former Preview needs new runs",
     )
     assert "1 Preview: 0 met by a successor, 1 not settled" in result.stdout
     result = call("review", old, "--previous", new, "-o", tmp_path / "other", "-j", "1")

@@ -52,7 +52,9 @@ def test_results_equal_those_of_the_corpus(round_name: str) -> None:
 
 
 SAME = "; it is not known whether unpublished fields of the system description are the same"
-REWRITTEN = "; the rules forbid this from round 5.1 on, as 10 logs were rewritten"
+REWRITTEN = (
+    "; the rules forbid such a resubmission from round 5.1 on, because 10 logs were rewritten"
+)
 PERLMUTTER = "the same run was published in HPC 1.0 as LBNL/perlmutter_10x128x4_ngc21.09_"
 DEEPCAM = "32xXE8545x4A100-SXM4-40GB/strong/deepcam"
 RESUBMITTED = {

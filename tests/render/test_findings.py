@@ -44,7 +44,7 @@ PLACES: list[tuple[str, Sequence[Finding], str | None, str]] = [
     ("a file", in_files("a.log"), None, "a.log: wrong"),
     ("another line", on_lines(3, 9), None, "a.log:3: wrong (also on line 9)"),
     ("other lines", on_lines(3, 9, 10, 12), None, "a.log:3: wrong (also on lines 9, 10, 12)"),
-    ("many lines", on_lines(*range(1, 6)), None, "a.log:1: wrong (and 4 more lines)"),
+    ("many lines", on_lines(*range(1, 6)), None, "a.log:1: wrong (also on 4 other lines)"),
     ("a run", in_runs(2), SET, f"{RUNS[2]}:12: wrong (1 of 12 runs)"),
     (
         "a run twice",

@@ -190,11 +190,11 @@ AS_NOTE = replace(TORN, severity=Severity.NOTE)
 @pytest.mark.parametrize(
     ("view", "cause", "shown"),
     [
-        ({}, TORN, f"{CAUSE}    1 finding follows from it (-v lists them): K1\n{K3}"),
+        ({}, TORN, f"{CAUSE}    1 finding follows from this cause (-v lists it): K1\n{K3}"),
         (
             {"show": Show.NOTES},
             TORN,
-            f"{CAUSE}    2 findings follow from it (-v lists them): K1, K2\n{K3}",
+            f"{CAUSE}    2 findings follow from this cause (-v lists them): K1, K2\n{K3}",
         ),
         ({"verbose": True}, TORN, f"{CAUSE}{K1}{K3}"),
         ({"show": Show.ALL}, TORN, f"{CAUSE}{K1}{K2}{K3}"),
@@ -223,7 +223,7 @@ def test_causes_in_several_sets_are_folded_by_their_code() -> None:
     others[1] = replace(others[1], cause="LOG101-2")
     assert (
         "Causes\n  torn  error LOG101 [rules]\n    2 files: a.log, c.log\n"
-        "    2 findings follow from them (-v lists them): K1\n"
+        "    2 findings follow from these causes (-v lists them): K1\n"
     ) in text(findings=[*FOLDED, *others])
 
 
@@ -316,7 +316,7 @@ round 2.0: as given
 GROUPS = """\
 Errors
   x is 1 to 9; expected 0  RUN107
-    2 result sets: Zeta, beta; first Zeta/results/dgx/bert/result_0.txt:7
+    2 result sets: 1 by Zeta, 1 by beta; first in Zeta/results/dgx/bert/result_0.txt:7
   ACME/results/dgx/bert: too fast  RCP101 [official]
     hint: a review
 
@@ -324,7 +324,7 @@ Warnings
   beta: no code  CODE100
   mlperf-pkg.yaml:3: ended  WAIVE101
   no value for cooling; 1 more like this  SYS202 [rules]
-    2 system descriptions: ACME, beta; first ACME/systems/dgx.json:9
+    2 system descriptions: 1 by ACME, 1 by beta; first in ACME/systems/dgx.json:9
 
 Waived
   ACME/results/dgx/resnet: refused  SET103 [official]
@@ -334,16 +334,16 @@ Waived
 STATISTICS = """\
 Codes                Findings  Places  Submitters
 Errors
-  RUN107                    2       4  Zeta 1, beta 1
-  RCP101 [official]         1       1  ACME 1
+  RUN107                    2       4  1 by Zeta, 1 by beta
+  RCP101 [official]         1       1  1 by ACME
 Warnings
-  CODE100                   1       1  beta 1
-  WAIVE101                  1       1  elsewhere 1
-  SYS202 [rules]            2       3  ACME 1, beta 1
+  CODE100                   1       1  1 by beta
+  WAIVE101                  1       1  1 elsewhere
+  SYS202 [rules]            2       3  1 by ACME, 1 by beta
 Notes
-  SET113                    1       1  Zeta 1
+  SET113                    1       1  1 by Zeta
 Waived
-  SET103 [official]         1       1  ACME 1
+  SET103 [official]         1       1  1 by ACME
 
 """
 
@@ -450,17 +450,18 @@ COUNTED = report(
 @pytest.mark.parametrize(
     ("places", "subjects", "findings"),
     [
-        (["A/bert"] * 3, "1 result set, all A", "A 3"),
-        (["A/bert", "A/bert", "A/resnet"], "2 result sets, both A", "A 3"),
+        (["A/bert"] * 3, "1 result set, all by A", "3 by A"),
+        (["A/bert", "A/bert", "A/resnet"], "2 result sets, both by A", "3 by A"),
         (
             ["A/bert", "A/bert", "A/resnet", "B/bert"],
-            "3 result sets: A 2, B 1",
-            "A 3, B 1",
+            "3 result sets: 2 by A, 1 by B",
+            "3 by A, 1 by B",
         ),
         (
             ["A/bert", *(f"{name}/bert" for name in MANY)],
-            "9 result sets: A, A0, A1, A2, A3, B0 and 3 more submitters",
-            "A 1, A0 1, A1 1, A2 1, A3 1, B0 1 and 3 more submitters",
+            "9 result sets: 1 by A, 1 by A0, 1 by A1, 1 by A2, 1 by A3, 1 by B0 and 3 more"
+            " submitters",
+            "1 by A, 1 by A0, 1 by A1, 1 by A2, 1 by A3, 1 by B0 and 3 more submitters",
         ),
     ],
     ids=["one set", "two sets", "two submitters", "many submitters"],

@@ -670,7 +670,7 @@ def _lines(findings: Iterable[Finding]) -> Iterator[str]:
         yield f"  {visible(line_of(finding))} [{_BASES[finding.basis]}]"
         hint = _hint(finding)
         if hint:
-            yield f"    {hint}"
+            yield f"    hint: {hint}"
 
 
 def _hint(finding: Finding) -> str | None:
@@ -687,5 +687,5 @@ def _hint(finding: Finding) -> str | None:
         )
     for flag, codes in BYPASSES.items():
         if finding.code in codes:
-            return f"--{flag} builds it and asks for a review"
+            return f"--{flag} builds the result set and asks for a review of it"
     return finding.hint

@@ -30,9 +30,9 @@ BELOW = "smaller"
 MISSING = "missing"
 _STATES = {FOUND: USED, INTERPOLATED: BETWEEN, SMALLER: BELOW}
 _LEGEND = {
-    PRUNED: "pruned: not used by the test, as neighbouring points converge as fast",
-    BELOW: "below all: compared with the smallest point",
-    MISSING: "missing: larger than all points; new reference runs are required",
+    PRUNED: "pruned: the test does not use this point, as neighbouring points converge as fast",
+    BELOW: "below all: this batch size is compared with the smallest point",
+    MISSING: "missing: this batch size is larger than all points and needs new reference runs",
 }
 
 

@@ -200,7 +200,7 @@ def _remarks(scored: ScoredSet, report: Report, *, has_energy: bool) -> Iterator
             yield finding.text
     standing = scored.published
     if standing:
-        text = f"published: {_standing_in_short(standing)}"
+        text = f"among published results: {_standing_in_short(standing)}"
         if standing.of_model:
             text += f", {_in_words(standing.of_model)} on {standing.accelerator_model}"
         yield text
@@ -266,7 +266,7 @@ def _in_groups(scores: Scores) -> list[RowGroup]:
                 notes.append(f"{subject}: {row.score_note}")
             if scored.published and len(scores.sets) <= _FEW:
                 standings.append(
-                    f"{subject}: among published results {_standing_in_short(scored.published)}"
+                    f"{subject}: among published results, {_standing_in_short(scored.published)}"
                 )
         groups.append(RowGroup(title, [scored.row for scored in sets], notes + standings))
     return groups

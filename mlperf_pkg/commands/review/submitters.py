@@ -194,7 +194,7 @@ def findings_section(name: str, reviewed: ReviewedRound) -> ReviewSection:
     lines = []
     for group in sorted(by_code(findings), key=_weight):
         rows += finding_rows(group.findings, reviewed.examined)
-        whose = submitters.owners(group.firsts)
+        whose = f"{submitters.things_in_words(group)}{submitters.whose(group)}"
         lines.append(finding_line(group, reviewed.examined, whose))
     title, title_of_table = _KINDS[name]
     if not rows:
@@ -213,7 +213,8 @@ def finding_line(group: CodeGroup, examined: Examined, whose: str = "") -> str:
     where = examined.name_of(group.first).place
     number = len(group.subjects)
     if number > 1:
-        where = f"{whose or wording.counted(number, 'place')}; first {where}"
+        path = where.replace(", ", "/")
+        where = f"{whose or wording.counted(number, 'place')}; first in {path}"
     return f"{group.first.severity} {group.first.code} ({where}): {_title(group)}"
 
 

@@ -140,7 +140,7 @@ TWO_UNREAD = [HERE, run("logs/x.log", benchmark=None), run("logs/y.log", divisio
             [HERE],
             (BOX,),
             Config(systems={"bix": SystemConfig()}),
-            "mlperf-pkg.yaml: 'bix', under systems, is not the name of a system description",
+            "mlperf-pkg.yaml: 'bix', a key of systems, is not the name of a system description",
         ),
         ([HERE], (BOX, BROKEN), CODE, "systems/broken.json:2: found ','; expected a field name"),
         (
@@ -215,7 +215,7 @@ def test_problems(
 def test_patterns_that_match_nothing_and_missing_code_are_noted() -> None:
     config = Config(systems={"box": SystemConfig(logs=("logs/box/*", "log/*"))})
     (pattern, code) = planned(HERE, config=config).notes
-    assert pattern == "mlperf-pkg.yaml: no log matches 'log/*', listed under logs of box"
+    assert pattern == "mlperf-pkg.yaml: no log matches the pattern 'log/*' under systems: box: logs"
     assert re.match(r"there is no code of resnet, .*\n  code:\n    resnet: <folder>$", code)
 
 
@@ -272,7 +272,7 @@ def test_findings_of_a_kind_are_folded() -> None:
         "  results/box/resnet: SEED102: seed N is logged by the same source line in several runs;"
         " expected another seed (3 of 4 runs: logs/1.log:LINE, logs/2.log:LINE,"
         " logs/3.log:LINE) [official checker]",
-        "    --seed-checker-bypass builds it and asks for a review",
+        "    hint: --seed-checker-bypass builds the result set and asks for a review of it",
         "  results/box/resnet: SET101: the number of runs (files result_*.txt) is 4; expected 5"
         " [rules and official checker]",
     ]

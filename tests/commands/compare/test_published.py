@@ -151,7 +151,9 @@ def remarks(own: Checked, *rows: PublishedSet, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(published, "published_results", lambda: results_of(*rows))
     text = SCORE_FORMATS["text"](with_standings(scores(own), own), View(160))
     lines = (line.strip() for line in text.splitlines() if "published" in line)
-    shared = re.compile("published: | on 16 accelerators|(?<=[0-9]) [(]Available on-premise[)]")
+    shared = re.compile(
+        "among published results: | on 16 accelerators|(?<=[0-9]) [(]Available on-premise[)]"
+    )
     return [shared.sub("", line) for line in lines]
 
 

@@ -347,8 +347,8 @@ def test_one_submission_of_a_round(old: Path, new: Path) -> None:
     assert "hyperparameters changed" in found(old / "ACME", new / "ACME")[0]
 
 
-ALLOWED = "the rules allow this, as the system description is the same"
-LATER = "the rules forbid this from round 5.1 on, as"
+ALLOWED = "the rules allow such a resubmission, because the system description is the same"
+LATER = "the rules forbid such a resubmission from round 5.1 on, because"
 
 
 @pytest.mark.parametrize(
@@ -357,7 +357,7 @@ LATER = "the rules forbid this from round 5.1 on, as"
         ("onprem", "Air-cooled", f"(True): {ALLOWED} ({{}})"),
         ("Available on-premise", "Air-cooled", f"(True): {ALLOWED} ({{}})"),
         ("onprem", "water", f"(None): {LATER} the description differs in cooling ({{}})"),
-        ("preview", "Air-cooled", f"(None): {LATER} runs of a Preview prove nothing ({{}})"),
+        ("preview", "Air-cooled", f"(None): {LATER} a former Preview needs new runs ({{}})"),
     ],
 )
 def test_resubmitted(tmp_path: Path, status: str, cooling: str, verdict: str) -> None:
