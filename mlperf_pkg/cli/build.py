@@ -87,8 +87,9 @@ def command(
     and accelerators in the log, if they fit only one system. HPC logs below a folder
     named weak are of weak scaling, all others of strong scaling.
 
-    With --rcp-bypass and --seed-checker-bypass, package_checker_params requests a review
-    of the result sets that fail the test.
+    With --rcp-bypass, a review is requested, in package_checker_params, of the result
+    sets that fail the RCP test; with --seed-checker-bypass, of those that fail the test
+    of seeds.
 
     With --division, the results of the other division stay in the tree unchanged.
 

@@ -405,18 +405,17 @@ def _metadata_in_words(metadata: Any) -> str:
 
 def _wrong_field(fields: Mapping[str, Mapping[str, Any]], record: Record, _: Seen) -> Breach:
     """Show the first of the metadata that is not as expected."""
-    wrong_name = "metadata"
-    wrong_value = record.metadata
+    needed = OF_VALUE["fields"].needed(fields)
     if isinstance(record.metadata, dict):
         for name, constraints in fields.items():
             if name in record.metadata and not _meets(record.metadata[name], constraints):
-                wrong_name = name
-                wrong_value = record.metadata[name]
-                break
-    needed = OF_VALUE["fields"].needed(fields)
-    return Breach(
-        wrong_value, needed, f"{record.key} has {wrong_name} {{found}}; expected {{expected}}"
-    )
+                message = (
+                    f"{name} in the metadata of {record.key} is {{found}}; expected"
+                    f" {needed_in_words(constraints)}"
+                )
+                return Breach(record.metadata[name], needed, message)
+    message = f"{record.key} has metadata {{found}}; expected {{expected}}"
+    return Breach(record.metadata, needed, message)
 
 
 def _meets(value: Any, constraints: Mapping[str, Any]) -> bool:
