@@ -448,7 +448,7 @@ def compare(
     check_options: Options,
     target: Output,
 ) -> int:
-    """Compare two rounds to judge the Previews of the first, or its resubmitted logs.
+    """Compare two rounds to judge Previews or resubmitted logs.
 
     OLD is the earlier round, NEW the later one. Both are folders of submissions or
     published rounds, such as 4.1; without them, all published rounds are compared. Text

@@ -219,7 +219,7 @@ def system_titles(report: Report) -> Callable[[ResultSetRow], str]:
             details.append(f"in {row.path}")
         if report.round is None:
             details.append(f"round {row.round}")
-        system = f"{row.system or 'unnamed system'} ({'; '.join(details)})"
+        system = f"{row.system or 'unnamed system'} ({', '.join(details)})"
         if row.submitter and len(owners) > 1:
             return f"{row.submitter}: {system}"
         return system

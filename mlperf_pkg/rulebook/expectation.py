@@ -452,15 +452,15 @@ def _in_general(rule: Rule, operands: Operands) -> str:
 
 def _values(names: frozenset[str], operands: Operands) -> list[str]:
     """Return in words what the keys of a formula are, then which of them are missing."""
-    known = []
+    values = []
     missing = []
     for name in sorted(names - OF_A_RECORD):
         value = operands.values.get(name)
         if value is None:
             missing.append(f"{name} is not logged earlier")
         else:
-            known.append(f"{name} is {_shown(value)}")
-    reasons = [" and ".join(known)] if known else []
+            values.append(f"{name} is {_shown(value)}")
+    reasons = [" and ".join(values)] if values else []
     if missing:
         reasons.append(f"unknown, as {' and '.join(missing)}")
     return reasons

@@ -122,9 +122,9 @@ def conditions(rule: Rule) -> Iterator[str]:
     if rule.no_later_than:
         yield f"no later than {' and '.join(rule.no_later_than)}"
     if rule.reaches and is_about_target and rule.needed:
-        yield f"in at least one record {rule.needed}"
+        yield f"in one of the records {rule.needed}"
     elif rule.reaches:
-        yield f"in at least one record {needed_in_words(rule.reaches)}"
+        yield f"in one of the records {needed_in_words(rule.reaches)}"
 
 
 def _which_records(rule: Rule) -> str:
