@@ -397,8 +397,8 @@ class _Reading:
             code = "RUN140"
             reason = ", although the target was reached"
             hint = (
-                "this run is dropped like one that did not converge; if it converged fast, the RCP"
-                " test is easier to pass without it, and a reviewer may ask why it does not count"
+                "such a run counts as one that did not converge; if it converged fast, the RCP test"
+                " is easier to pass without it, so that a reviewer may ask why it does not count"
             )
         is_stopped = self._clock.stop_ms is not None
         ending = "run_stop is missing after run_start"
