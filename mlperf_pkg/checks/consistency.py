@@ -192,7 +192,7 @@ def check_code(context: SetContext) -> Iterator[Finding]:
     numbers = Counter(_places_of_seeds(run) for run in context.runs)
     del numbers[frozenset()]  # runs without a seed
     if len(numbers) > 1:
-        short = _short_paths(file for places in numbers for file, _ in places)
+        short = short_paths(file for places in numbers for file, _ in places)
         lines: list[str] = []
         for places, number in numbers.most_common():
             names = ", ".join(sorted(f"{short[file]}:{line}" for file, line in places))
@@ -201,7 +201,7 @@ def check_code(context: SetContext) -> Iterator[Finding]:
         yield context.finding("SET127", message, found=lines)
 
 
-def _short_paths(files: Iterable[Any]) -> dict[Any, str]:
+def short_paths(files: Iterable[Any]) -> dict[Any, str]:
     """Return the paths of files, with dots for the folders at both ends that all of them share."""
     paths = {file: str(file) for file in files}
     start = common_folder(paths.values())
