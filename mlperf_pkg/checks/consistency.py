@@ -192,12 +192,27 @@ def check_code(context: SetContext) -> Iterator[Finding]:
     numbers = Counter(_places_of_seeds(run) for run in context.runs)
     del numbers[frozenset()]  # runs without a seed
     if len(numbers) > 1:
+        short = short_paths(file for places in numbers for file, _ in places)
         lines: list[str] = []
         for places, number in numbers.most_common():
-            names = ", ".join(sorted(f"{file}:{line}" for file, line in places))
+            names = ", ".join(sorted(f"{short[file]}:{line}" for file, line in places))
             lines.append(f"{names} ({counted(number, 'run')})")
         message = "different lines of code log the seeds: {found:s}"
         yield context.finding("SET127", message, found=lines)
+
+
+def short_paths(files: Iterable[Any]) -> dict[Any, str]:
+    """Return the paths of files, with dots for the folders at both ends that all of them share."""
+    paths = {file: str(file) for file in files}
+    start = common_folder(paths.values())
+    end = common_folder(path[::-1] for path in paths.values())[::-1]
+    folders, _, name = end.rpartition("/")
+    for file, path in paths.items():
+        different = path.removeprefix(start)
+        if folders and different.endswith(end):
+            different = f"{different.removesuffix(end)}.../{name}"
+        paths[file] = f"...{different}" if start else different
+    return paths
 
 
 def _places_of_seeds(run: Run) -> frozenset[tuple[Any, Any]]:

@@ -200,7 +200,7 @@ def _undescribed(context: SetContext, group: membership.LogGroup, division: str)
         )
         if similar:
             entry = f"systems: {{{json.dumps(similar)}: {{platforms: [{json.dumps(platform)}]}}}}"
-            remedy = f"did you mean {similar}? Write {entry} in {CONFIG_NAME}"
+            remedy = f"did you mean {similar}? Then add the line '{entry}' to {CONFIG_NAME}"
         hint = f"{remedy}; otherwise run {init} on the system to describe it"
         ids = [system.id for system in own]
         return context.finding("SET110", message, found=platform, expected=ids, hint=hint)

@@ -87,8 +87,8 @@ def command(
     and accelerators in the log, if they fit only one system. HPC logs below a folder
     named weak are of weak scaling, all others of strong scaling.
 
-    With --rcp-bypass and --seed-checker-bypass, package_checker_params requests a review
-    of the result sets that fail the test.
+    With --rcp-bypass, package_checker_params asks for a review of the result sets that
+    fail the RCP test; with --seed-checker-bypass, of those that fail the seed test.
 
     With --division, the results of the other division stay in the tree unchanged.
 

@@ -35,7 +35,9 @@ from mlperf_pkg.run.reading import ENDINGS
     help="Encrypt the archive in this form (default: not encrypted).",
 )
 @options.repeatable(
-    "--recipient", metavar="KEY", text="Encrypt for KEY, age1... or ssh-... (age only)"
+    "--recipient",
+    metavar="KEY",
+    text="With --encrypt age, encrypt for the public key KEY (age1... or ssh-...)",
 )
 @secret.option("Encrypt")
 @options.invalid_option

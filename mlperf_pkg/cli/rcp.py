@@ -81,7 +81,7 @@ def _origin(custom: Path | None, *, merge: bool) -> PointsOrigin:
     "--unpruned",
     "all_",
     default=True,
-    help="Show all points (default), or only those that remain after pruning.",
+    help="Show all points (default), or only those that the RCP test uses.",
 )
 @options.repeatable(
     "--batch-size",
@@ -112,12 +112,12 @@ def show(
     """Show the reference points of a benchmark.
 
     Show for each batch size the number of reference runs, their olympic mean and
-    deviation, the smallest acceptable mean (limit), and whether pruning removes the
-    point. Without BENCHMARK, list the benchmarks of the round; csv and json then
+    deviation, the smallest acceptable mean (limit), and whether the RCP test uses
+    the point. Without BENCHMARK, list the benchmarks of the round; csv and json then
     contain all their points. Numbers in csv and json are not rounded.
 
     --chart draws every reference run, the mean of each batch size, the points that
-    pruning removes, and the smallest acceptable mean between them.
+    the RCP test does not use, and the smallest acceptable mean between them.
 
     Exit status: 0 if there are points, 2 if not, or if the chart could not be written.
 
@@ -201,7 +201,7 @@ def diff_points(
 
     List the points that were added (+), removed (-) or changed (~), with their runs,
     mean and smallest acceptable mean (limit). A point with the same runs is listed if
-    pruning removes it in only one of the rounds.
+    the RCP test uses it in only one of the rounds.
 
     Exit status: 0 with or without differences, 2 if a round has no points.
 

@@ -60,7 +60,7 @@ _FORMATS = ("svg", "png")
     "--draw",
     "charts",
     type=SuggestingChoice(("all", *_CHARTS)),
-    text="Write charts, each to its own file, instead of the page: all, or only these",
+    text="Write charts instead of the page, each to its own file: all, or those of one kind",
 )
 @click.option(
     "--format",
@@ -98,7 +98,8 @@ def command(
 
     PATH is as for 'mlperf-pkg check'. The page is a single file that loads nothing
     from the network and runs only its own scripts: send it, print it, archive it.
-    The command prints the name of the page, and the verdicts on standard error.
+    The command prints the name of the page on standard output, and the verdicts on
+    standard error.
 
     With --site, each PATH is a round with a page of its own. Existing files of DIR are
     overwritten only with --force, and no other file is touched.

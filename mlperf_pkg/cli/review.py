@@ -92,8 +92,8 @@ def review_round(
 
     To review a folder that is named like a command below, write ./NAME.
 
-    Exit status: 0 if the review was written, 1 if it lists problems, 2 if it could not
-    be written.
+    Exit status: 0 if the review was written and lists no problems, 1 if it lists
+    problems, 2 if it could not be written.
 
     \b
     Examples:
@@ -242,8 +242,8 @@ def objections(
     JSON is the output of 'gh issue list --state all --limit 1000 --json FIELDS', with
     the fields number,title,body,state,stateReason,labels,author,url. Its labels are
     'by <org>', 'against <org>', fix_required, rejected, withdrawn, settled and waived.
-    --format gh writes shell commands that file, label and close issues with the same
-    client. This command itself sends nothing.
+    --format gh writes a shell script: its commands open, label and close the issues with
+    gh, the command-line client of GitHub. 'review objections' itself sends nothing.
 
     Exit status: 0 if no objection stands (withdrawn, rejected and waived ones do not
     count) or no TREE is given to judge them by, 1 if one stands, 2 if the command
@@ -448,7 +448,7 @@ def compare(
     check_options: Options,
     target: Output,
 ) -> int:
-    """Compare two rounds: Previews, or resubmitted logs.
+    """Compare two rounds to judge Previews or resubmitted logs.
 
     OLD is the earlier round, NEW the later one. Both are folders of submissions or
     published rounds, such as 4.1; without them, all published rounds are compared. Text

@@ -23,8 +23,8 @@ def command(*, paths: tuple[str, ...], check_options: Options, target: Output) -
     result invalid. Select shows the windows, the median and the files to submit; it
     copies and removes nothing.
 
-    Exit status: 0 if every result set has a valid selection, 1 if the result of one
-    is invalid, was not checked or has too few runs, 2 if no selection could be made.
+    Exit status: 0 if every result set has a valid selection, 1 if a result set is
+    invalid, was not checked or has too few runs, 2 if no selection could be made.
 
     \b
     Examples:

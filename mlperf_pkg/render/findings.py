@@ -244,7 +244,7 @@ def verdict_in_words(report: Report, basis: Basis) -> str:
         return _reason(report, basis)
     parts = [*_amounts(report, basis), *_unchecked(report, basis)]
     if basis is Basis.RULES:
-        return ", ".join(parts)
+        return "; ".join(parts)
     return _official_extent(report, parts)
 
 
@@ -315,9 +315,9 @@ def _official_extent(report: Report, parts: Sequence[str]) -> str:
     what = "the logs" if judged_logs_only else "this"
     extent = f"{report.tool['reference']} {outcome} {what}"
     if details:
-        extent = f"{extent}: {', '.join(details)}"
+        extent = f"{extent}: {'; '.join(details)}"
     if any(finding.code == NOT_DESCRIBED for finding in report.findings):
-        extent += "; the description was not checked"
+        extent += "; the system description was not checked"
     if report.drift:
         extent = f"{extent}; {_difference(report)}"
     return extent
@@ -352,7 +352,8 @@ def _amounts(report: Report, basis: Basis) -> Iterator[str]:
             by_severity.setdefault(finding.severity, []).append(finding)
     subjects = Subjects(report)
     for severity in (Severity.ERROR, Severity.WARNING):
-        yield from subjects.in_words(by_severity.get(severity, []), severity.value)
+        if severity in by_severity:
+            yield ", ".join(subjects.in_words(by_severity[severity], severity.value))
 
 
 def counts_in_words(report: Report) -> str:
@@ -381,7 +382,7 @@ def sets_in_words(report: Report) -> Iterator[str]:
         if finding.code == NOT_DESCRIBED:
             hints[finding.hint or ""] = None
     for hint in hints:
-        yield f"the description was not checked; {hint}"
+        yield f"the system description was not checked; {hint}"
     unjudged = [row for row in report.result_sets if not row.judged]
     if unjudged:
         number = len(report.result_sets)

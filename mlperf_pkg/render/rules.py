@@ -319,8 +319,8 @@ def _changed(changes: Iterable[RuleChange]) -> Iterator[str]:
         keys = ", ".join(names)
         if old and new:
             yield wrapped("  ~ ", keys, 6)
-            yield wrapped("      was ", "; ".join(old))
-            yield wrapped("      now ", "; ".join(new))
+            yield wrapped("      was: ", "; ".join(old))
+            yield wrapped("      now: ", "; ".join(new))
         elif new:
             yield wrapped("  + ", f"{keys}: {'; '.join(new)}", 6)
         else:
@@ -360,14 +360,14 @@ def _number(number: float) -> str:
 
 # ---- a code, a family, a key ------------------------------------------------------------
 
-_MORE = "'mlperf-pkg rules show CODE' shows one with its meaning, basis and source."
+_MORE = "'mlperf-pkg rules show CODE' explains a code: what it means, who requires it and where."
 _PLACEHOLDER = r"\{(\w+)[^}]*\}"
 _SEVERITIES = {Severity.ERROR: "an error", Severity.WARNING: "a warning", Severity.NOTE: "a note"}
 _BASES = {
     Basis.BOTH: "for both verdicts",
     Basis.OFFICIAL: "for the official verdict alone",
     Basis.RULES: "for the verdict by the rules alone",
-    Basis.ADVICE: "as advice",
+    Basis.ADVICE: "as advice only",
 }
 
 
@@ -433,14 +433,14 @@ def _other(code: FindingCode) -> Iterator[str]:
 
 
 def exceptions(code: FindingCode) -> Iterator[str]:
-    """Yield when it is reported otherwise: "reported as a warning if the round is 0.7"."""
+    """Yield when it is reported otherwise: "reported as a warning, if the round is 0.7"."""
     for item in code.unless:
         parts = []
         if item.severity:
             parts.append(f"as {_SEVERITIES[item.severity]}")
         if item.basis:
             parts.append(_BASES[item.basis])
-        yield f"reported {' and '.join(parts)} if {item.when}"
+        yield f"reported {', '.join(parts)}, if {item.when}"
 
 
 # ---- rules ----------------------------------------------------------------------------------

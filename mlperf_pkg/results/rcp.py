@@ -504,7 +504,7 @@ def _compared_in_words(
     limit = f"the limit of {result.minimum:,.{decimals}f} {place}"
     if is_in_another_unit(result):
         return f"which may be in another unit than {limit}"
-    return f"above {limit}" if accepted else f"below {limit}"
+    return f"above {limit}, which passes" if accepted else f"below {limit}"
 
 
 def margin_in_words(margin: float) -> str:

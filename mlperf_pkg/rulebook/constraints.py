@@ -405,16 +405,17 @@ def _metadata_in_words(metadata: Any) -> str:
 
 def _wrong_field(fields: Mapping[str, Mapping[str, Any]], record: Record, _: Seen) -> Breach:
     """Show the first of the metadata that is not as expected."""
-    subject = f"{record.key} has the metadata {{found}}, which is not a JSON object"
-    wrong_value = record.metadata
+    needed = OF_VALUE["fields"].needed(fields)
     if isinstance(record.metadata, dict):
         for name, constraints in fields.items():
             if name in record.metadata and not _meets(record.metadata[name], constraints):
-                subject = f"{record.key} has {name} {{found}}"
-                wrong_value = record.metadata[name]
-                break
-    needed = OF_VALUE["fields"].needed(fields)
-    return Breach(wrong_value, needed, f"{subject}; expected {{expected}}")
+                message = (
+                    f"{name} in the metadata of {record.key} is {{found}}; expected"
+                    f" {needed_in_words(constraints)}"
+                )
+                return Breach(record.metadata[name], needed, message)
+    subject = f"{record.key} has the metadata {{found}}, which is not a JSON object"
+    return Breach(record.metadata, needed, f"{subject}; expected {{expected}}")
 
 
 def _meets(value: Any, constraints: Mapping[str, Any]) -> bool:

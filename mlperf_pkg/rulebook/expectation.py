@@ -128,7 +128,7 @@ class _Words(Struct, frozen=True):
         return _atom(tree, self.values)
 
     def _rounded(self, number: ast.expr, how: str, multiple: ast.expr | None) -> str:
-        words = f"{self.text(number, _SUM)} {how}"
+        words = f"{self.text(number, _PRODUCT)} {how}"
         if multiple is None:
             return words
         return f"{words} to a multiple of {self.text(multiple, _ATOM)}"
@@ -451,15 +451,19 @@ def _in_general(rule: Rule, operands: Operands) -> str:
 
 
 def _values(names: frozenset[str], operands: Operands) -> list[str]:
-    """Return what the keys of a formula are, in words."""
-    texts = []
+    """Return in words what the keys of a formula are, then which of them are missing."""
+    values = []
+    missing = []
     for name in sorted(names - OF_A_RECORD):
         value = operands.values.get(name)
         if value is None:
-            texts.append(f"{name} is not logged earlier")
+            missing.append(f"{name} is not logged earlier")
         else:
-            texts.append(f"{name} is {_shown(value)}")
-    return texts
+            values.append(f"{name} is {_shown(value)}")
+    reasons = [" and ".join(values)] if values else []
+    if missing:
+        reasons.append(f"unknown, as {' and '.join(missing)}")
+    return reasons
 
 
 def _shown(value: Any) -> str:
@@ -472,7 +476,7 @@ def _number(value: Any) -> float | None:
 
 
 def _with_reasons(words: str, reasons: Sequence[str]) -> str:
-    return f"{words} ({' and '.join(reasons)})" if reasons else words
+    return f"{words} ({'; '.join(reasons)})" if reasons else words
 
 
 # ---- the amount that was found ------------------------------------------------------------

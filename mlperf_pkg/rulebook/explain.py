@@ -58,8 +58,8 @@ BASIS: Mapping[Basis, str] = {
 }
 SEVERITY: Mapping[Severity, str] = {
     Severity.ERROR: "error: the verdict does not pass",
-    Severity.WARNING: "warning: no verdict fails",
-    Severity.NOTE: "note: no verdict fails",
+    Severity.WARNING: "warning: a warning fails no verdict",
+    Severity.NOTE: "note: a note fails no verdict",
 }
 _OF_OWN: Mapping[Basis, str] = {
     Basis.BOTH: "no rule is about it, and what was not checked passes neither verdict",
@@ -122,9 +122,9 @@ def conditions(rule: Rule) -> Iterator[str]:
     if rule.no_later_than:
         yield f"no later than {' and '.join(rule.no_later_than)}"
     if rule.reaches and is_about_target and rule.needed:
-        yield f"reaching {rule.needed}"
+        yield f"in one of the records {rule.needed}"
     elif rule.reaches:
-        yield f"reaching {needed_in_words(rule.reaches)}"
+        yield f"in one of the records {needed_in_words(rule.reaches)}"
 
 
 def _which_records(rule: Rule) -> str:
@@ -142,10 +142,13 @@ def _constraints_in_words(rule: Rule) -> Iterator[str]:
     about_rest = []
     for name, argument in rule.constraints.items():
         words = needed_in_words({name: argument})
-        if name in OF_VALUE or name == "same_as":
+        if name == "has":
+            about_value.append(f"as its value {words}")
+        elif name in OF_VALUE or name == "same_as":
             about_value.append(words)
         else:
-            about_rest.append(words.removeprefix("it "))
+            words = words.removeprefix("it ")
+            about_rest.append(words.replace("metadata with", "in the metadata", 1))
     if rule.formula:
         about_value.append(in_general(rule.formula, rule.key))
     yield (_which_records(rule) + " and ".join(about_value)).rstrip()

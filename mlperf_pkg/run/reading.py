@@ -396,7 +396,10 @@ class _Reading:
         if self._rules.targets.reached_number is not None and not self._is_open:
             code = "RUN140"
             reason = ", although the target was reached"
-            hint = "if a fast run is dropped, the mean that the RCP test compares is higher"
+            hint = (
+                "such a run counts as one that did not converge; if it converged fast, the RCP test"
+                " is easier to pass without it, so that a reviewer may ask why it does not count"
+            )
         is_stopped = self._clock.stop_ms is not None
         ending = "run_stop is missing after run_start"
         needed = 'run_stop with "success"'

@@ -248,7 +248,7 @@ class RuleChecker:
             rule,
             number,
             value=breach.found,
-            expected=rule.needed or breach.expected,
+            expected=(not rule.reaches and rule.needed) or breach.expected,
             message=rule.message or breach.message,
         )
         if rule.fatal:

@@ -8,6 +8,7 @@ import pytest
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
+from mlperf_pkg.checks.consistency import short_paths
 from mlperf_pkg.checks.descriptions import logged_statuses, statuses
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.run.readers import InstanceScale
@@ -132,3 +133,22 @@ def test_an_official_crash_names_the_benchmarks_of_the_logs(tmp_path: Path) -> N
     report = compared(check([str(folder)], Options(round="2.0", jobs=1))).report
     (text,) = [finding.text for finding in report.findings if finding.code == "RCP103"]
     assert "crashes, as the logs are of bert and resnet; " in text
+
+
+@pytest.mark.parametrize(
+    ("files", "paths"),
+    [
+        pytest.param(["train.py"], ["train.py"], id="a name"),
+        pytest.param(["/src/train.py"], [".../train.py"], id="one file"),
+        pytest.param(["/src/a.py", "/src/b.py"], [".../a.py", ".../b.py"], id="two files"),
+        pytest.param(["a/t.py", "b/t.py"], ["a/t.py", "b/t.py"], id="two folders"),
+        pytest.param(
+            ["/x/1/code/t.py", "/x/2/code/t.py"],
+            [".../1/.../t.py", ".../2/.../t.py"],
+            id="folders between others",
+        ),
+        pytest.param(["/x/t.py", None], ["/x/t.py", "None"], id="a file that is not logged"),
+    ],
+)
+def test_paths_are_cut_to_what_differs(files: list[str | None], paths: list[str]) -> None:
+    assert list(short_paths(files).values()) == paths

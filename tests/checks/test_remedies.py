@@ -114,7 +114,7 @@ def as_printed(key: str = "", choice: str = "") -> Callable[[Path], object]:
         pytest.param(
             [OWN, OTHER, TYPO],
             "SET110",
-            'Write systems: {"bow-pod16": {platforms: ["bow-pdo16"]}} in mlperf-pkg.yaml',
+            'the line \'systems: {"bow-pod16": {platforms: ["bow-pdo16"]}}\' to mlperf-pkg.yaml',
             configured('systems: {"bow-pod16": {platforms: ["bow-pdo16"]}}'),
             id="a misspelt platform",
         ),

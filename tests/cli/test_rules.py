@@ -119,7 +119,7 @@ IN_ONE_ROUND = [
     (
         "BERT111",
         "4.0",
-        "\n  in 4.0: at least once, metadata with epoch_num, reaching at least 0.72",
+        "\n  in 4.0: at least once, in the metadata epoch_num, in one of the records at",
     ),
     ("BERT111", "4.0", "\nExample of round 4.0:\n"),
     (

@@ -134,8 +134,8 @@ ROWS: list[tuple[str, Verdicts, dict[str, Any], Sequence[Finding], str, str]] = 
         BOTH_FAIL,
         {**sets(9), "systems": (system(path="systems/x.json"),)},
         [finding("systems/x.json"), finding("y.gz", severity=WARNING)],
-        f"{REJECTS}: 1 error in 1 system description, 1 warning in 1 file",
-        "FAIL, 1 error in 1 system description, 1 warning in 1 file",
+        f"{REJECTS}: 1 error in 1 system description; 1 warning in 1 file",
+        "FAIL, 1 error in 1 system description; 1 warning in 1 file",
     ),
     (
         "in one of two sets in one folder",

@@ -55,8 +55,8 @@ def test_a_submission() -> None:
     assert text(verdict=FAIL, result_sets=sets, **of_set) == page(
         """
         official: FAIL, mlperf-logging 9.9.9 rejects this: 1 error in 1 of 3 result
-        sets, 1 warning in 1 of 3 result sets, 1 of 3 result sets not checked
-        rules:    pass, 1 warning in 1 of 3 result sets, 1 of 3 result sets not checked
+        sets; 1 warning in 1 of 3 result sets; 1 of 3 result sets not checked
+        rules:    pass, 1 warning in 1 of 3 result sets; 1 of 3 result sets not checked
         1 error, 1 warning, 1 note (--show all lists them)
         round 2.0: as given
 
@@ -303,10 +303,10 @@ Submitters   Sets  Official     Rules        Errors  Warnings  RCP failures
 """
 VERDICTS = """\
 official: FAIL, mlperf-logging 9.9.9 rejects this: 3 errors in 3 of 5 result
-sets, 1 warning in 1 submission, 1 in 1 file, 1 of 5 result sets not checked, 1
+sets; 1 warning in 1 submission, 1 in 1 file; 1 of 5 result sets not checked; 1
 waived, which the official checker ignores
-rules:    FAIL, 2 errors in 2 of 5 result sets, 2 warnings in 2 system
-descriptions, 1 in 1 submission, 1 in 1 file, 1 of 5 result sets not checked
+rules:    FAIL, 2 errors in 2 of 5 result sets; 2 warnings in 2 system
+descriptions, 1 in 1 submission, 1 in 1 file; 1 of 5 result sets not checked
 """
 COUNTS = """\
 3 errors, 4 warnings, 1 note, 1 waived (--show all lists them)

@@ -165,7 +165,7 @@ def test_of_a_value_that_is_not_a_number(value: Any, text: str) -> None:
 @pytest.mark.parametrize(
     ("batch", "text"),
     [
-        (None, "2 * global_batch_size (global_batch_size is not logged earlier)"),
+        (None, "2 * global_batch_size (unknown, as global_batch_size is not logged earlier)"),
         ("x", '2 * global_batch_size (global_batch_size is "x")'),
         (10**400, "2 * inf (global_batch_size is inf)"),
     ],

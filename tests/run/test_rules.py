@@ -206,3 +206,30 @@ def test_few_heads_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in "abcdefgh":
         run_of(edited(log, "submission_org", value=name), round_)
     assert max(counts) == 4
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "key", "metadata", "message"),
+    [
+        pytest.param(
+            "bert",
+            "eval_accuracy",
+            {},
+            "eval_accuracy has empty metadata; expected metadata with epoch_num",
+            id="none, of a rule with a target",
+        ),
+        pytest.param(
+            "transformer",
+            "max_sequence_length",
+            {"method": -1},
+            "method in the metadata of max_sequence_length is -1; expected one of"
+            ' "truncate", "discard"',
+            id="a wrong part",
+        ),
+    ],
+)
+def test_messages_on_metadata_expect_metadata(
+    benchmark: str, key: str, metadata: dict[str, Any], message: str
+) -> None:
+    log = edited(good_log(benchmark, round_="0.7"), key, metadata=metadata)
+    assert message in {finding.text for finding in run_of(log, "0.7").findings}

@@ -29,7 +29,7 @@ WORDS: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"constraints": {"metadata": ["a", "b"], "above": 0}},
-        "where logged, above 0, metadata with a and b",
+        "where logged, above 0, in the metadata a and b",
     ),
     (
         {"constraints": {"after": ["init_start"], "before": ["run_start"]}},
@@ -46,7 +46,7 @@ WORDS: list[tuple[dict[str, Any], str]] = [
     ({"occurs": "once", "tensors": ("a", "b")}, "once, naming each of 2 tensors once"),
     (
         {"occurs": "at_least_once", "reaches": {"at_least": 0.7}},
-        "at least once, reaching at least 0.7",
+        "at least once, in one of the records at least 0.7",
     ),
 ]
 
