@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from jsonschema import ValidationError
 
 CONFIG_NAME = "mlperf-pkg.yaml"
+PRICES_NAME = Path("systems") / "prices.yaml"
 
 _PRICE_LINE = (
     "a file of prices is YAML, with a line for each system, such as"
@@ -161,7 +162,7 @@ def read_prices(path: Path) -> Mapping[str, Price]:
 
 def shipped_prices() -> Mapping[str, Price]:
     """Return the list prices of this package, without the tests of their form: these are slow."""
-    root = compose(data_folder("systems") / "prices.yaml")
+    root = compose(data_folder("systems") / PRICES_NAME.name)
     return _prices(value(root)) if root else {}
 
 

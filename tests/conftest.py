@@ -12,6 +12,7 @@ import tempfile
 import textwrap
 from collections.abc import Generator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,9 @@ def pytest_configure(config: pytest.Config) -> None:
     # A job in the background ignores SIGINT, and so would all that the tests start and interrupt.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if not hasattr(config, "workerinput"):  # which only the processes of pytest-xdist have
+        # One cache for all processes, not that of the user: they inherit the variable.
+        os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="cache-")
+        config.add_cleanup(partial(shutil.rmtree, os.environ["XDG_CACHE_HOME"]))
         rules = data_folder("rules")
         changed = max(path.stat().st_mtime for path in rules.rglob("*.yaml"))
         done = rules / COMPILED

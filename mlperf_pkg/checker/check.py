@@ -124,7 +124,11 @@ def _read_plans(
         files_of_plans.append([*plan.logs, *whole, *power_files(plan)])
     all_files = list(chain.from_iterable(files_of_plans))
     reading = read_all(
-        all_files, options.jobs, options.scheduler, partial(load_rules, plans), options.observer
+        all_files,
+        options.processes,
+        options.scheduler,
+        partial(load_rules, plans),
+        options.observer,
     )
     with closing(reading) as all_contents:
         for plan, files in zip(plans, files_of_plans, strict=True):
@@ -133,17 +137,10 @@ def _read_plans(
             power_logs: list[PowerLog] = []
             for content in contents:
                 if isinstance(content, Run):
-                    runs.append(_kept(waivers.waive_run(content), keeper))
+                    runs.append(waivers.waive_run(content).kept_by(keeper))
                 else:
                     power_logs.append(content)
             yield plan, runs, power_logs
-
-
-def _kept(run: Run, keeper: Keeper) -> Run:
-    """Return the run with its curve where the keeper keeps it."""
-    if run.curve is None:
-        return run
-    return replace(run, curve=run.curve.kept_by(keeper))
 
 
 # ---- the log of a training run, for the Python API ----------------------------------------

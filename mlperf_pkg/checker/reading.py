@@ -5,7 +5,6 @@ What goes wrong in the check of one thing is a finding about it; all else is jud
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from types import TracebackType
@@ -48,15 +47,15 @@ class Observer(Protocol):
 
 def read_all(
     files: Sequence[File],
-    jobs: int | None,
+    jobs: int,
     scheduler: str | None,
     prepare: Callable[[], None],
     observer: Observer | None,
 ) -> Generator[Run | PowerLog]:
     """Yield what each file holds, in the order of ``files``, while processes read the next ones.
 
-    These are ``jobs`` processes of this machine, None for one per processor, or the workers of the
-    Dask cluster with the address ``scheduler``. ``prepare`` is called once before processes are
+    These are ``jobs`` processes of this machine, or the workers of the Dask cluster with the
+    address ``scheduler``. ``prepare`` is called once before processes are
     forked, to do what each would do otherwise. What cannot be read, for whatever reason, has a
     finding that says so.
 
@@ -64,7 +63,7 @@ def read_all(
         UserError: the rulebook lacks the round of a log; the cluster does not answer.
     """
     # A cluster may have any number of workers.
-    number = None if scheduler is not None else processes(jobs)
+    number = None if scheduler is not None else jobs
     if scheduler is not None:
         files = [replace(file, source=file.source.shared()) for file in files]
     sizes = [size_of(file.source) for file in files]
@@ -85,11 +84,6 @@ def read_all(
             is_forked = not any(file.source.stored for file in files)
             mapper = stack.enter_context(pool(min(number or 1, len(files)), forked=is_forked))
         yield from _read_batches(files, sizes, number, mapper, observer)
-
-
-def processes(jobs: int | None) -> int:
-    """Return how many processes ``jobs`` means: None is one per processor."""
-    return jobs or os.cpu_count() or 1
 
 
 def _read_batches(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from itertools import chain
 from pathlib import Path
@@ -54,6 +55,11 @@ class Options(Struct, frozen=True):
     named: bool = False
     whole_files: bool = False
     complete: bool = False
+
+    @property
+    def processes(self) -> int:
+        """How many processes ``jobs`` means."""
+        return self.jobs or os.cpu_count() or 1
 
 
 def with_config(

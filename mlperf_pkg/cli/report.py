@@ -10,7 +10,6 @@ import click
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.check import check, check_inputs
-from mlperf_pkg.checker.reading import processes
 from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.group import PATH, Command, LocalPath, SuggestingChoice
@@ -167,7 +166,7 @@ def _page(
 
     _require_extra()
     _, content = _checked(paths, check_options, filter_findings)
-    _write(target, html.html(content, drawing.runtime(), jobs=processes(check_options.jobs)))
+    _write(target, html.html(content, drawing.runtime(), jobs=check_options.processes))
     return int(content.report.has_errors)
 
 
@@ -311,8 +310,7 @@ def _site(
         checked, content = _checked((path,), check_options, filter_findings)
         review_files = _review_files(path, check_options, checked) if review else {}
         name = site.page_name(content, pages)
-        jobs = processes(check_options.jobs)
-        pages[name] = site.site_page(content, review_files, runtime, jobs)
+        pages[name] = site.site_page(content, review_files, runtime, check_options.processes)
         own_sets.extend(history.own_sets(checked))
     files = site.files(pages, usable_results(), own_sets)
     write_together(folder, files, replace=force)

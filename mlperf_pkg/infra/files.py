@@ -522,17 +522,24 @@ def cached(name: str, make: Callable[[], str]) -> str:
     folder = cache_folder()
     if folder is None:
         return make()
-    path = folder / name
     with suppress(OSError, UnicodeDecodeError):
-        text = read_file(path, _LARGEST_CACHED).decode()
+        text = read_file(folder / name, _LARGEST_CACHED).decode()
         if text:
             return text
     text = make()
+    write_cached(name, text)
+    return text
+
+
+def write_cached(name: str, text: str) -> None:
+    """Write the file ``name`` of the cache, as ``cached``; nothing where that is not possible."""
+    folder = cache_folder()
+    if folder is None:
+        return
     with suppress(OSError, UserError):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not is_special(path):
-            write_whole(path, text, replace=True)
-    return text
+        if not is_special(folder / name):
+            write_whole(folder / name, text, replace=True)
 
 
 def cache_folder() -> Path | None:

@@ -12,10 +12,9 @@ from math import isfinite
 from typing import Any, Self
 
 from msgspec import Struct, msgpack
-from msgspec.structs import replace
 
 from mlperf_pkg.infra.json_values import to_finite
-from mlperf_pkg.infra.streams import FilePart, Keeper, kept
+from mlperf_pkg.infra.streams import FilePart, kept
 from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.model import EVALUATION_KEYS, POSITION_UNITS, Benchmark
@@ -142,12 +141,6 @@ class PackedCurve(Struct, frozen=True):
             return cls(msgpack.encode(curve))
         except (OverflowError, UnicodeEncodeError):  # a number of 65 bits, a part of a character
             return cls(curve)
-
-    def kept_by(self, keeper: Keeper) -> Self:
-        """Return the same curve, which the keeper keeps."""
-        if not isinstance(self.packed, bytes):
-            return self
-        return replace(self, packed=keeper.keep(self.packed))
 
     @property
     def _curve(self) -> Curve:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
+from msgspec.structs import replace
 
 from mlperf_pkg.findings import Finding, Unchecked, Verdicts, verdicts_of
 from mlperf_pkg.infra.source import Source, words_of_lines
@@ -19,6 +20,7 @@ from mlperf_pkg.run.convergence import NO_CONVERGENCE, Convergence
 from mlperf_pkg.run.readers import Seed
 
 if TYPE_CHECKING:
+    from mlperf_pkg.infra.streams import Keeper
     from mlperf_pkg.run.evaluations import PackedCurve
 
 
@@ -134,6 +136,14 @@ class Run(msgspec.Struct, frozen=True):
             return None
         start, stop = self.official_span_ms
         return (stop - start) / 60 / 1000
+
+    def kept_by(self, keeper: Keeper) -> Self:
+        """Return the same run, the curve of which the keeper keeps."""
+        curve = self.curve
+        if curve is None or not isinstance(curve.packed, bytes):
+            return self
+        packed = keeper.keep(curve.packed)
+        return replace(self, curve=replace(curve, packed=packed))
 
     def text(self, name: str) -> str:
         """Return the value of ``submission_<name>``; empty where that is not text."""

@@ -33,6 +33,10 @@ class SharedRows(tuple[Mapping[str, Any], ...]):
         """Return whether it is the same object."""
         return self is other
 
+    def __ne__(self, other: object) -> bool:
+        """Return whether it is another object."""
+        return self is not other
+
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 WIDTH = 640  # pixels, in files

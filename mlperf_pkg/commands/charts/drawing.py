@@ -128,11 +128,8 @@ def runtime() -> str:
         MissingPackageError: vl-convert-python is not installed.
     """
     version = installed_version("vl-convert-python")
-    return cached(f"vega-{version}.js", _bundle)
-
-
-def _bundle() -> str:
-    return str(library().javascript_bundle("window.vegaEmbed = vegaEmbed;"))
+    script = "window.vegaEmbed = vegaEmbed;"
+    return cached(f"vega-{version}.js", lambda: str(library().javascript_bundle(script)))
 
 
 def _svg(chart: Chart) -> Any:

@@ -282,7 +282,7 @@ def _described(file: Path, usage: str, round_: str) -> SystemFile | None:
     return check_system(str(file), data, usage, round_)
 
 
-def _latest(
+def _round_to_rank_in(
     context: SetContext, benchmark: str, published: PublishedResults, rows: Sequence[PublishedSet]
 ) -> str:
     """Return the round of a set if it is published, else the latest comparable one with rows.
@@ -307,7 +307,7 @@ def _standing(
     peers: Sequence[PublishedSet],
 ) -> Standing | None:
     """Return the standing among the peers of the round or of the latest comparable one."""
-    round_ = _latest(context, row.benchmark, published, peers)
+    round_ = _round_to_rank_in(context, row.benchmark, published, peers)
     minutes = _minutes(row)
     rivals = [peer for peer in peers if peer.round == round_]
     itself = next((rival for rival in rivals if _minutes(rival) == minutes), None)

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checks.descriptions import category
 from mlperf_pkg.commands.notice import ShownResult, category_in_words
-from mlperf_pkg.config import Price, read_prices, shipped_prices
+from mlperf_pkg.config import PRICES_NAME, Price, read_prices, shipped_prices
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Verdict
 from mlperf_pkg.infra.text import did_you_mean
@@ -26,8 +26,6 @@ from mlperf_pkg.render.table import by_key
 from mlperf_pkg.rulebook.model import version_of
 from mlperf_pkg.rulebook.rounds import TRAINING, version_since
 from mlperf_pkg.submission.submitters import SubmitterNames, is_same_submitter
-
-PRICES_NAME = Path("systems") / "prices.yaml"
 
 Prices = Mapping[str, Price]
 """List prices by system; a price has other names of its system, too."""

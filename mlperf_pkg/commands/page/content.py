@@ -10,9 +10,10 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from itertools import islice
 from operator import attrgetter, itemgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -671,6 +672,16 @@ class PageContent:
             if not first.waiver and first.severity is not Severity.NOTE:
                 groups.append(group)
         return groups[:_MOST_TO_DO]
+
+    def without_runs(self) -> Self:
+        """Return the content without the runs of its report and sections, for an index."""
+        content = copy(self)
+        content.report = replace(self.report, runs=())
+        content.sections = []
+        for section in self.sections:
+            content.sections.append(replace(section, drawn=replace(section.drawn, runs=())))
+        content.benchmarks = list(content._benchmarks())
+        return content
 
     def cells(self, section: ResultSection) -> list[tuple[ResultColumn, Span]]:
         """Return the cells of a result set in the table, by column."""

@@ -494,7 +494,7 @@ def history_html(history: ResultHistory, home: str = "") -> str:
     }
     style = file("page.css") + file("history.css")
     scripts = ("charts.js", "plot.js", "history.js")
-    return filled("history.html", values, title=_TITLE, style=style, scripts=scripts)
+    return "".join(filled("history.html", values, title=_TITLE, style=style, scripts=scripts))
 
 
 def fastest(

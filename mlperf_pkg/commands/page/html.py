@@ -28,7 +28,7 @@ from mlperf_pkg.commands.charts.benchmarks import convergence
 from mlperf_pkg.commands.charts.chart import CONFIG, Chart, Rows, SharedRows, prepared
 from mlperf_pkg.commands.charts.drawing import set_charts
 from mlperf_pkg.commands.page.content import PageContent, ResultSection, amount
-from mlperf_pkg.commands.page.template import file, filled_pieces, packed, short
+from mlperf_pkg.commands.page.template import file, filled, packed, short
 from mlperf_pkg.infra.parallel import pool
 from mlperf_pkg.infra.streams import FilePart, Keeper, kept
 from mlperf_pkg.render import findings
@@ -84,7 +84,7 @@ def html(content: PageContent, runtime: str, home: str = "", jobs: int = 1) -> P
         "home": home,
         "missing": charts.missing,
     }
-    texts = filled_pieces(
+    texts = filled(
         "page.html",
         values,
         title=content.title,
@@ -94,7 +94,7 @@ def html(content: PageContent, runtime: str, home: str = "", jobs: int = 1) -> P
     )
     keeper = Keeper()
     page = [keeper.keep(piece.encode()) for piece in _pieces(texts)]
-    data = _fitting(content, {details: charts.packed()}, MAX_BYTES - keeper.size, jobs)
+    data = _fitting(content, details, charts.packed(), MAX_BYTES - keeper.size, jobs)
     page.insert(-1, keeper.keep(data.encode()))
     return page
 
@@ -108,20 +108,23 @@ def _pieces(texts: Iterator[str]) -> Iterator[str]:
             yield "".join([after, *texts])
 
 
-def _fitting(content: PageContent, packed: dict[tuple[int, int], str], room: int, jobs: int) -> str:
+def _fitting(
+    content: PageContent, details: tuple[int, int], prepared_data: str, room: int, jobs: int
+) -> str:
     """Return the data of charts with the most detail that fit into ``room`` bytes, else the least.
 
-    ``packed`` is the data that was prepared, by the details. If those with the least detail do not
-    fit, no others are prepared.
+    ``prepared_data`` are those with ``details``. These are the least if there are many runs: where
+    they do not fit, no others are prepared. All others are prepared from the most to the least.
     """
-    if len(packed.get(_LEAST, "")) > room:
-        return packed[_LEAST]
-    for details in _DETAILS:
-        if details not in packed:
-            packed[details] = _charts(content, details, jobs).packed()
-        if len(packed[details]) <= room:
-            return packed[details]
-    return packed[_LEAST]
+    if details == _LEAST and len(prepared_data) > room:
+        return prepared_data
+    for next_details in _DETAILS:
+        data = prepared_data
+        if next_details != details:
+            data = _charts(content, next_details, jobs).packed()
+        if len(data) <= room:
+            break
+    return data
 
 
 def _labels(content: PageContent) -> str:
@@ -313,18 +316,10 @@ def _numbers(values: Sequence[float]) -> list[Any]:
 def _decimals(values: Collection[float]) -> int:
     """Return the number of decimals of numbers, up to as many as a chart can show."""
     texts = list(map(repr, values))
-    if "e" in "".join(texts):
-        return max(map(_decimals_of_one, values))
-    decimals = {text.partition(".")[2] for text in texts} - {"0"}
-    return min(_MOST_DECIMALS, max(map(len, decimals), default=0))
-
-
-def _decimals_of_one(value: float) -> int:
-    """Return the same of a number, also where Python writes it with an exponent."""
-    text = repr(value)
-    if "e" not in text:
-        return _decimals([value])
+    if "e" not in "".join(texts):  # with an exponent, the text does not show them
+        decimals = {text.partition(".")[2] for text in texts} - {"0"}
+        return min(_MOST_DECIMALS, max(map(len, decimals), default=0))
     for number in range(_MOST_DECIMALS):
-        if round(value, number) == value:
+        if all(round(value, number) == value for value in values):
             return number
     return _MOST_DECIMALS

@@ -4,13 +4,11 @@ from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
 from mlperf_pkg import __version__
-from mlperf_pkg.commands.charts.benchmarks import Looks
-from mlperf_pkg.commands.notice import ShownResult, embargo, marked, notice
-from mlperf_pkg.commands.page.content import Card, PageContent
+from mlperf_pkg.commands.notice import embargo, marked, notice
+from mlperf_pkg.commands.page.content import PageContent
 from mlperf_pkg.commands.page.history import history_html, published_history
 from mlperf_pkg.commands.page.html import Page, html
 from mlperf_pkg.commands.page.template import file, filled
-from mlperf_pkg.findings import Verdict
 from mlperf_pkg.infra.files import Content
 from mlperf_pkg.infra.text import unused
 from mlperf_pkg.published.model import PublishedSet
@@ -22,15 +20,9 @@ _TITLE = "MLPerf Training and HPC results"
 
 
 class SitePage(NamedTuple):
-    """A page of a site, with what the index shows of it, and the files of its review."""
+    """A page of a site, its content without runs for the index, and the files of its review."""
 
-    name: str
-    result_sets: int
-    submitters: int
-    verdicts: Sequence[tuple[str, Verdict, str, list[tuple[str, str]]]]
-    cards: Sequence[Card]
-    looks: Looks
-    results: Sequence[ShownResult]
+    content: PageContent
     page: Page
     review: Mapping[str, str]
 
@@ -43,17 +35,8 @@ def site_page(
     Raises:
         MissingPackageError: Jinja is not installed.
     """
-    return SitePage(
-        name=content.name,
-        result_sets=len(content.sections),
-        submitters=len(content.report.submitters),
-        verdicts=content.verdicts,
-        cards=content.cards,
-        looks=content.looks,
-        results=[section.result for section in content.sections],
-        page=html(content, runtime, _INDEX_FILE, jobs),
-        review=review,
-    )
+    page = html(content, runtime, _INDEX_FILE, jobs)
+    return SitePage(content.without_runs(), page, review)
 
 
 def page_name(content: PageContent, taken: Container[str]) -> str:
@@ -88,7 +71,7 @@ def files(
 
 
 def _index(pages: Mapping[str, SitePage], *, has_history: bool) -> str:
-    results = [result for page in pages.values() for result in page.results]
+    results = [section.result for page in pages.values() for section in page.content.sections]
     values = {
         "pages": pages,
         "history": HISTORY if has_history else "",
@@ -97,4 +80,4 @@ def _index(pages: Mapping[str, SitePage], *, has_history: bool) -> str:
         "embargo": embargo(results),
         "notice": notice(results),
     }
-    return filled("site.html", values, title=_TITLE, style=file("page.css"))
+    return "".join(filled("site.html", values, title=_TITLE, style=file("page.css")))

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote_plus
 
-from mlperf_pkg.infra.files import cached
+from mlperf_pkg import __version__
+from mlperf_pkg.infra.files import cached, write_cached
 from mlperf_pkg.infra.resources import installed_version, require
 from mlperf_pkg.infra.text import escape_html, visible
 from mlperf_pkg.results import wording
@@ -45,17 +46,6 @@ def library() -> Any:
 
 
 def filled(
-    template: str, values: Mapping[str, Any], *, title: str, style: str, scripts: Iterable[str] = ()
-) -> str:
-    """Return a template with values, its style and the files of its scripts.
-
-    Raises:
-        MissingPackageError: Jinja is not installed.
-    """
-    return "".join(filled_pieces(template, values, title=title, style=style, scripts=scripts))
-
-
-def filled_pieces(
     template: str,
     values: Mapping[str, Any],
     *,
@@ -64,7 +54,9 @@ def filled_pieces(
     scripts: Iterable[str] = (),
     runtime: str = "",
 ) -> Iterator[str]:
-    """Yield the text of a template as ``filled``, in small pieces; ``runtime`` is as for ``html``.
+    """Yield a template with values, its style and the files of its scripts, in small pieces.
+
+    ``runtime`` is as for ``html``; empty for a page without one.
 
     Raises:
         MissingPackageError: Jinja is not installed.
@@ -99,8 +91,8 @@ class _TemplateCache:
         return zlib.decompress(base64.b64decode(cached(key, _refuse)), _GZIP)
 
     def set(self, key: str, data: bytes) -> None:
-        """Keep a compiled template."""
-        cached(key, lambda: packed([data]))
+        """Keep a compiled template, also in place of a damaged one."""
+        write_cached(key, packed([data]))
 
 
 def _refuse() -> str:
@@ -108,14 +100,19 @@ def _refuse() -> str:
 
 
 def _versioned(name: str) -> tuple[str, str, None]:
-    """Return the text of a template and, as its path, what its code depends on."""
+    """Return the text of a template and, as its path, what its code depends on.
+
+    That includes this package: Jinja applies ``_printable`` to constants when it compiles.
+    """
     source = file(name)
-    versions = repr((sys.version, installed_version("jinja2"), _OPTIONS, source))
-    return source, f"{name}-{hashlib.sha256(versions.encode()).hexdigest()}", None
+    versions = (sys.version, installed_version("jinja2"), __version__, _OPTIONS, source)
+    return source, f"{name}-{hashlib.sha256(repr(versions).encode()).hexdigest()}", None
 
 
 def _packed_runtime(runtime: str) -> str:
     """Return the packed script of charts, which takes long to pack, from the user's cache."""
+    if not runtime:
+        return ""
     digest = hashlib.sha256(runtime.encode()).hexdigest()
     return cached(f"vega-{digest}.gz.txt", lambda: packed([runtime.encode()]))
 

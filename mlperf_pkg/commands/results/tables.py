@@ -369,13 +369,14 @@ def page(publication: Publication) -> str:
         "embargo": embargo(results),
         "notice": notice(results),
     }
-    return filled(
+    pieces = filled(
         "summary.html",
         values,
         title=publication.title,
         style=template_file("page.css") + template_file("summary.css"),
         scripts=("charts.js", "table.js", "summary.js"),
     )
+    return "".join(pieces)
 
 
 def _shown_results(publication: Publication) -> Iterator[ShownResult]:
