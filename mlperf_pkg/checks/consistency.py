@@ -328,7 +328,7 @@ def check_status(context: SetContext) -> Iterator[Finding]:
     if not expected:
         return
     message = f"submission_status is {{found:s}}; expected {{expected}}, as in {system.path}"
-    if (system.status or "").strip().lower() not in expected:  # logs spell it in another way
+    if (system.status or "").strip().lower() not in expected:  # logs have a word of their own
         message = (
             f"submission_status is {{found:s}}; expected {' or '.join(expected)}"
             f", as the status in {system.path} is {{expected}}"

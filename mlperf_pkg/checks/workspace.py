@@ -213,7 +213,8 @@ def _undescribed(context: SetContext, group: membership.LogGroup, division: str)
         )
         hint = (
             "if one of these files describes the system of the runs, and has the wrong division,"
-            f' write "division": "{division}" in it; otherwise run {init} on the system to describe it'
+            f' write "division": "{division}" in it; otherwise run {init} on the'
+            " system to describe it"
         )
         return context.finding("SET110", message, found=others, expected=expected, hint=hint)
     message = f"there is no system description of the {division} division; expected {{expected}}"

@@ -237,7 +237,7 @@ def _fields_in_words(fields: Mapping[Any, Mapping[str, Any]]) -> str:
 
 
 def number_if_none(value: Any, needed: str) -> str:
-    """Return what is to be put before a bound that is ``needed`` of a value that is no number."""
+    """Return the words before a bound, ``needed``, where the value is not a number."""
     is_bound = needed.startswith(("at least ", "at most ", "above ", "below "))
     return "a number " if is_bound and not isinstance(value, int | float) else ""
 
