@@ -511,7 +511,7 @@ def _refuse_foreign(target: Path, files: Sequence[PlannedFile]) -> None:
     if foreign:
         raise UserError(
             f"{target}: {_named(foreign)}: added or changed since the submission was built,"
-            " so the submission is not replaced. Move them away or, if they belong in the submission,"
+            " so the submission is not replaced. Move them away or, if they belong in it,"
             f" into the workspace, and name them in {CONFIG_NAME}:\n"
             f"  extra_files:\n    {foreign[0]}: <file in the workspace>"
         )
