@@ -328,6 +328,11 @@ def check_status(context: SetContext) -> Iterator[Finding]:
     if not expected:
         return
     message = f"submission_status is {{found:s}}; expected {{expected}}, as in {system.path}"
+    if (system.status or "").strip().lower() not in expected:  # logs have a word of their own
+        message = (
+            f"submission_status is {{found:s}}; expected {' or '.join(expected)}"
+            f", as the status in {system.path} is {{expected}}"
+        )
     for run in context.runs:
         status = run.text("status")
         if status in _CLAIMS and status not in expected:

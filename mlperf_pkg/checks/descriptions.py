@@ -560,7 +560,7 @@ def _number_in_name(description: _Description) -> Iterator[Finding]:
     if number not in (nodes, accelerators) and not is_part:
         message = (
             f"number_of_nodes is {{found}}, with {accelerators} accelerators in all"
-            "; the file name has the number {expected}"
+            "; expected one of these numbers to be {expected}, as in the name of the file"
         )
         yield description.finding("SYS206", "number_of_nodes", message, expected=number)
 
@@ -596,8 +596,9 @@ def _accelerators_in_name(description: _Description) -> Iterator[Finding]:
     for numbered in numbered_accelerators(description.stem):
         if numbered.number not in (per_node, per_node * nodes):
             message = (
-                "accelerators_per_node is {found}; the name of the file has the number"
-                f" {{expected}}, in {shown(numbered.text)}"
+                f"accelerators_per_node is {{found}}, with {per_node * nodes} accelerators in all"
+                "; expected one of these numbers to be {expected}, as"
+                f" {shown(numbered.text)} in the name of the file"
             )
             yield description.finding(
                 "SYS207", "accelerators_per_node", message, expected=numbered.number

@@ -104,7 +104,8 @@ def check_folder(context: SetContext) -> Iterator[Finding]:
         read.update(packed_logs(context.files))
     unread = [name for name in context.files.others if name not in read]
     if unread:
-        message = "these files are not read, as their names are not result_<number>.txt: {found:s}"
+        verb = "is" if len(unread) == 1 else "are"
+        message = f"{{found:s}} {verb} not read; expected only files named result_<number>.txt"
         yield context.finding("SET105", message, found=unread)
     if not context.in_round:
         where = where_instead(round_.usage, round_.name, benchmark)
@@ -353,7 +354,7 @@ def seed_findings(context: SetContext) -> Iterator[Finding]:
         for seed in run.seeds:
             key = (seed.file, seed.lineno, seed.value)
             if key in logged:
-                where = "in several runs; expected another seed"
+                where = "in several runs; expected a different seed in each run"
                 weight = fields
                 if logged[key] == run.path:  # as by several processes
                     where = "twice in this run; expected once"
@@ -374,7 +375,10 @@ def check_seeds_of_instances(context: SetContext) -> Iterator[Finding]:
         for seed in run.seeds:
             path = first.setdefault(seed.value, run.path)
             if path != run.path:
-                message = f"seed {{found:d}} is also the seed of {path}; expected another seed"
+                message = (
+                    f"seed {{found:d}} is also the seed of {path}"
+                    "; expected a different seed in each run"
+                )
                 yield context.finding(
                     "SEED109", message, found=seed.value, path=run.path, line=seed.line
                 )

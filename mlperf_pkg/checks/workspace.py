@@ -208,12 +208,13 @@ def _undescribed(context: SetContext, group: membership.LogGroup, division: str)
     others = [system.path for system in context.systems.every]
     if others:
         message = (
-            f"submission_division is {division}, but no system description is of this division"
+            f"submission_division is {division}, but no system description has this division"
             " ({found:s}); expected {expected}"
         )
         hint = (
-            f'if a description is of the system and its division is wrong, write "division":'
-            f' "{division}" in it; otherwise run {init} on the system to describe it'
+            "if one of these files describes the system of the runs, and has the wrong division,"
+            f' write "division": "{division}" in it; otherwise run {init} on the'
+            " system to describe it"
         )
         return context.finding("SET110", message, found=others, expected=expected, hint=hint)
     message = f"there is no system description of the {division} division; expected {{expected}}"

@@ -26,7 +26,7 @@ _ADVICE = (
 @click.command(name="build", cls=Command)
 @click.argument("workspace", default=".", type=FOLDER)
 @options.division_option(
-    "Build only this division and keep the other one as it is in the tree (default: build both)."
+    "Build only this division and keep the other one of the submission (default: build both)."
 )
 @click.option(
     "--logs",

@@ -88,7 +88,7 @@ def _origin(custom: Path | None, *, merge: bool) -> PointsOrigin:
     "batch_sizes",
     type=click.IntRange(1, _LARGEST_SIZE),
     metavar="N",
-    text="Show the point that sets of batch size N are compared with, interpolated if necessary",
+    text="Show the reference point for result sets of batch size N, interpolated if necessary",
 )
 @options.flag(
     "--interpolate",

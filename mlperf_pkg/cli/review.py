@@ -165,8 +165,8 @@ def objection(
     An objection covers the findings of one code against one submitter: excerpts of the
     lines, the values found and expected, the rule with its section, and the values of
     the reference; its title names submitter, system and benchmark. CODES are codes or
-    prefixes of codes, separated by commas, or 'all' for all errors by the rules. PATH is
-    a round, a submission, or a part of one.
+    prefixes of codes, separated by commas, or 'all' for all errors that break a written
+    rule. PATH is a round, a submission, or a part of one.
 
     FOLDER/objections.yaml lists the objections with their states, drafted at first, and
     a JSON file beside each has the runs that it is about. Objections that it lists

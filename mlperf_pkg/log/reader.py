@@ -182,7 +182,8 @@ class LogReader:
             if not misfit.fatal:
                 self.parse_errors += 1
             elif self.crash is None:
-                self.crash = f"line {self.line_of(first + index)}: {misfit.text}"
+                line = self.line_of(first + index)
+                self.crash = f"line {line}: this record cannot be read, as {misfit.text}"
             if misfit.recovered:
                 record, end = misfit.recovered
                 self._keep_unofficial(record)

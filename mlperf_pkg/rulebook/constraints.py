@@ -75,8 +75,10 @@ class Constraint(msgspec.Struct, frozen=True):
         """Return how a record breaks the constraint."""
         if self.describe:
             return self.describe(argument, record, seen)
-        message = f"{record.key} is {{found}}; expected {{expected}}"
-        return Breach(record.value, self.needed(argument), message)
+        needed = self.needed(argument)
+        kind = number_if_none(record.value, needed)
+        message = f"{record.key} is {{found}}; expected {kind}{{expected}}"
+        return Breach(record.value, needed, message)
 
 
 # ---- tests of a value, or of a part of it -------------------------------------------------
@@ -232,6 +234,12 @@ def _numbers_in_words(constraints: Mapping[str, Any]) -> str:
 
 def _fields_in_words(fields: Mapping[Any, Mapping[str, Any]]) -> str:
     return " and ".join(f"{name} {needed_in_words(fields[name])}" for name in fields)
+
+
+def number_if_none(value: Any, needed: str) -> str:
+    """Return the words before a bound, ``needed``, where the value is not a number."""
+    is_bound = needed.startswith(("at least ", "at most ", "above ", "below "))
+    return "a number " if is_bound and not isinstance(value, int | float) else ""
 
 
 def needed_in_words(constraints: Mapping[str, Any]) -> str:
@@ -409,11 +417,13 @@ def _wrong_field(fields: Mapping[str, Mapping[str, Any]], record: Record, _: See
     if isinstance(record.metadata, dict):
         for name, constraints in fields.items():
             if name in record.metadata and not _meets(record.metadata[name], constraints):
+                value = record.metadata[name]
+                words = needed_in_words(constraints)
                 message = (
                     f"{name} in the metadata of {record.key} is {{found}}; expected"
-                    f" {needed_in_words(constraints)}"
+                    f" {number_if_none(value, words)}{words}"
                 )
-                return Breach(record.metadata[name], needed, message)
+                return Breach(value, needed, message)
     subject = f"{record.key} has the metadata {{found}}, which is not a JSON object"
     return Breach(record.metadata, needed, f"{subject}; expected {{expected}}")
 

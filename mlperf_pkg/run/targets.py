@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.findings import Basis
 from mlperf_pkg.log.record import Record
-from mlperf_pkg.rulebook.constraints import Test, needed_in_words
+from mlperf_pkg.rulebook.constraints import Test, needed_in_words, number_if_none
 from mlperf_pkg.rulebook.formula import LoggedKey, Seen
 from mlperf_pkg.rulebook.model import Rule
 from mlperf_pkg.rulebook.table import RuleTable
@@ -87,7 +87,7 @@ class Targets:
                 rule = replace(rule, basis=Basis.OFFICIAL)
         expected = _target_in_words(rule)
         subject = f"{rule.key} never reaches the target: its last value is {{found}}"
-        message = f"{subject}; expected {{expected}}"
+        message = f"{subject}; expected {number_if_none(logged.last, expected)}{{expected}}"
         number = logged.last_number
         self._findings.add(rule, number, value=logged.last, expected=expected, message=message)
 

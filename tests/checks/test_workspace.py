@@ -35,7 +35,7 @@ def report(root: Path, *files: dict[str, bytes], argument: str = "logs") -> Repo
         (
             [a_system("x", division="open"), RAW],
             "SET110",
-            "submission_division is closed, but no system description is of this division"
+            "submission_division is closed, but no system description has this division"
             " (../systems/x.json); expected",
         ),
         (

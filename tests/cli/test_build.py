@@ -97,7 +97,7 @@ def test_force_replaces_own_trees_only(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({}, "link: added or changed since the tree was built"),
+        ({}, "link: added or changed since the submission was built"),
         ({"benchmarks/resnet/run.sh": b"train"}, "benchmarks/resnet/run.sh, link: added"),
         ({MANIFEST: b'{"format": "mlperf-pkg/manifest/1"}'}, f"{MANIFEST}: not a manifest"),
         ({MANIFEST: b"{}"}, "was not built by mlperf-pkg"),

@@ -58,7 +58,9 @@ def test_an_invalid_tree_is_packed_only_on_demand(tree: Path) -> None:
     result = call("pack", tree)
     assert result.exit_code == 1
     assert "SET101" in result.stdout
-    assert result.stderr.startswith("nothing was packed: fix the errors, or pack the tree anyway")
+    assert result.stderr.startswith(
+        "nothing was packed: fix the errors, or pack the submission anyway"
+    )
     assert beside(tree) == ["ACME"]
     assert call("pack", tree, "--invalid", "keep").exit_code == 0
 
@@ -152,7 +154,7 @@ def test_left_out(tmp_path: Path, change: dict[str, bytes], left: set[str]) -> N
     else:
         assert result.stderr.endswith(
             "nothing was packed: what is left has errors, or no result set is valid: fix the"
-            " errors, or pack the tree anyway with --invalid keep\n"
+            " errors, or pack the submission anyway with --invalid keep\n"
         )
 
 

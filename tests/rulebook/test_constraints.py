@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.rulebook.constraints import holds
+from mlperf_pkg.rulebook.constraints import holds, number_if_none
 
 
 @pytest.mark.parametrize(
@@ -22,3 +22,16 @@ def test_the_tolerance_of_whole_numbers(
     value: float, constraints: dict[str, Any], expected: bool
 ) -> None:
     assert holds(value, constraints) is expected
+
+
+@pytest.mark.parametrize(
+    ("value", "needed", "words"),
+    [
+        pytest.param("big", "above 0", "a number ", id="text instead of a number"),
+        pytest.param(None, "at least 5", "a number ", id="null instead of a number"),
+        pytest.param(-3, "above 0", "", id="a number out of bounds"),
+        pytest.param("big", "an integer", "", id="not a bound"),
+    ],
+)
+def test_a_bound_of_what_is_not_a_number(value: Any, needed: str, words: str) -> None:
+    assert number_if_none(value, needed) == words

@@ -208,10 +208,10 @@ def _listing(tree: HashedTree, report: Report, options: Options) -> tuple[Hashed
 def refusal(report: Report, invalid: str | None) -> str | None:
     """Return why a tree is not packed, None if it may be; ``invalid`` is ``drop`` or ``keep``."""
     if verification.integrity_failed(report.findings):
-        return "the tree does not match its manifest, or contains something that cannot be packed"
+        return "the files do not match the manifest, or one of them cannot be packed"
     if invalid == "keep" or not report.has_errors:
         return None
-    advice = "fix the errors, or pack the tree anyway with --invalid keep"
+    advice = "fix the errors, or pack the submission anyway with --invalid keep"
     if invalid == "drop":
         return f"what is left has errors, or no result set is valid: {advice}"
     return (

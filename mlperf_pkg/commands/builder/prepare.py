@@ -161,7 +161,7 @@ def accept(prepared: Prepared, tree: Path, *, keeps_invalid: bool) -> Report:
         if finding.code not in accepted:
             lines.append(planning.line_of(finding))
     if lines and not keeps_invalid:
-        raise UserError("\n  ".join(["the tree would not be valid:", *lines]))
+        raise UserError("\n  ".join(["the submission would not be valid:", *lines]))
     return report
 
 

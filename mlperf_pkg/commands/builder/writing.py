@@ -488,7 +488,7 @@ def _refuse_foreign(target: Path, files: Sequence[PlannedFile]) -> None:
     """Refuse to replace a tree that holds something that neither was built nor will be.
 
     Raises:
-        UserError: a file was added or changed since the tree was built, and ``files`` do not
+        UserError: a file was added or changed since the submission was built, and ``files`` do not
             include it as it is; or its manifest was changed.
     """
     try:
@@ -510,8 +510,8 @@ def _refuse_foreign(target: Path, files: Sequence[PlannedFile]) -> None:
             foreign.append(entry.path)
     if foreign:
         raise UserError(
-            f"{target}: {_named(foreign)}: added or changed since the tree was built,"
-            " so the tree is not replaced. Move them away or, if they belong in the submission,"
+            f"{target}: {_named(foreign)}: added or changed since the submission was built,"
+            " so the submission is not replaced. Move them away or, if they belong in it,"
             f" into the workspace, and name them in {CONFIG_NAME}:\n"
             f"  extra_files:\n    {foreign[0]}: <file in the workspace>"
         )

@@ -322,8 +322,8 @@ class ChangeKind(StrEnum):
     )
     AGAINST_LOGS = (
         "description against logs",
-        "the description is of the system that executed the runs, and the division is that of the"
-        " logs; an entry that was moved to Open keeps its logs",
+        "the description must describe the system that executed the runs, and have the division of"
+        " the logs; an entry that was moved to Open keeps its logs",
         "submission_rules, <system_desc_id>.json metadata",
     )
     SCALING = (

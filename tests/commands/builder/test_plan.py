@@ -270,7 +270,7 @@ def test_findings_of_a_kind_are_folded() -> None:
     assert re.sub(r"seed \d+", "seed N", re.sub(r"log:\d+", "log:LINE", reason)).split("\n") == [
         "box/resnet is not valid:",
         "  results/box/resnet: SEED102: seed N is logged by the same source line in several runs;"
-        " expected another seed (3 of 4 runs: logs/1.log:LINE, logs/2.log:LINE,"
+        " expected a different seed in each run (3 of 4 runs: logs/1.log:LINE, logs/2.log:LINE,"
         " logs/3.log:LINE) [official checker]",
         "    hint: --seed-checker-bypass builds the result set and asks for a review of it",
         "  results/box/resnet: SET101: the number of runs (files result_*.txt) is 4; expected 5"
