@@ -25,6 +25,7 @@ _TOLERATED = 0.1  # of a measurement: published ones lack up to 9.4 % of their s
 _ROUNDING_MS = 1  # minutes are doubles
 _MS_PER_MINUTE = 60_000
 _KINDS = ("node", "sw")
+_MOST_LISTED = 5  # of the numbers of files, as many as a message lists of those that are there
 
 
 class PowerFiles(Struct, frozen=True):
@@ -75,8 +76,8 @@ def _findings_of_runs(context: SetContext, folder: PowerFolder) -> Iterator[tupl
             expected = list(range(len(numbers)))
             if not {*numbers} <= {*expected}:
                 message = (
-                    f"the files {kind}_<number>.txt are numbered {{found:s}}"
-                    f"; expected {' to '.join(sorted({'0', str(len(numbers) - 1)}))}"
+                    f"the files {kind}_<number>.txt have the numbers {{found:s}};"
+                    f" expected {_numbers_in_words(expected)}"
                 )
                 finding = finding_of(
                     "POW102", message, _path(run), found=sorted(numbers), expected=expected
@@ -84,6 +85,13 @@ def _findings_of_runs(context: SetContext, folder: PowerFolder) -> Iterator[tupl
                 yield run, finding
     for kind in _KINDS:
         yield from _unequal_counts(context, kind, counts[kind])
+
+
+def _numbers_in_words(numbers: Sequence[int]) -> str:
+    """Return consecutive numbers: a few of them as a list, as they are in the file names."""
+    if len(numbers) > _MOST_LISTED:
+        return f"{numbers[0]} to {numbers[-1]}"
+    return ", ".join(map(str, numbers))
 
 
 def _key(folder: PowerFolder, run: Run) -> str:

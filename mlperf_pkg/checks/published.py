@@ -231,7 +231,10 @@ def check_availability(context: SetContext, *, is_published: bool) -> Iterator[F
     before = _earlier_availability(context, model)
     available = [entry for entry in before if entry.category in AVAILABLE]
     if status == PREVIEW and available:
-        message = "submitted as Preview, but its accelerators were already Available in {found:s}"
+        message = (
+            "the set was submitted as Preview, but its accelerators were already Available in"
+            " {found:s}"
+        )
         yield context.finding("SET164", message, found=available[-1].place)
     elif status in AVAILABLE:
         yield from _soon_after_research(context, before)
