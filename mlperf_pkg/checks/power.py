@@ -75,8 +75,9 @@ def _findings_of_runs(context: SetContext, folder: PowerFolder) -> Iterator[tupl
             counts[kind].append((run, len(numbers)))
             expected = list(range(len(numbers)))
             if not {*numbers} <= {*expected}:
+                noun = "number" if len(numbers) == 1 else "numbers"
                 message = (
-                    f"the files {kind}_<number>.txt have the numbers {{found:s}};"
+                    f"the files {kind}_<number>.txt have the {noun} {{found:s}};"
                     f" expected {_numbers_in_words(expected)}"
                 )
                 finding = finding_of(

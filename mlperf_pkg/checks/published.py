@@ -248,8 +248,8 @@ def _soon_after_research(context: SetContext, before: Sequence[_Availability]) -
     for entry in earlier:
         if entry.version == earlier[-1].version and entry.category == _RESEARCH:
             message = (
-                "submitted as Available, but its accelerators were Research in {found:s};"
-                " expected {expected}"
+                "the set was submitted as Available, but its accelerators were Research in"
+                " {found:s}; expected {expected}"
             )
             expected = "Available in the submission after next, or after 221 days"
             yield context.finding("SET164", message, found=entry.place, expected=expected)

@@ -523,7 +523,7 @@ def _message_of_no_interval(rule: Rule, counted: str, needed: str, *, is_bound: 
     record = "evaluation" if _is_evaluation(rule) else "record"
     expected = "an interval of {expected}" if is_bound else f"one {record} every {{expected}}"
     unit = _unit(rule, counted)
-    if needed[-1:].isdigit():  # without the conditions
+    if needed[-1:].isdigit() and " for " not in needed:  # which has a condition after the number
         expected = f"{expected} {unit}"
     place = "epoch" if unit == "epochs" else f"number of {unit}"
     return f"{event} twice at the same {place} ({counted}); expected {expected}"
