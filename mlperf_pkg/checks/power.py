@@ -75,11 +75,7 @@ def _findings_of_runs(context: SetContext, folder: PowerFolder) -> Iterator[tupl
             counts[kind].append((run, len(numbers)))
             expected = list(range(len(numbers)))
             if not {*numbers} <= {*expected}:
-                noun = "number" if len(numbers) == 1 else "numbers"
-                message = (
-                    f"the files {kind}_<number>.txt have the {noun} {{found:s}};"
-                    f" expected {_numbers_in_words(expected)}"
-                )
+                message = _wrong_numbers(kind, expected)
                 finding = finding_of(
                     "POW102", message, _path(run), found=sorted(numbers), expected=expected
                 )
@@ -88,11 +84,13 @@ def _findings_of_runs(context: SetContext, folder: PowerFolder) -> Iterator[tupl
         yield from _unequal_counts(context, kind, counts[kind])
 
 
-def _numbers_in_words(numbers: Sequence[int]) -> str:
-    """Return consecutive numbers: a few of them as a list, as they are in the file names."""
-    if len(numbers) > _MOST_LISTED:
-        return f"{numbers[0]} to {numbers[-1]}"
-    return ", ".join(map(str, numbers))
+def _wrong_numbers(kind: str, expected: Sequence[int]) -> str:
+    """Return the template of a message about files with other numbers than these."""
+    noun = "numbers" if len(expected) > 1 else "number"
+    numbers = ", ".join(map(str, expected))
+    if len(expected) > _MOST_LISTED:
+        numbers = f"{expected[0]} to {expected[-1]}"
+    return f"the files {kind}_<number>.txt have the {noun} {{found:s}}; expected {numbers}"
 
 
 def _key(folder: PowerFolder, run: Run) -> str:
