@@ -513,12 +513,13 @@ def in_words(values: Sequence[Any], form: str | None = None, joint: str = ", ") 
     ``form`` is as in the messages of ``Finding``: "s", "d", "," (the default) or ".1f".
     """
     is_cut = len(values) >= MAX_VALUES  # as many as are kept
+    is_range = _is_range(values)  # unlike two numbers of one list
     if form == "s":
         values = _flat(values)
     if not values:
         return "null"
     words = [word(value, form or ",") for value in values[:_MAX_WORDS]]
-    if _is_range(values):
+    if is_range:
         return " to ".join(words)
     text = ", ".join(words)
     rest = len(values) - len(words)

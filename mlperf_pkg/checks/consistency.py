@@ -182,8 +182,8 @@ def _where_they_belong(context: SetContext, platforms: Iterable[str]) -> str:
                 folder = f"results/{id_}/{context.files.benchmark}/"
             return f"{platform} is described in {other.path}: move its logs to {folder}"
     return (
-        "if the systems differ, move the logs of each to a result set of its own; if a name is"
-        " misspelled, a review decides"
+        "if the systems differ, move the logs of each to a result set of its own; if they"
+        " are one system and a name is misspelled, ask the reviewers to accept the logs as they are"
     )
 
 
@@ -304,7 +304,7 @@ def _check_organisations(context: SetContext, organisations: Counter[str]) -> It
         is_one = all(starmap(is_same_submitter, combinations(names, 2)))
         weight = NOTE if is_one else {"severity": Severity.WARNING}
         where = "the name of the submission folder" if context.submitter else "as in most runs"
-        message = f"submission_org is {{found:s}}; expected {{expected}}, {where}"
+        message = f"submission_org is {{found:s}}; expected {{expected:,}}, {where}"
         yield context.finding("SET115", message, found=others, expected=expected, **weight)
 
 
@@ -373,7 +373,7 @@ def check_platform(context: SetContext) -> Iterator[Finding]:
             name = "the name" if other.is_name else "part of the name"
             message = (
                 f"submission_platform is {{found}}, which is {name} of another system"
-                f" ({other.path}); expected {{expected}}"
+                f" ({other.path}); expected {{expected:,}}"
             )
             weight = {} if other.is_name and not other.is_own_part else NOTE
             yield context.finding(

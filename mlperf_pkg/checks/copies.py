@@ -510,7 +510,7 @@ def _preview_finding(
 
     best, performance = min(candidates, key=rank)
     message = (
-        f"submitted as Preview with {score.in_words}; the Available result of round"
+        f"the set was submitted as Preview with {score.in_words}; the Available result of round"
         f" {best.round.name}, {performance.in_words} ({best.label}),"
     )
     if performance.costs(score).is_matched:

@@ -623,7 +623,7 @@ def _names(description: _Description) -> Iterator[Finding]:
         name = description.text(field)
         spelling = published_spelling(field, name)
         if spelling and spelling != name:
-            message = f"{field} is {{found}}; expected {{expected}}, as in published descriptions"
+            message = f"{field} is {{found}}; expected {{expected:,}}, as in published descriptions"
             yield description.finding("SYS304", field, message, found=name, expected=spelling)
 
 

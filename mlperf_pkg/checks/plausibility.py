@@ -26,8 +26,10 @@ def check_days(context: SetContext) -> Iterator[Finding]:
     for run in context.runs:
         is_named = run.sureness is Sureness.NAMED
         if is_named and run.start_ms and day_of(run.start_ms) <= submitted:
-            message = "the run is dated {found:s}; expected a day after {expected}, when round"
-            message = f"{message} {name} was submitted"
+            message = (
+                "the run is dated {found:s}; expected a date later than {expected}, when"
+                f" round {name} was submitted"
+            )
             days = {"found": str(day_of(run.start_ms)), "expected": str(submitted)}
             yield context.finding("SET172", message, path=run.path, **days)
 

@@ -25,6 +25,7 @@ _TOLERATED = 0.1  # of a measurement: published ones lack up to 9.4 % of their s
 _ROUNDING_MS = 1  # minutes are doubles
 _MS_PER_MINUTE = 60_000
 _KINDS = ("node", "sw")
+_MOST_LISTED = 5  # of the numbers of files, as many as a message lists of those that are there
 
 
 class PowerFiles(Struct, frozen=True):
@@ -74,16 +75,22 @@ def _findings_of_runs(context: SetContext, folder: PowerFolder) -> Iterator[tupl
             counts[kind].append((run, len(numbers)))
             expected = list(range(len(numbers)))
             if not {*numbers} <= {*expected}:
-                message = (
-                    f"the files {kind}_<number>.txt are numbered {{found:s}}"
-                    f"; expected {' to '.join(sorted({'0', str(len(numbers) - 1)}))}"
-                )
+                message = _wrong_numbers(kind, expected)
                 finding = finding_of(
                     "POW102", message, _path(run), found=sorted(numbers), expected=expected
                 )
                 yield run, finding
     for kind in _KINDS:
         yield from _unequal_counts(context, kind, counts[kind])
+
+
+def _wrong_numbers(kind: str, expected: Sequence[int]) -> str:
+    """Return the template of a message about files with other numbers than these."""
+    noun = "numbers" if len(expected) > 1 else "number"
+    numbers = ", ".join(map(str, expected))
+    if len(expected) > _MOST_LISTED:
+        numbers = f"{expected[0]} to {expected[-1]}"
+    return f"the files {kind}_<number>.txt have the {noun} {{found:s}}; expected {numbers}"
 
 
 def _key(folder: PowerFolder, run: Run) -> str:

@@ -231,7 +231,10 @@ def check_availability(context: SetContext, *, is_published: bool) -> Iterator[F
     before = _earlier_availability(context, model)
     available = [entry for entry in before if entry.category in AVAILABLE]
     if status == PREVIEW and available:
-        message = "submitted as Preview, but its accelerators were already Available in {found:s}"
+        message = (
+            "the set was submitted as Preview, but its accelerators were already Available in"
+            " {found:s}"
+        )
         yield context.finding("SET164", message, found=available[-1].place)
     elif status in AVAILABLE:
         yield from _soon_after_research(context, before)
@@ -245,8 +248,8 @@ def _soon_after_research(context: SetContext, before: Sequence[_Availability]) -
     for entry in earlier:
         if entry.version == earlier[-1].version and entry.category == _RESEARCH:
             message = (
-                "submitted as Available, but its accelerators were Research in {found:s};"
-                " expected {expected}"
+                "the set was submitted as Available, but its accelerators were Research in"
+                " {found:s}; expected {expected}"
             )
             expected = "Available in the submission after next, or after 221 days"
             yield context.finding("SET164", message, found=entry.place, expected=expected)

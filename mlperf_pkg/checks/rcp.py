@@ -172,7 +172,10 @@ def check_rcp(context: SetContext, result: rcp.RcpResult | None) -> Iterator[Fin
     message = f"{outcome}: {explanation}"
     hint = None
     if _may_be_reviewed(context, result):
-        hint = "a review decides; to ask for one, write rcp-bypass in package_checker_params"
+        hint = (
+            "a review may accept the result; to ask for this, write rcp-bypass in"
+            " package_checker_params"
+        )
     basis = Basis.BOTH if context.rcp_required else Basis.RULES
     yield context.finding("RCP101", message, basis=basis, hint=hint, **means)
     if not context.is_written("RCP101") and context.round.usage == TRAINING:

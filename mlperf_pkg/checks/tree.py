@@ -212,7 +212,7 @@ def _submitter(submission: Submission, system: SystemFile) -> Iterator[Finding]:
     name = system.submitter
     expected = submission.name
     if name and not are_same(name, expected):
-        message = "submitter is {found}; expected {expected}, the name of the submission folder"
+        message = "submitter is {found}; expected {expected:,}, the name of the submission folder"
         fields = {"found": name, "expected": expected}
         if is_same_submitter(SubmitterNames(name), SubmitterNames(expected)):
             fields |= NOTE

@@ -136,7 +136,7 @@ def check_membership(context: SetContext) -> Iterator[Finding]:
     if not submitter:
         return
     origin = _origin_of_submitter(context)
-    message = f"submission_org is {{found:s}}; expected {{expected}}, the submitter in {origin}"
+    message = f"submission_org is {{found:s}}; expected {{expected:,}}, the submitter in {origin}"
     for run in context.runs:
         org = run.text("org")
         if not (membership.is_placeholder(org) or _is_own(org, context)):
@@ -288,22 +288,24 @@ def check_folders(context: SetContext) -> Iterator[Finding]:
         counts = Counter(folder(run.path) or "." for run in context.runs)
         folders = [f"{name} ({counted(number, 'run')})" for name, number in sorted(counts.items())]
         message = (
-            f"the folders {{found:s}} together have {enumerated(reasons)}; expected one result set"
+            f"the folders {{found:s}} together have {enumerated([*reasons])}; expected"
+            f" {enumerated([*reasons.values()])} in a result set"
         )
         yield context.finding("SET126", message, found=folders)
 
 
-def _reasons_against_one_set(context: SetContext) -> list[str]:
-    reasons: list[str] = []
+def _reasons_against_one_set(context: SetContext) -> dict[str, str]:
+    """Map what the runs have to what those of one result set have."""
+    reasons: dict[str, str] = {}
     number = len(context.runs)
     required = context.required_runs or number
     if number > required and not context.weak:
-        reasons.append(f"{number} runs")
+        reasons[f"{number} runs"] = counted(required, "run")
     batch_sizes = set(chain.from_iterable(run.batch_sizes for run in context.runs))
     if len(batch_sizes) > 1:
-        reasons.append("different batch sizes")
+        reasons["different batch sizes"] = "one batch size"
     if different_hyperparameters(context.runs):
-        reasons.append("different hyperparameters")
+        reasons["different hyperparameters"] = "equal hyperparameters"
     return reasons
 
 

@@ -210,7 +210,10 @@ def _wanted(code: str) -> str:
     "--issues",
     type=FILE,
     metavar="JSON",
-    help="Take states, organisations and new objections from this output of GitHub's client.",
+    help=(
+        "Read JSON, the output of 'gh issue list': new objections, and for the others their states"
+        " and the organisations that object."
+    ),
 )
 @options.written(objection_text.OBJECTION_FORMATS)
 def objections(

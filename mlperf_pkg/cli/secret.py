@@ -24,7 +24,8 @@ def option(verb: str) -> Callable[[_Function], _Function]:
     return click.option(
         "--passphrase-file",
         type=EXISTING_FILE,
-        help=f"{verb} with the first line of FILE (default: ${VARIABLE}, else ask).",
+        help=f"{verb} the archive with the passphrase in the first line of FILE"
+        f" (default: ${VARIABLE}, else ask).",
     )
 
 

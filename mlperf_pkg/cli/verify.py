@@ -33,7 +33,10 @@ from mlperf_pkg.render import FORMATS
 )
 @secret.option("Decrypt")
 @click.option(
-    "-i", "--identity", type=EXISTING_FILE, help="Decrypt with the age or SSH identities in FILE."
+    "-i",
+    "--identity",
+    type=EXISTING_FILE,
+    help="Decrypt the archive with the private keys in FILE: identities of age, or keys of SSH.",
 )
 @options.shown
 @options.failing

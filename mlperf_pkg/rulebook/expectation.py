@@ -16,7 +16,15 @@ from msgspec.structs import replace
 
 from mlperf_pkg.infra.json_values import to_float
 from mlperf_pkg.log.record import shown
-from mlperf_pkg.rulebook.formula import OF_A_RECORD, Operands, amount, names_in, tree_of, written
+from mlperf_pkg.rulebook.formula import (
+    OF_A_RECORD,
+    Operands,
+    amount,
+    names_in,
+    read_number,
+    tree_of,
+    written,
+)
 from mlperf_pkg.rulebook.model import EVALUATION_KEYS, POSITION_UNITS, Rule
 
 # ---- in words ------------------------------------------------------------------------------
@@ -406,7 +414,11 @@ def breach_of(
     if member and operands.metadata.get(member) is None:
         message = f"{rule.key} has no {member} in its metadata; expected {{expected}}"
         return None, needed, message
-    return _found(expects.amount, operands, value), needed, _message(rule, expects, operands)
+    return (
+        _found(expects.amount, operands, value),
+        needed,
+        _message(rule, expects, operands, needed),
+    )
 
 
 def _needed(rule: Rule, expects: Expectation | None, operands: Operands) -> str:
@@ -482,25 +494,37 @@ def _with_reasons(words: str, reasons: Sequence[str]) -> str:
 # ---- the amount that was found ------------------------------------------------------------
 
 
-def _message(rule: Rule, expects: Expectation, operands: Operands) -> str:
-    """Return the template of a message about an amount."""
+def _message(rule: Rule, expects: Expectation, operands: Operands, needed: str) -> str:
+    """Return the template of a message about an amount, of which ``needed`` is expected."""
     tree = expects.amount
     is_bound = len(expects.limits) == 1 and expects.limits[0].kind not in ("", _MULTIPLE)
     counted = interval_of(tree)
     if counted and amount(tree, operands) == 0:
-        return _message_of_no_interval(rule, counted, is_bound=is_bound)
+        return _message_of_no_interval(rule, counted, needed, is_bound=is_bound)
     if counted:
         return _message_of_interval(rule, counted, is_bound=is_bound)
     counted = member_of(tree, "metadata")
     if counted:
         return _message_of_position(rule, counted, is_bound=is_bound)
-    return f"{in_words(tree, {'value': rule.key})} is {{found}}; expected {{expected}}"
+    message = f"{in_words(tree, {'value': rule.key})} is {{found}}; expected {{expected}}"
+    texts = [name for name, other in operands.values.items() if _is_number_as_text(other)]
+    texts = sorted({*texts} - {"value", rule.key})
+    if texts:
+        return f"{' and '.join(texts)} is logged as text, not as a number; {message}"
+    return message
 
 
-def _message_of_no_interval(rule: Rule, counted: str, *, is_bound: bool) -> str:
+def _is_number_as_text(value: Any) -> bool:
+    return isinstance(value, str) and not isinstance(read_number(value), str)
+
+
+def _message_of_no_interval(rule: Rule, counted: str, needed: str, *, is_bound: bool) -> str:
     event = _event(rule)
-    expected = "{expected}" if is_bound else "every {expected}"
+    record = "evaluation" if _is_evaluation(rule) else "record"
+    expected = "an interval of {expected}" if is_bound else f"one {record} every {{expected}}"
     unit = _unit(rule, counted)
+    if needed[-1:].isdigit() and " for " not in needed:  # which has a condition after the number
+        expected = f"{expected} {unit}"
     place = "epoch" if unit == "epochs" else f"number of {unit}"
     return f"{event} twice at the same {place} ({counted}); expected {expected}"
 

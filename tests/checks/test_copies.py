@@ -410,7 +410,8 @@ def test_performance(factor: float, changes: Any, is_met: bool, tmp_path: Path) 
         ("note", "advice", "matches") if is_met else ("warning", "rules", "does not match")
     )
     assert finding.text.endswith(f", {matched} it")
-    assert re.match(r"submitted as Preview with [\d.]+ minutes on \d+ accelerators; ", finding.text)
+    start = r"the set was submitted as Preview with [\d.]+ minutes on \d+ accelerators; "
+    assert re.match(start, finding.text)
     assert (finding.severity, finding.basis) == (severity, basis)
 
 

@@ -436,7 +436,7 @@ MESSAGES = [  # changes, message, hint
     (
         {"accelerator_model_name": "Nvidia h100-sxm5-80GB"},
         (
-            'accelerator_model_name is "Nvidia h100-sxm5-80GB"; expected NVIDIA H100-SXM5-80GB'
+            'accelerator_model_name is "Nvidia h100-sxm5-80GB"; expected "NVIDIA H100-SXM5-80GB"'
             ", as in published descriptions"
         ),
         None,

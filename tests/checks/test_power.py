@@ -210,6 +210,13 @@ def test_files(
     assert package_verdict(root, caplog) == ("crash" if "POW104" in expected_errors else verdict)
 
 
+def test_numbers_of_files_are_a_list(tmp_path: Path) -> None:
+    root = write_submission(tmp_path / "Org")
+    lay(root, everywhere("node_-1.txt", "node_2.txt"))
+    texts = [f.text for f in checked(root).findings if f.code == "POW102"]
+    assert texts == ["the files node_<number>.txt have the numbers -1, 2; expected 0, 1"]
+
+
 def test_a_file_in_place_of_the_folder(tmp_path: Path) -> None:
     root = write_submission(tmp_path / "Org")
     (root / SET / "power").touch()

@@ -423,8 +423,10 @@ def submitted(*statuses: tuple[str, str], **fields: Any) -> list[PublishedSet]:
 
 RESEARCH = "Research, Development, or Internal (RDI)"
 AVAILABLE = "Available on-premise"
-AS_AVAILABLE = "submitted as Available, but its accelerators were Research in 1.1 (box)"
-AS_PREVIEW = "submitted as Preview, but its accelerators were already Available in 1.1 (box)"
+AS_AVAILABLE = "the set was submitted as Available, but its accelerators were Research in 1.1 (box)"
+AS_PREVIEW = (
+    "the set was submitted as Preview, but its accelerators were already Available in 1.1 (box)"
+)
 
 
 @pytest.mark.parametrize(

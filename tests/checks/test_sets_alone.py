@@ -170,7 +170,7 @@ def test_runs_of_several_folders_are_one_set(tmp_path: Path) -> None:
     (folders,) = [f.text for f in report.findings if f.code == "SET126"]
     assert folders == (
         "the folders a (3 runs), b (2 runs), other (2 runs) together have 7 runs;"
-        " expected one result set"
+        " expected 5 runs in a result set"
     )
     other = tmp_path / "other/result_0.txt"
     other.write_bytes(other.read_bytes().replace(SYSTEM.encode(), b"another"))

@@ -57,7 +57,7 @@ def report(root: Path, *files: dict[str, bytes], argument: str = "logs") -> Repo
         (
             [OWN, saying("submission_org", "ACME")],
             "SET115",
-            "submission_org is ACME; expected Graphcore, the submitter in"
+            'submission_org is ACME; expected "Graphcore", the submitter in'
             " ../systems/bow-pod16.json",
         ),
         ([OWN, saying("submission_org", "ACME"), {CONFIG_NAME: b"organizations: [AC*]"}], None, ""),

@@ -236,6 +236,36 @@ def test_the_unit_is_that_of_the_benchmark(units: dict[str, str], unit: str) -> 
     ("formula", "text"),
     [
         (
+            "math.abs(metadata.epoch_num - previous.epoch_num - 0.05) < 0.001",
+            "epoch (epoch_num); expected one evaluation every 0.05 ± 0.001 epochs",
+        ),
+        (
+            "metadata.epoch_num - previous.epoch_num >= 2.0",
+            "epoch (epoch_num); expected an interval of at least 2 epochs",
+        ),
+        (
+            _EVERY,
+            "number of samples (samples_count); expected one evaluation every 12,672 for batch"
+            " size 1,152",
+        ),
+    ],
+    ids=["every", "at least", "of a batch size"],
+)
+def test_of_two_records_at_one_position(formula: str, text: str) -> None:
+    now = {"epoch_num": 3, "samples_count": 21888}
+    message = _message(formula, key="eval_accuracy", batch=1152, now=now, before=now)
+    assert message == f"evaluated twice at the same {text}"
+
+
+def test_of_a_number_that_is_text() -> None:
+    text = _message("value == 2.0 * global_batch_size", batch="1152")
+    assert text.startswith("global_batch_size is logged as text, not as a number; steps is 900;")
+
+
+@pytest.mark.parametrize(
+    ("formula", "text"),
+    [
+        (
             "metadata.samples_count == 2.0 * global_batch_size",
             "evaluated at 30,000 samples; expected at 25,600 for batch size 12,800",
         ),
