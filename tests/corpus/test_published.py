@@ -52,7 +52,8 @@ def test_results_equal_those_of_the_corpus(round_name: str) -> None:
 
 
 SAME = (
-    "; it is not known whether fields of the system description that were not published are the same"
+    "; it is not known whether fields of the system description that were not published"
+    " are the same"
 )
 REWRITTEN = (
     "; the rules forbid such a resubmission from round 5.1 on, because 10 logs were rewritten"
