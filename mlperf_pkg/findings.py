@@ -27,9 +27,9 @@ _MAX_LEVELS = 20  # nested lists and objects of a value; one more is text
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 _SCALARS = frozenset({type(None), bool, int, float})
 
-_PLACEHOLDER = re.compile(r"\{(found|expected)(?::(s|d|,|,?\.[0-9][fg]))?\}")
+_PLACEHOLDER = re.compile(r"\{(found|expected)(?::(s|q|d|,|,?\.[0-9][fg]))?\}")
 _APART = {
-    "found": re.compile(r"\b(?:at|epoch|seed) \{found|\{found:s\}"),
+    "found": re.compile(r"\b(?:at|epoch|seed) \{found|\{found:[sq]\}"),
     "expected": re.compile(r"\{found.*\{expected"),
 }
 """Messages in which several values, found or expected, would hide which belong together."""
@@ -144,8 +144,9 @@ class Finding(Struct, frozen=True):
 
     ``message`` may have ``{found}`` and ``{expected}``, which ``text`` replaces by the values in
     words: ``{found:d}`` without commas between thousands, ``{found:.1f}`` with one decimal,
-    ``{found:s}`` without quotation marks and brackets. If a list of values would hide what belongs
-    together, they are those of the first place, and ``text`` counts the others.
+    ``{found:s}`` without quotation marks and brackets, ``{found:q}`` without brackets. If a list of
+    values would hide what belongs together, they are those of the first place, and ``text`` counts
+    the others.
 
     A folded finding has several ``places``; ``path``, ``line``, ``found`` and ``expected`` are
     then those of the first. Its ``subject`` is the path of a system description, a submission or a
@@ -265,7 +266,7 @@ class Finding(Struct, frozen=True):
         values = self._values(name)
         if name == "expected" and form is None:
             return in_words(_flat(values), "s", " or " if len(values) > 1 else ", ")
-        return in_words(values, form, ", " if form == "s" else " or ")
+        return in_words(values, form, ", " if form in _FLAT_FORMS else " or ")
 
 
 class Pending(Finding, frozen=True):
@@ -504,17 +505,18 @@ def folded(
 
 # ---- values in words ----------------------------------------------------------------------
 
-_NUMBER_FORMS = {"s": ",", "d": ""}  # the forms that Python gives another meaning for a number
+_FLAT_FORMS = ("s", "q")  # without the brackets of lists
+_NUMBER_FORMS = {"s": ",", "q": ",", "d": ""}  # that mean something else in Python
 
 
 def in_words(values: Sequence[Any], form: str | None = None, joint: str = ", ") -> str:
     """Return values in words: one, a range of numbers, or a list with a ``joint`` before its last.
 
-    ``form`` is as in the messages of ``Finding``: "s", "d", "," (the default) or ".1f".
+    ``form`` is as in the messages of ``Finding``: "s", "q", "d", "," or ".1f".
     """
     is_cut = len(values) >= MAX_VALUES  # as many as are kept
     is_range = _is_range(values)  # unlike two numbers of one list
-    if form == "s":
+    if form in _FLAT_FORMS:
         values = _flat(values)
     if not values:
         return "null"

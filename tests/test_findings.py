@@ -59,6 +59,7 @@ def only(made: Sequence[Finding], subject: str | None = SET) -> Finding:
         ("x is {found}", "y" * 99, None, f'x is "{"y" * 76}...'),
         ("x is {found}", {1, 2}, None, "x is a set"),
         ("{found:s} are missing", ["a", "b"], None, "a, b are missing"),
+        ("{found:q} are missing", ["a", "b"], None, '"a", "b" are missing'),
         ("{found:,} samples", 12_288, None, "12,288 samples"),
         ("{found:.1f} minutes", 31, None, "31.0 minutes"),
         ("{found:.3g} minutes", 31.456, None, "31.5 minutes"),
@@ -89,6 +90,7 @@ def test_the_words_of_one_finding(message: str, value: Any, expected: Any, text:
         ("no {found:s}", [["a", "b"], ["b", "c"]], "no a, b; 1 more like this"),
         ("x is {found:s}", list("abcdefgh"), "x is a; 7 more like this"),
         ("x is {found:s}", list("aaa"), "x is a"),
+        ("no {found:q}", [["a", "b"], ["b", "c"]], 'no "a", "b"; 1 more like this'),
         (
             "evaluated at {found:,} samples",
             [2000, 1000],

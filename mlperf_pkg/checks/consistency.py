@@ -424,7 +424,7 @@ def _is_part(names: set[str], of: set[str]) -> bool:
 
 
 def check_nodes(context: SetContext) -> Iterator[Finding]:
-    """Compare the numbers of nodes, and of accelerators in one, in HPC logs with the description.
+    """Compare the numbers of nodes and of accelerators per node in HPC logs with the description.
 
     A log of weak scaling is of one model, on a part of the system. Raw logs may have been assigned
     to the wrong system, so the number before their platform is compared, too.

@@ -208,7 +208,7 @@ def _unknown(old: SubmittedSet, new: SubmittedSet, unsure: int) -> Iterator[str]
     if not is_described:
         yield "whether the system description is the same"
     elif old.contents is None or new.contents is None:
-        yield "whether unpublished fields of the system description are the same"
+        yield "whether fields of the system description that were not published are the same"
     if new.official in (None, Verdict.NOT_CHECKED):
         yield f"whether the logs pass the official checker of round {new.round}"
 

@@ -55,8 +55,8 @@ _ADVICE = (
     text="Copy code and extra files from outside WORKSPACE if mlperf-pkg.yaml names them.",
 )
 @options.force_option(
-    "Replace a tree that this command built, or only the division of --division in it, unless its"
-    " files were changed."
+    "Replace a tree that this command built, unless its files were changed. With --division, only"
+    " the results of that division are replaced."
 )
 @options.flag("-n", "--dry-run", text="Show the plan and write nothing.")
 @options.flag("--explain", text="Print the plan as mlperf-pkg.yaml and write nothing.")

@@ -57,7 +57,7 @@ from mlperf_pkg.errors import UserError
     " They override those of --config and systems/prices.yaml.",
 )
 @options.chart_option(
-    "the ratios into FILE, .svg or .png; of several benchmarks, each into a file of its own"
+    "the ratios into FILE, .svg or .png; with several benchmarks, one file for each"
 )
 @options.judged
 @options.written(COMPARE_FORMATS)

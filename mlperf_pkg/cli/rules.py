@@ -160,8 +160,8 @@ def _rules_of(round_: Round, benchmark: Benchmark, division: str) -> list[explai
 )
 @options.flag(
     "--hyperparameters",
-    text="Show which hyperparameters of a benchmark Closed fixes, constrains or leaves free, and"
-    " which of them Open frees.",
+    text="Show which hyperparameters of a benchmark are fixed, constrained or free in the Closed"
+    " division, and which of them are free only in the Open division.",
 )
 @options.repeatable(
     "--set",

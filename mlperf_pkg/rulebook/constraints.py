@@ -238,8 +238,11 @@ def _fields_in_words(fields: Mapping[Any, Mapping[str, Any]]) -> str:
 
 def number_if_none(value: Any, needed: str) -> str:
     """Return the words before a bound, ``needed``, where the value is not a number."""
-    is_bound = needed.startswith(("at least ", "at most ", "above ", "below "))
-    return "a number " if is_bound and not isinstance(value, int | float) else ""
+    if isinstance(value, int | float):
+        return ""
+    if needed.startswith(("at least ", "at most ")):
+        return "a number of "
+    return "a number " if needed.startswith(("above ", "below ")) else ""
 
 
 def needed_in_words(constraints: Mapping[str, Any]) -> str:

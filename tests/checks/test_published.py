@@ -35,7 +35,10 @@ from tests.tools.export import encoded, of_rounds
 NAME = f"Graphcore/{SYSTEM}/resnet"
 SET, LORA = f"Graphcore/results/{SYSTEM}/resnet", "llama2_70b_lora"
 HEAD = f"note advice 5/5 the same run was published in 2.0 as {NAME}"
-AGAIN = f"{HEAD}; it is not known whether unpublished fields of the system description are the same"
+AGAIN = (
+    f"{HEAD}; it is not known whether fields of the system description that were not published"
+    " are the same"
+)
 EARLY = f"{HEAD}; the rules forbid such a resubmission from round 5.1 on, because "
 BROKEN = EARLY.replace("note advice", "warning rules").replace(" from round 5.1 on", "")
 DESCRIPTION = "whether the system description is the same"

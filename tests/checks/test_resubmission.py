@@ -91,7 +91,7 @@ def test_what_only_the_record_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert (finding.code, finding.severity) == ("SET160", "note")
     assert finding.text.partition("; ")[2] == (
         "it is not known whether 10 runs with equal values are the same runs or repeated trainings"
-        " and whether unpublished fields of the system description are the same"
+        " and whether fields of the system description that were not published are the same"
     )
 
 

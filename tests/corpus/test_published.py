@@ -51,7 +51,10 @@ def test_results_equal_those_of_the_corpus(round_name: str) -> None:
     ] == []
 
 
-SAME = "; it is not known whether unpublished fields of the system description are the same"
+SAME = (
+    "; it is not known whether fields of the system description that were not published"
+    " are the same"
+)
 REWRITTEN = (
     "; the rules forbid such a resubmission from round 5.1 on, because 10 logs were rewritten"
 )

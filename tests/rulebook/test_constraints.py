@@ -28,7 +28,7 @@ def test_the_tolerance_of_whole_numbers(
     ("value", "needed", "words"),
     [
         pytest.param("big", "above 0", "a number ", id="text instead of a number"),
-        pytest.param(None, "at least 5", "a number ", id="null instead of a number"),
+        pytest.param(None, "at least 5", "a number of ", id="null instead of a number"),
         pytest.param(-3, "above 0", "", id="a number out of bounds"),
         pytest.param("big", "an integer", "", id="not a bound"),
     ],
