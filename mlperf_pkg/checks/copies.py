@@ -286,7 +286,9 @@ def _are_of_one_system(original: Owner, copy: Owner) -> bool:
 
 
 def _copied(name: str) -> str:
-    return f"the runs are copies of those of {name}; expected runs of its own"
+    return (
+        f"the runs of this set are copies of those of {name}; expected the set to have its own runs"
+    )
 
 
 def _name(pair: Pair) -> str:

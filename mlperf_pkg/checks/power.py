@@ -86,11 +86,12 @@ def _findings_of_runs(context: SetContext, folder: PowerFolder) -> Iterator[tupl
 
 def _wrong_numbers(kind: str, expected: Sequence[int]) -> str:
     """Return the template of a message about files with other numbers than these."""
-    noun = "numbers" if len(expected) > 1 else "number"
+    if len(expected) == 1:
+        return f"the only file {kind}_<number>.txt has the number {{found:s}}; expected 0"
     numbers = ", ".join(map(str, expected))
     if len(expected) > _MOST_LISTED:
         numbers = f"{expected[0]} to {expected[-1]}"
-    return f"the files {kind}_<number>.txt have the {noun} {{found:s}}; expected {numbers}"
+    return f"the files {kind}_<number>.txt have the numbers {{found:s}}; expected {numbers}"
 
 
 def _key(folder: PowerFolder, run: Run) -> str:
@@ -161,7 +162,7 @@ def check_power(context: SetContext) -> Iterator[Finding]:
         yield finding_of("POW104", message, folder.place.label)
     reason = energy(context).crash
     if reason:
-        message = f"the result summarizer crashes on {reason}"
+        message = f"{reason}, so the result summarizer crashes"
         yield finding_of("POW105", message, folder.place.label)
     for run in context.runs:
         logs = context.power_of(run)
@@ -366,7 +367,7 @@ def energy(context: SetContext) -> Energy:
     by_run: dict[str, float] = {}
     for minutes, path, run in sorted(timed, key=itemgetter(0, 1)):
         logs = context.power_of(run)
-        crash = _energy_crash(path, logs)
+        crash = _energy_crash(run, logs)
         if crash:
             return Energy(crash=crash, reason=crash)
         by_run[path] = power.joules(logs, minutes * _MS_PER_MINUTE)
@@ -388,7 +389,7 @@ def _mean_energy(context: SetContext, joules: Sequence[float]) -> float | None:
     return sum(kept) / len(kept)
 
 
-def _energy_crash(path: str, logs: Sequence[PowerLog]) -> str | None:
+def _energy_crash(run: Run, logs: Sequence[PowerLog]) -> str | None:
     if all(log.switch for log in logs):
-        return f"{path}: it has no power/<result>/node_<number>.txt"
+        return f"{_path(run)}/ has no node_<number>.txt"
     return next((f"{log.path}: {log.crash}" for log in logs if log.crash), None)

@@ -161,7 +161,7 @@ def check_published(context: SetContext, published: PublishedRuns) -> Iterator[F
             rewritten=counts[PublishedEvidence.CLOCK],
             unsure=counts[PublishedEvidence.VALUES],
         )
-        message = f"the same run was published in {{found:s}}; {judgement.text}"
+        message = f"the same run was published in round {{found:s}}; {judgement.text}"
         code = "SET161" if judgement.is_open else "SET160"
         weight = NOTE if judgement.outcome is Outcome.LATER else {}
         fields = {"found": f"{usage}{name.round} as {name.name}", **weight}
@@ -445,6 +445,6 @@ def _check_score(context: SetContext, score: float | None, peers: _Peers) -> Ite
     message = (
         f"the score of {{found:.3f}} minutes is {words} published result on"
         f" {system.accelerators} {row.accelerator_model} ({{expected:.3f}} minutes, by"
-        f" {row.submitter} in {row.round})"
+        f" {row.submitter} in round {row.round})"
     )
     yield context.finding("SET163", message, found=score, expected=row.score_minutes)

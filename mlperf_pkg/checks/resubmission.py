@@ -148,8 +148,8 @@ class Resubmission(Struct, frozen=True):
             return "the rules allow such a resubmission, because the system description is the same"
         problems = " and ".join(self.problems)
         if self.is_open:
-            since = " from round 5.1 on" if self.outcome is Outcome.LATER else ""
-            return f"the rules forbid such a resubmission{since}, because {problems}"
+            since = ", but only from round 5.1 on" if self.outcome is Outcome.LATER else ""
+            return f"{problems}, so the rules forbid such a resubmission{since}"
         words = f"it is not known {' and '.join(self.unknown)}"
         return f"{words}; if they are the same, {problems}" if problems else words
 

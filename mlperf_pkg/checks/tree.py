@@ -165,7 +165,7 @@ def check_contents(submission: Submission) -> Iterator[Finding]:
     for system in submission.systems:
         name = system.path.stem
         if name not in systems_with_results:
-            message = "results/ has no folder for {found:s}"
+            message = 'results/ has no folder for the system "{found:s}"'
             yield finding_of("TREE120", message, system.label, found=name)
     if submission.code is None:
         message = "no benchmarks/ folder, so the code was not checked"

@@ -314,7 +314,7 @@ def undescribed_systems(config: Config, systems: Iterable[SystemFile]) -> Iterat
     ids = {system.id for system in systems}
     for name in sorted(config.systems.keys() - ids):
         similar = did_you_mean(name, ids)
-        yield f"{name!r}, a key of systems, is not the name of a system description{similar}"
+        yield f'under systems, the key "{name}" is not the name of a system description{similar}'
 
 
 def unmatched_patterns(config: Config, logs: Collection[membership.Stated]) -> Iterator[str]:

@@ -229,16 +229,17 @@ class SeedReader:
     def take(self, record: Record, number: int) -> None:
         """Take the next seed, by its ``number`` in the log."""
         line = self._line_of(number)
+        reason = 'has no valid "file" in its metadata'
         try:
             file = record.metadata["file"]
+            hash(file)
+            reason = 'has no valid "lineno" in its metadata'
             lineno = record.metadata["lineno"]
+            hash(lineno)
+            reason = "is not an integer"
             seed = Seed(int(record.value), file, lineno, line)
-            hash((file, lineno))
         except Exception:  # noqa: BLE001 - the official seed checker refuses the log
-            problem = (
-                f"the seed on line {line} is not an integer with file and lineno in its metadata"
-            )
-            self.unreadable = self.unreadable or problem
+            self.unreadable = self.unreadable or f"the seed on line {line} {reason}"
             return
         if len(self.seeds) < MAX_SEEDS:
             self.seeds.append(seed)

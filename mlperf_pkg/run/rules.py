@@ -362,7 +362,7 @@ class RuleChecker:
         """Check what a rule needs of all records of its key, and of the others."""
         rule = compiled.rule
         if compiled.reaches:
-            self.targets.check_reached(rule, logged, success=success)
+            self.targets.check_reached(rule, logged, self.seen, success=success)
         if rule.tensors is not None:
             self._compare_tensors(rule, logged, compiled.tensors)
         if rule.no_later_than:

@@ -76,7 +76,7 @@ class Targets:
             expected = _target_in_words(target)
             self._findings.add(rule, number, value=value, expected=expected, message=message)
 
-    def check_reached(self, rule: Rule, logged: LoggedKey, *, success: bool) -> None:
+    def check_reached(self, rule: Rule, logged: LoggedKey, seen: Seen, *, success: bool) -> None:
         """Report a missed target; the rules forgive one such run, unless it says success."""
         if rule.code in self._met or rule.code in self._incomparable:
             return
@@ -87,6 +87,9 @@ class Targets:
                 rule = replace(rule, basis=Basis.OFFICIAL)
         expected = _target_in_words(rule)
         subject = f"{rule.key} never reaches the target: its last value is {{found}}"
+        size = seen.get("global_batch_size")
+        if size and isinstance(size.last, int) and "batch size" in expected:
+            subject += f" at batch size {size.last:,}"
         message = f"{subject}; expected {number_if_none(logged.last, expected)}{{expected}}"
         number = logged.last_number
         self._findings.add(rule, number, value=logged.last, expected=expected, message=message)

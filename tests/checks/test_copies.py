@@ -77,7 +77,8 @@ def test_copies_between_two_systems(change: Change, count: int, files: str, tmp_
     assert facts(report) == [("SET150", "error", "rules", copy, count, 5)]
     (finding,) = copied(report)
     assert finding.text == (
-        f"the runs are copies of those of {original} {files}; expected runs of its own"
+        f"the runs of this set are copies of those of {original} {files}"
+        "; expected the set to have its own runs"
     )
     runs = [(place.path, place.found) for place in finding.places]
     names = [f"result_{number}.txt" for number in range(count)]
@@ -238,9 +239,15 @@ RESUBMITTED = [
         {"system_name": "x"},
         "warning",
         "rules",
-        "; the rules forbid such a resubmission, because the description differs in system_name",
+        "; the description differs in system_name, so the rules forbid such a resubmission",
     ),
-    ("one field less", {"cooling": ...}, "warning", "rules", "the description differs in cooling"),
+    (
+        "one field less",
+        {"cooling": ...},
+        "warning",
+        "rules",
+        "differs in cooling, so the rules forbid such a resubmission",
+    ),
     (
         "a status of the same meaning",
         {"status": "Available on-premise"},
@@ -249,7 +256,13 @@ RESUBMITTED = [
         "; the rules allow such a resubmission, because the system description is the same",
     ),
     ("a number as text", {"number_of_nodes": "01"}, "note", "advice", "description is the same"),
-    ("another status", {"status": "research"}, "warning", "rules", "description differs in status"),
+    (
+        "another status",
+        {"status": "research"},
+        "warning",
+        "rules",
+        "description differs in status, so the rules forbid such a resubmission",
+    ),
 ]
 
 
@@ -281,8 +294,8 @@ def test_resubmitted_before_the_rules_said_what_may_be(tmp_path: Path) -> None:
     (finding,) = copied(report_of(*rounds))
     assert (finding.code, finding.severity, finding.basis) == ("SET151", "note", "advice")
     assert finding.text.endswith(
-        "; the rules forbid such a resubmission from round 5.1 on, because the description differs"
-        " in cooling"
+        "; the description differs in cooling, so the rules forbid such a resubmission"
+        ", but only from round 5.1 on"
     )
 
 
@@ -292,7 +305,7 @@ def test_a_preview_is_not_proven_by_its_own_logs(tmp_path: Path) -> None:
     (finding,) = copied(report_of(*rounds))
     assert (finding.code, finding.severity) == ("SET151", "warning")
     assert finding.text.endswith(
-        "; the rules forbid such a resubmission, because a former Preview needs new runs"
+        "; a former Preview needs new runs, so the rules forbid such a resubmission"
     )
 
 

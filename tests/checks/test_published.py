@@ -34,13 +34,14 @@ from tests.tools.export import encoded, of_rounds
 
 NAME = f"Graphcore/{SYSTEM}/resnet"
 SET, LORA = f"Graphcore/results/{SYSTEM}/resnet", "llama2_70b_lora"
-HEAD = f"note advice 5/5 the same run was published in 2.0 as {NAME}"
+HEAD = f"note advice 5/5 the same run was published in round 2.0 as {NAME}"
 AGAIN = (
     f"{HEAD}; it is not known whether fields of the system description that were not published"
     " are the same"
 )
-EARLY = f"{HEAD}; the rules forbid such a resubmission from round 5.1 on, because "
-BROKEN = EARLY.replace("note advice", "warning rules").replace(" from round 5.1 on", "")
+FORBIDDEN = ", so the rules forbid such a resubmission"
+LATER = f"{FORBIDDEN}, but only from round 5.1 on"
+BROKEN = HEAD.replace("note advice", "warning rules")
 DESCRIPTION = "whether the system description is the same"
 UNSURE = "whether 5 runs with equal values are the same runs or repeated trainings"
 
@@ -121,17 +122,19 @@ def repeated(root: Path) -> None:
         (described(status="Available on-premise"), [AGAIN]),
         (another_system, [AGAIN]),
         (another_run, [AGAIN.replace("5/5", "4/5")]),
-        (another_byte, [f"{EARLY}1 log was rewritten"]),
-        (dressed_up, [f"{EARLY}5 logs were rewritten"]),
+        (another_byte, [f"{HEAD}; 1 log was rewritten{LATER}"]),
+        (dressed_up, [f"{HEAD}; 5 logs were rewritten{LATER}"]),
         (repeated, [AGAIN.replace("whether", f"{UNSURE} and whether")]),
-        (another_framework, [f"{EARLY}the description differs in framework"]),
-        (another_status, [f"{EARLY}the description differs in status"]),
+        (another_framework, [f"{HEAD}; the description differs in framework{LATER}"]),
+        (another_status, [f"{HEAD}; the description differs in status{LATER}"]),
         (
             described(accelerators_per_node=8, number_of_nodes=2),
-            [f"{EARLY}the description differs in accelerators_per_node, number_of_nodes"],
+            [f"{HEAD}; the description differs in accelerators_per_node, number_of_nodes{LATER}"],
         ),
         pytest.param(
-            of_zebra, [f"{BROKEN}the runs are those of Graphcore"], id="of another submitter"
+            of_zebra,
+            [f"{BROKEN}; the runs are those of Graphcore{FORBIDDEN}"],
+            id="of another submitter",
         ),
     ],
 )
@@ -147,7 +150,7 @@ def test_a_preview_is_not_proved_by_its_own_runs(
     root = resubmitted(first)
     another_status(first)
     publish(monkeypatch, first, made=date(2026, 11, 21))
-    assert texts(root) == [f"{EARLY}a former Preview needs new runs"]
+    assert texts(root) == [f"{HEAD}; a former Preview needs new runs{LATER}"]
 
 
 def test_of_two_published_sets_that_of_the_same_system_is_named(
@@ -165,7 +168,7 @@ def test_logs_that_the_newer_checker_rejects(first: Path, monkeypatch: pytest.Mo
     path.write_bytes(path.read_bytes().replace(b'"global_batch_size"', b'"globl_batch_size"'))
     publish(monkeypatch, first, made=date(2026, 11, 21))
     root = resubmitted(first)
-    assert texts(root) == [f"{EARLY}the logs fail the official checker of round 2.1"]
+    assert texts(root) == [f"{HEAD}; the logs fail the official checker of round 2.1{LATER}"]
 
 
 def test_an_earlier_round_is_not_compared_with_a_later_one(
@@ -190,12 +193,12 @@ def test_another_set_of_the_round(first: Path) -> None:
     another_system(first)
     another_framework(first)
     (first / "Graphcore/systems" / f"{SYSTEM}.json").rename(first / "Graphcore/systems/other.json")
-    assert texts(first) == [f"{EARLY}the description differs in framework"]
+    assert texts(first) == [f"{HEAD}; the description differs in framework{LATER}"]
 
 
 def test_the_set_of_another_submitter_of_the_round(first: Path) -> None:
     of_zebra(first)
-    assert texts(first) == [f"{BROKEN}the runs are those of Graphcore"]
+    assert texts(first) == [f"{BROKEN}; the runs are those of Graphcore{FORBIDDEN}"]
 
 
 @pytest.mark.parametrize("changed", [False, True])
@@ -233,7 +236,7 @@ def test_runs_later_than_the_collection_are_not_hashed(
     first: Path, monkeypatch: pytest.MonkeyPatch, hashed: list[str]
 ) -> None:
     publish(monkeypatch, first, made=date(2020, 1, 1))
-    assert texts(resubmitted(first)) == [f"{EARLY}5 logs were rewritten"]
+    assert texts(resubmitted(first)) == [f"{HEAD}; 5 logs were rewritten{LATER}"]
     assert hashed == []
 
 
@@ -249,7 +252,7 @@ def test_runs_of_which_only_the_bytes_were_collected(
     for path in sorted((root / SET).iterdir())[:number]:
         path.write_bytes(path.read_bytes() + b"\n")
     logs = "5 logs were" if number == 5 else "1 log was"
-    assert texts(root) == [f"{EARLY}{logs} rewritten"]
+    assert texts(root) == [f"{HEAD}; {logs} rewritten{LATER}"]
 
 
 def test_a_published_set_is_not_hashed(first: Path, hashed: list[str]) -> None:
@@ -392,7 +395,7 @@ def test_scores(
     root: Path, monkeypatch: pytest.MonkeyPatch, sets: Sequence[PublishedSet], words: str
 ) -> None:
     limit, model = sets[0].score_minutes, sets[0].accelerator_model
-    text = f"{words} published result on 16 {model} ({limit:.3f} minutes, by S0 in 1.1)"
+    text = f"{words} published result on 16 {model} ({limit:.3f} minutes, by S0 in round 1.1)"
     texts = [note.partition(" minutes is ")[::2] for note in notes(root, monkeypatch, sets)]
     assert [end for _, end in texts] == ([text] if words else [])
     assert all(start.startswith(f"SET163 {NOTE} the score of ") for start, _ in texts)

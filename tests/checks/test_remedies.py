@@ -158,7 +158,7 @@ def test_a_placeholder_that_was_left_is_not_taken_for_a_system(tmp_path: Path) -
     problem = of_code(report, "CONF101")
     assert problem.path == "../mlperf-pkg.yaml"
     assert problem.text.startswith(
-        "'bow-pod16 or bow-pod64 for resnet on bow', a key of systems, is "
+        'under systems, the key "bow-pod16 or bow-pod64 for resnet on bow" is '
     )
     assert of_code(report, "SET110").is_error
 

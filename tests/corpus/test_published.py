@@ -56,19 +56,20 @@ SAME = (
     " are the same"
 )
 REWRITTEN = (
-    "; the rules forbid such a resubmission from round 5.1 on, because 10 logs were rewritten"
+    "; 10 logs were rewritten, so the rules forbid such a resubmission, but only from round 5.1 on"
 )
-PERLMUTTER = "the same run was published in HPC 1.0 as LBNL/perlmutter_10x128x4_ngc21.09_"
+PERLMUTTER = "the same run was published in round HPC 1.0 as LBNL/perlmutter_10x128x4_ngc21.09_"
 DEEPCAM = "32xXE8545x4A100-SXM4-40GB/strong/deepcam"
 RESUBMITTED = {
     "hpc_v2.0": [
         (
             "SET160",
-            f"the same run was published in HPC 1.0 as TACC/longhorn-tf/strong/cosmoflow{SAME}",
+            "the same run was published in round HPC 1.0 as"
+            f" TACC/longhorn-tf/strong/cosmoflow{SAME}",
         )
     ],
     "hpc_v3.0": [
-        ("SET160", f"the same run was published in HPC 2.0 as Dell/{DEEPCAM}{SAME}"),
+        ("SET160", f"the same run was published in round HPC 2.0 as Dell/{DEEPCAM}{SAME}"),
         ("SET161", f"{PERLMUTTER}mxnet/weak/cosmoflow{REWRITTEN}"),
         ("SET161", f"{PERLMUTTER}pytorch/weak/deepcam{REWRITTEN}"),
     ],

@@ -348,7 +348,7 @@ def test_one_submission_of_a_round(old: Path, new: Path) -> None:
 
 
 ALLOWED = "the rules allow such a resubmission, because the system description is the same"
-LATER = "the rules forbid such a resubmission from round 5.1 on, because"
+LATER = ", so the rules forbid such a resubmission, but only from round 5.1 on"
 
 
 @pytest.mark.parametrize(
@@ -356,8 +356,8 @@ LATER = "the rules forbid such a resubmission from round 5.1 on, because"
     [
         ("onprem", "Air-cooled", f"(True): {ALLOWED} ({{}})"),
         ("Available on-premise", "Air-cooled", f"(True): {ALLOWED} ({{}})"),
-        ("onprem", "water", f"(None): {LATER} the description differs in cooling ({{}})"),
-        ("preview", "Air-cooled", f"(None): {LATER} a former Preview needs new runs ({{}})"),
+        ("onprem", "water", f"(None): the description differs in cooling{LATER} ({{}})"),
+        ("preview", "Air-cooled", f"(None): a former Preview needs new runs{LATER} ({{}})"),
     ],
 )
 def test_resubmitted(tmp_path: Path, status: str, cooling: str, verdict: str) -> None:
