@@ -63,7 +63,7 @@ def read_all(
         UserError: the rulebook lacks the round of a log; the cluster does not answer.
     """
     # A cluster may have any number of workers.
-    number = None if scheduler is not None else jobs
+    processes = None if scheduler is not None else jobs
     if scheduler is not None:
         files = [replace(file, source=file.source.shared()) for file in files]
     sizes = [size_of(file.source) for file in files]
@@ -76,14 +76,14 @@ def read_all(
             from mlperf_pkg.infra.cluster import cluster
 
             mapper = stack.enter_context(cluster(scheduler))
-        elif min(number or 1, len(files)) > 1 and work >= PARALLEL_FROM_BYTES:
+        elif min(processes or 1, len(files)) > 1 and work >= PARALLEL_FROM_BYTES:
             from mlperf_pkg.infra.parallel import pool  # noqa: PLC0415 - small checks need none
 
             prepare()
             # Clients of stores use threads, which do not survive a fork.
             is_forked = not any(file.source.stored for file in files)
-            mapper = stack.enter_context(pool(min(number or 1, len(files)), forked=is_forked))
-        yield from _read_batches(files, sizes, number, mapper, observer)
+            mapper = stack.enter_context(pool(min(processes or 1, len(files)), forked=is_forked))
+        yield from _read_batches(files, sizes, processes, mapper, observer)
 
 
 def _read_batches(

@@ -7,9 +7,6 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from mlperf_pkg.log.block import end_of_line
-from mlperf_pkg.log.record import TOKEN
-
 
 class LineNumbers:
     """The line numbers of the records of a log, counted only on request."""
@@ -67,11 +64,3 @@ def _lines(chunk: bytes, line: int, offsets: Iterable[int]) -> Iterator[int]:
         line += chunk.count(b"\n", counted, offset)
         yield line
         counted = offset
-
-
-def tokens_in(text: bytes) -> Iterator[int]:
-    """Yield the offset of the first token of each line that has one."""
-    offset = text.find(TOKEN)
-    while offset >= 0:
-        yield offset
-        offset = text.find(TOKEN, end_of_line(text, offset))

@@ -14,8 +14,8 @@ from itertools import chain, count
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from mlperf_pkg.findings import Finding
-from mlperf_pkg.log.block import HAS_SCAN, Block, end_of_line, lines_with, scanner
-from mlperf_pkg.log.lines import LineNumbers, tokens_in
+from mlperf_pkg.log.block import HAS_SCAN, Block, end_of_line, lines_with, scanner, spans_with
+from mlperf_pkg.log.lines import LineNumbers
 from mlperf_pkg.log.record import (
     QUOTED_NAMES,
     TIME_NAME,
@@ -123,7 +123,8 @@ class LogReader:
             self._lines.enter(chunk, block.size, None if is_range else block.offsets)
             return block
         tails = tails_of(text)
-        self._lines.enter(chunk, len(tails), tokens_in(text))
+        starts = (start for start, _ in spans_with([TOKEN], text))
+        self._lines.enter(chunk, len(tails), starts)
         return Block(text, first, self._read(text, tails, first))
 
     # ---- line by line ---------------------------------------------------------------------

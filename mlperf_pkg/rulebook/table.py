@@ -13,13 +13,7 @@ import msgspec
 
 from mlperf_pkg.infra.resources import per_rulebook
 from mlperf_pkg.log.record import Record
-from mlperf_pkg.rulebook.constraints import (
-    CONSTRAINTS,
-    Constraint,
-    RecordPart,
-    Test,
-    target_test,
-)
+from mlperf_pkg.rulebook.constraints import CONSTRAINTS, Constraint, RecordPart, Test, target_test
 from mlperf_pkg.rulebook.formula import Formula, Seen, SeriesMemory, condition, names_in
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import SUBMISSION_KEYS, Benchmark, Joined, Rule, Rules
