@@ -19,6 +19,7 @@ from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import SUBMISSION_KEYS, Benchmark, Joined, Rule, Rules
 
 _ALWAYS = (*SUBMISSION_KEYS, "init_start", "run_start")  # followed, whether or not there are rules
+_VARYING = ("seed",)  # keys whose values differ even where logs begin alike
 
 
 class Check(msgspec.Struct, frozen=True):
@@ -151,7 +152,9 @@ def rule_table(
     related = set(joined_keys).union(*[key_rules.related for key_rules in keys.values()])
     ordered = _ordered(keys)
     quiet = _keys_with(attrgetter("quiet"), keys) - related
-    apart = frozenset([key for key in quiet if not keys[key].ordered]) - ordered
+    varying = [key for key in _VARYING if key in keys and all(map(_is_alone, keys[key].rules))]
+    candidates = quiet.union(varying) - related
+    apart = frozenset([key for key in candidates if not keys[key].ordered]) - ordered
     return RuleTable(
         keys=keys,
         followed=frozenset(related).union(keys, _ALWAYS, ordered),
@@ -307,12 +310,17 @@ def _is_checked_later(compiled: CompiledRule) -> bool:
     return not (rule.first or "submission_" in rule.key)
 
 
+def _is_alone(compiled: CompiledRule) -> bool:
+    """Return whether a rule needs of a record only itself, and what is before it."""
+    rule = compiled.rule
+    if rule.fatal or rule.reached or rule.formula or rule.reaches:
+        return False
+    return "same_as" not in rule.constraints and not _is_limited(compiled)
+
+
 def _is_quiet(compiled: CompiledRule) -> bool:
     """Return whether a rule needs of later records only themselves, and what is before them."""
-    rule = compiled.rule
-    if rule.fatal or rule.reached or rule.formula or rule.reaches or rule.occurs == "once":
-        return False
-    if "same_as" in rule.constraints or _is_limited(compiled):
+    if not _is_alone(compiled) or compiled.rule.occurs == "once":
         return False
     names = [
         check.argument for check in compiled.checks if check.constraint.part is RecordPart.NAMES

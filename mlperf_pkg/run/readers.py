@@ -304,21 +304,22 @@ def hyperparameters_of(seen: Seen, followed: frozenset[str]) -> dict[str, str]:
 
     Numbers are as ``in_words`` writes them: ``1``, ``1.0`` and ``"1"`` are the same.
     """
-    return {key: in_words(seen[key].first) for key in _hyperparameters(followed) if key in seen}
+    keys = [key for key in _hyperparameters(followed) if key in seen]
+    return {key: in_words(seen[key].first) for key in keys}
 
 
-@lru_cache
-def _hyperparameters(keys: frozenset[str]) -> list[str]:
-    return sorted(filter(is_hyperparameter, keys))
-
-
-def of_head(head: Block, followed: Set[str]) -> dict[str, str]:
+def of_head(head: Block, followed: frozenset[str]) -> dict[str, str]:
     """Return the hyperparameters in the ``head`` of a log that its rules do not follow."""
-    keys = sorted(filter(is_hyperparameter, head.indexes.keys() - followed))
+    keys = [key for key in _hyperparameters(tuple(head.indexes)) if key not in followed]
     if not keys:
         return {}
     values = head.values([head.indexes[key][0] for key in keys])
     return {key: in_words(value) for key, value in zip(keys, values, strict=True)}
+
+
+@lru_cache  # the runs of a result set log the same keys
+def _hyperparameters(keys: frozenset[str] | tuple[str, ...]) -> list[str]:
+    return sorted(filter(is_hyperparameter, keys))
 
 
 @lru_cache(maxsize=1024)
