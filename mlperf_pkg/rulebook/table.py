@@ -152,9 +152,7 @@ def rule_table(
     related = set(joined_keys).union(*[key_rules.related for key_rules in keys.values()])
     ordered = _ordered(keys)
     quiet = _keys_with(attrgetter("quiet"), keys) - related
-    varying = [key for key in _VARYING if key in keys and all(map(_is_alone, keys[key].rules))]
-    candidates = quiet.union(varying) - related
-    apart = frozenset([key for key in candidates if not keys[key].ordered]) - ordered
+    apart = _keys_with(_is_apart, keys) - related - ordered
     return RuleTable(
         keys=keys,
         followed=frozenset(related).union(keys, _ALWAYS, ordered),
@@ -308,6 +306,14 @@ def _is_checked_later(compiled: CompiledRule) -> bool:
     """Return whether a rule is also about records of its key after the first."""
     rule = compiled.rule
     return not (rule.first or "submission_" in rule.key)
+
+
+def _is_apart(key_rules: KeyRules) -> bool:
+    """Return whether the rules of a key need no other key, and its records differ or are quiet."""
+    if key_rules.ordered:
+        return False
+    is_varying = any(compiled.rule.key in _VARYING for compiled in key_rules.rules)
+    return key_rules.quiet or (is_varying and all(map(_is_alone, key_rules.rules)))
 
 
 def _is_alone(compiled: CompiledRule) -> bool:
