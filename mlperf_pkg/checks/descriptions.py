@@ -418,7 +418,7 @@ def _missing(description: _Description, field: str) -> Finding:
     hint = None
     if similar is not None:
         line = description.line(similar)
-        hint = f"rename {shown(similar)}"
+        hint = f"rename {shown(similar)} to {shown(field)}"
     basis = Basis.OFFICIAL
     for group in description.needing_answer:
         if field in group and not any(name in description.fields for name in group):
@@ -488,7 +488,7 @@ def _answers(description: _Description) -> Iterator[Finding]:
     if unanswered:
         line = min(description.line(fields[0]) for fields in unanswered)
         expected = [" or ".join(fields) for fields in unanswered]
-        message = "fields that are empty or a placeholder: {expected:s}"
+        message = "these fields are empty or have only a placeholder: {expected:s}"
         yield system_finding("SYS202", description.path, line, message, expected=expected)
 
 
@@ -678,8 +678,8 @@ def _counts(description: _Description) -> Iterator[Finding]:
     for field, counted in _COUNTS.items():
         if field in description.fields and whole_number(description.fields[field]) is None:
             message = (
-                f"{field} is {{found}}; expected a whole number, without which the results"
-                f" table cannot count {counted}"
+                f"{field} is {{found}}; expected a whole number of at most {_MAX_COUNT:,}, from"
+                f" which the results table counts {counted}"
             )
             yield description.finding("SYS301", field, message)
 

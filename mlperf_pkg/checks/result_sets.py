@@ -332,7 +332,7 @@ def _check_scale(context: SetContext) -> Iterator[Finding]:
     if len(scales) > 1:
         message = (
             f"the models use {' and '.join(map(str, scales))} accelerators; expected the"
-            " same number for all, as the result summarizer crashes on several"
+            " same number for all models, as the result summarizer crashes on different numbers"
         )
         yield context.finding("SET130", message, found=scales)
 
@@ -342,7 +342,10 @@ def _check_alone(context: SetContext) -> Iterator[Finding]:
     benchmark = context.files.benchmark
     timed = context.timed
     if context.weak and timed is not None and benchmark not in timed:
-        message = "the submission has only the throughput (weak scaling); expected {expected}"
+        message = (
+            f"the submission has only the throughput of {benchmark} (weak scaling); expected its"
+            " time to solution (strong scaling) as well"
+        )
         expected = f"a set of strong scaling of {benchmark} as well"
         yield context.finding("SET131", message, expected=expected)
 
@@ -350,7 +353,9 @@ def _check_alone(context: SetContext) -> Iterator[Finding]:
 def _note_pruned(context: SetContext) -> Iterator[Finding]:
     """Note how many models of a weak set do not count."""
     if context.pruned:
-        message = f"{PRUNED} has {{found}} of {{expected}} models, which do not count"
+        message = (
+            f"the score leaves out {{found}} of {{expected}} models, as their logs are in {PRUNED}"
+        )
         number = len(context.pruned)
         yield context.finding("SET132", message, found=number, expected=number + len(context.runs))
 

@@ -138,8 +138,9 @@ def check_system_file(context: SetContext) -> Iterator[Finding]:
         division = context.division
         was_moved = logged == {"closed"} and described == {"open"}
         weight = NOTE if was_moved else {}
+        noun = "division is" if len(divisions) == 1 else "divisions are"
         message = (
-            f"the division is {' and '.join(divisions)} in the logs, but"
+            f"the {noun} {' and '.join(divisions)} in the logs, but"
             f" {division or 'missing'} in {context.system.path}"
         )
         yield context.finding("SET111", message, found=divisions, expected=division, **weight)
@@ -317,7 +318,7 @@ def _same_seed_elsewhere(context: SetContext) -> Iterator[Finding]:
         for seed in run.seeds:
             same, path = first.setdefault(seed.value, (seed, run.path))
             if path != run.path and (same.file, same.lineno) != (seed.file, seed.lineno):
-                message = f"seed {{found}} is also logged in {path}, from another source line"
+                message = f"seed {{found}} is also logged in {path}, by another source line"
                 yield context.finding(
                     "SEED104", message, found=seed.value, path=run.path, line=seed.line
                 )
@@ -409,8 +410,8 @@ def check_checkpoints(context: SetContext) -> Iterator[Finding]:
         complete += max(gaps) <= interval
         if not gaps[-1] <= interval:
             message = (
-                f"the last checkpoint, at {{found:,}} {unit}, was evaluated, but not the one before"
-                "; expected {expected}"
+                f"the last checkpoint, at {{found:,}} {unit}, was evaluated, but the checkpoint"
+                " before it was not; expected {expected}"
             )
             yield context.finding(
                 "SET123",
