@@ -400,7 +400,7 @@ def _required_fields(description: _Description) -> Iterator[Finding]:
         hint = None
         if expected == "string":  # on anything else, the official checker raises a TypeError
             code = "SYS102"
-            hint = "write it in double quotes"
+            hint = "write the value in double quotes"
         message = f"{field} is {{found}}; expected text"
         yield description.finding(code, field, message, expected=expected, hint=hint)
 

@@ -104,8 +104,7 @@ def check_folder(context: SetContext) -> Iterator[Finding]:
         read.update(packed_logs(context.files))
     unread = [name for name in context.files.others if name not in read]
     if unread:
-        verb = "is" if len(unread) == 1 else "are"
-        message = f"{{found:q}} {verb} not read; expected only files named result_<number>.txt"
+        message = "no checker reads {found:q}; expected only files named result_<number>.txt"
         yield context.finding("SET105", message, found=unread)
     if not context.in_round:
         where = where_instead(round_.usage, round_.name, benchmark)

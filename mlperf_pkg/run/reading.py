@@ -486,7 +486,7 @@ class _Reading:
         limit = f"{last} or earlier" if day > last else f"{_FIRST_DAY} or later"
         self._add(
             "RUN158",
-            "the run is dated {found:s}; expected {expected}",
+            "the run is dated {found:s}, which does not fit its round; expected {expected}",
             found=str(day),
             expected=f"{limit} (round {choice.name})",
         )

@@ -415,7 +415,7 @@ MESSAGES = [  # changes, message, hint
         "the description lacks cooling",
         'rename "coolling" to "cooling"',
     ),
-    ({"submitter": 7}, "submitter is 7; expected text", "write it in double quotes"),
+    ({"submitter": 7}, "submitter is 7; expected text", "write the value in double quotes"),
     (
         {"division": "Close"},
         'division is "Close"; expected "closed" or "open"',
