@@ -317,7 +317,7 @@ def _same_seed_elsewhere(context: SetContext) -> Iterator[Finding]:
         for seed in run.seeds:
             same, path = first.setdefault(seed.value, (seed, run.path))
             if path != run.path and (same.file, same.lineno) != (seed.file, seed.lineno):
-                message = f"seed {{found}} is also logged in {path}, by another source line"
+                message = f"seed {{found}} is also logged in {path}, from another source line"
                 yield context.finding(
                     "SEED104", message, found=seed.value, path=run.path, line=seed.line
                 )
