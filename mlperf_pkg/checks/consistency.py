@@ -47,7 +47,7 @@ def check_twins(context: SetContext) -> Iterator[Finding]:
 
 _SAME = {
     RunRelation.COPY: "this log is a copy of",
-    RunRelation.PROCESSES: "another process of the same run wrote",
+    RunRelation.PROCESSES: "another process of this run wrote",
 }
 
 
@@ -70,7 +70,7 @@ def repetition(context: SetContext, run: Run, other: Run) -> Finding:
     """
     seeds = {seed.value for seed in run.seeds}
     other_seeds = {seed.value for seed in other.seeds}
-    message = "this run has the same evaluations or losses as {found:s}, but at other times"
+    message = "this run has the same evaluations or losses as {found:s}, at other times"
     fields = {"path": run.path, "found": other.path}
     if seeds and other_seeds and seeds.isdisjoint(other_seeds):
         message = f"{message} and with another seed, so the seed has no effect"
