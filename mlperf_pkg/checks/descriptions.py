@@ -101,7 +101,7 @@ def check_system(path: str, data: bytes, usage: str, round_: str) -> SystemFile:
         findings.append(system_finding(code, path, problem.line, problem.message))
     contents = document.value
     if not isinstance(contents, dict):
-        message = f"the file holds {shown(contents)}; expected an object of fields"
+        message = f"the file contains {shown(contents)}; expected one JSON object"
         findings.append(system_finding("SYS004", path, document.line(()), message))
         return _system_file(path, None, findings)
     text_of = load_round(usage, round_).text_of
@@ -383,7 +383,7 @@ def _file_name(description: _Description) -> Iterator[Finding]:
     """Advise only, as the check of the tree judges names like the repository checker."""
     name = description.stem
     if " " in name or name.startswith("."):
-        message = "the file name is {found}; expected no space and no dot at its start"
+        message = "the file name is {found}; expected a name without a space or a dot at its start"
         yield system_finding("SYS302", description.path, None, message, found=name)
 
 
@@ -638,7 +638,7 @@ def _to_fill_in(description: _Description) -> Iterator[Finding]:
     count = len(left)
     names = [".".join(path)[:_LONGEST_NAME] for path, _ in left[:_MOST_NAMED]]
     if count == 1:
-        message = f"{names[0]} is {{found}}; expected its value"
+        message = f"{names[0]} is {{found}}; expected the value of the system"
         finding = _left_to_fill_in(description, left, message, left[0][1])
     else:
         message = f"{count} fields are not filled in: {', '.join(names)}"

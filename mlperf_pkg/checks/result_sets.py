@@ -265,11 +265,13 @@ def unchecked_set(context: SetContext, findings: Iterable[Finding] = ()) -> SetR
 
 def not_described(sets: Iterable[SetResult]) -> Iterator[Finding]:
     """Note the sets that are judged outside a submission, and so without a description."""
-    message = "the system description and the code were not checked, as they are not in the inputs"
+    message = (
+        "the system description and the code were not checked, as the given paths do not have them"
+    )
     for_folder = "check the whole submission"
     for_logs = (
-        "run 'mlperf-pkg system init -o systems/SYSTEM.json' on the system to describe it; the"
-        " folder systems/ belongs beside the folder of the logs, or into it"
+        "run 'mlperf-pkg system init -o systems/SYSTEM.json' on the system to describe it, and"
+        " put the folder systems/ beside the folder of the logs or into it"
     )
     for result in sets:
         if result.origin in (SetOrigin.FOLDER, SetOrigin.LOGS):
