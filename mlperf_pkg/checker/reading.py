@@ -255,7 +255,7 @@ def defect(path: str, action: str, error: Exception) -> Unchecked:
     """Return the finding that an exception ended the check of ``path``, or of its reading."""
     if isinstance(error, OSError):
         reason = error.strerror or str(error)
-        message = "this was not checked, as it cannot be read: {found:s}"
+        message = "this file or folder was not checked, as it cannot be read ({found:s})"
         return unchecked_of("TREE114", message, path, found=reason)
     text = visible(f"{type(error).__name__}: {error}".removesuffix(": "))
     shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

@@ -127,7 +127,7 @@ class _Causes:
         if cause is None:
             return finding
         place = cause.about if cause.line is None else f"{cause.path}:{cause.line}"
-        hint = f"this follows from {cause.code} in {place}: fix that first"
+        hint = f"this follows from {cause.code} in {place}; fix {cause.code} first"
         return replace(finding, cause=cause.id, hint=hint)
 
     def _of(self, codes_in_row: Iterable[str]) -> Iterator[Finding]:

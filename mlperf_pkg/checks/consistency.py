@@ -47,7 +47,7 @@ def check_twins(context: SetContext) -> Iterator[Finding]:
 
 _SAME = {
     RunRelation.COPY: "this log is a copy of",
-    RunRelation.PROCESSES: "this log comes from another process of the same run as",
+    RunRelation.PROCESSES: "another process of this run wrote",
 }
 
 
@@ -70,13 +70,13 @@ def repetition(context: SetContext, run: Run, other: Run) -> Finding:
     """
     seeds = {seed.value for seed in run.seeds}
     other_seeds = {seed.value for seed in other.seeds}
-    message = "this run repeats the values of {found:s} at other times"
+    message = "this run has the same evaluations or losses as {found:s}, at other times"
     fields = {"path": run.path, "found": other.path}
     if seeds and other_seeds and seeds.isdisjoint(other_seeds):
-        message = f"{message}, with another seed: the seed has no effect"
+        message = f"{message} and with another seed, so the seed has no effect"
         return context.finding("SEED108", message, **fields)
     reason = "the same seed" if seeds else "no seed"
-    return context.finding("SEED107", f"{message}, with {reason}", **fields)
+    return context.finding("SEED107", f"{message} and with {reason}", **fields)
 
 
 # ---- one configuration --------------------------------------------------------------------
@@ -143,7 +143,10 @@ def check_configuration(context: SetContext) -> Iterator[Finding]:
             spelling = spellings.setdefault(letters(platform), platform)
             by_platform.setdefault(spelling, []).append(run.path)
     if len(by_platform) > 1:
-        message = "the runs name different platforms: {found:s}; expected one submission_platform"
+        message = (
+            "the runs name different platforms: {found:s}; expected one submission_platform in all"
+            " runs"
+        )
         fields = {"found": _with_their_runs(by_platform), "expected": "one submission_platform"}
         hint = _where_they_belong(context, by_platform)
         yield context.finding("SET121", message, **fields, hint=hint)
@@ -182,8 +185,8 @@ def _where_they_belong(context: SetContext, platforms: Iterable[str]) -> str:
                 folder = f"results/{id_}/{context.files.benchmark}/"
             return f"{platform} is described in {other.path}: move its logs to {folder}"
     return (
-        "if the systems differ, move the logs of each to a result set of its own; if they"
-        " are one system and a name is misspelled, ask the reviewers to accept the logs as they are"
+        "if these are different systems, move the logs of each system to a result set of its own;"
+        " if a name is only misspelled, ask the reviewers to accept the logs as they are"
     )
 
 
@@ -473,7 +476,9 @@ def _wrong_nodes(
         number = counts.get(run.text("platform"), number)
     if not _disagrees(context, number, system.nodes):
         return None
-    key = "number_of_nodes is" if number == run.nodes else "submission_platform begins with"
+    key = "number_of_nodes is"
+    if number != run.nodes:
+        key = "the number at the beginning of submission_platform is"
     return _Mismatch(key, number, system.nodes, _fitting(context, number))
 
 
@@ -512,4 +517,4 @@ def _fitting(context: SetContext, nodes: int | None) -> str | None:
         is_in_division = known_division(system.division) == context.division_by_rules
         if system.nodes == nodes and is_in_division:
             paths.append(system.path)
-    return f"this is the number in {' and '.join(paths)}" if paths else None
+    return f"number_of_nodes is {nodes} in {' and '.join(paths)}" if paths else None

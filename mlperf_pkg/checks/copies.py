@@ -236,7 +236,7 @@ def _opinion(pair: Pair, with_power: Collection[Place]) -> Finding:
     copy = pair.copy
     name = _name(pair)
     if not (original.context.origin.has_name and copy.context.origin.has_name):
-        return finding_of(_COPIED, f"these are the same runs as {name}", "", **NOTE)
+        return finding_of(_COPIED, f"this set has the same runs as {name}", "", **NOTE)
     before = submitted_set(original.context)
     after = submitted_set(copy.context)
     runs = len(pair.runs)
@@ -263,10 +263,10 @@ def _reason(pair: Pair, with_power: Collection[Place]) -> str | None:
     second = copy.context.files
     scalings = {first.scaling_mode, second.scaling_mode}
     if scalings == {*SCALINGS} and not copy.names.isdisjoint(original.names):
-        return f"these are the same runs as {name}; one set has strong scaling, the other weak"
+        return f"this set has the same runs as {name}; one set has strong scaling, the other weak"
     is_power_measured = not {copy.context.tree, original.context.tree}.isdisjoint(with_power)
     if copy.round == original.round and is_power_measured and _are_of_one_system(original, copy):
-        return f"these are the same runs as {name}, with power measured differently"
+        return f"this set has the same runs as {name}; the two differ only in the measured power"
     return None
 
 
@@ -322,7 +322,7 @@ def check_swapped(contexts: Sequence[SetContext]) -> Iterator[tuple[int, Finding
         org = context.runs[0].text("org") if context.runs else ""
         if context.submitter and letters(org) and not context.is_submitted_by(org):
             orgs[index] = org
-    message = "submission_org is {found:s}, and in the logs of that submitter it is {expected}"
+    message = "submission_org is {found:s}, but the logs of that submitter name {expected}"
     for index, org in orgs.items():
         context = contexts[index]
         partners = [other for other in orgs if contexts[other].is_submitted_by(org)]
@@ -513,8 +513,8 @@ def _preview_finding(
     best, performance = min(candidates, key=rank)
     message = (
         f"the set was submitted as Preview with {score.in_words}; the Available result of round"
-        f" {best.round.name}, {performance.in_words} ({best.label}),"
+        f" {best.round.name} ({best.label}) has {performance.in_words}"
     )
     if performance.costs(score).is_matched:
-        return preview.finding("SET152", f"{message} matches it", **NOTE)
-    return preview.finding("SET152", f"{message} does not match it")
+        return preview.finding("SET152", f"{message}, which is fast enough", **NOTE)
+    return preview.finding("SET152", f"{message}, which is too slow")

@@ -101,7 +101,7 @@ def check_system(path: str, data: bytes, usage: str, round_: str) -> SystemFile:
         findings.append(system_finding(code, path, problem.line, problem.message))
     contents = document.value
     if not isinstance(contents, dict):
-        message = f"the file holds {shown(contents)}; expected an object of fields"
+        message = f"the file contains {shown(contents)}; expected one JSON object"
         findings.append(system_finding("SYS004", path, document.line(()), message))
         return _system_file(path, None, findings)
     text_of = load_round(usage, round_).text_of
@@ -383,7 +383,7 @@ def _file_name(description: _Description) -> Iterator[Finding]:
     """Advise only, as the check of the tree judges names like the repository checker."""
     name = description.stem
     if " " in name or name.startswith("."):
-        message = "the file name is {found}; expected no space and no dot at its start"
+        message = "the file name is {found}; expected a name without a space or a dot at its start"
         yield system_finding("SYS302", description.path, None, message, found=name)
 
 
@@ -400,7 +400,7 @@ def _required_fields(description: _Description) -> Iterator[Finding]:
         hint = None
         if expected == "string":  # on anything else, the official checker raises a TypeError
             code = "SYS102"
-            hint = "write it in double quotes"
+            hint = "write the value in double quotes"
         message = f"{field} is {{found}}; expected text"
         yield description.finding(code, field, message, expected=expected, hint=hint)
 
@@ -418,7 +418,7 @@ def _missing(description: _Description, field: str) -> Finding:
     hint = None
     if similar is not None:
         line = description.line(similar)
-        hint = f"rename {shown(similar)}"
+        hint = f"rename {shown(similar)} to {shown(field)}"
     basis = Basis.OFFICIAL
     for group in description.needing_answer:
         if field in group and not any(name in description.fields for name in group):
@@ -488,7 +488,7 @@ def _answers(description: _Description) -> Iterator[Finding]:
     if unanswered:
         line = min(description.line(fields[0]) for fields in unanswered)
         expected = [" or ".join(fields) for fields in unanswered]
-        message = "fields that are empty or a placeholder: {expected:s}"
+        message = "these fields are empty or have only a placeholder: {expected:s}"
         yield system_finding("SYS202", description.path, line, message, expected=expected)
 
 
@@ -638,7 +638,7 @@ def _to_fill_in(description: _Description) -> Iterator[Finding]:
     count = len(left)
     names = [".".join(path)[:_LONGEST_NAME] for path, _ in left[:_MOST_NAMED]]
     if count == 1:
-        message = f"{names[0]} is {{found}}; expected its value"
+        message = f"{names[0]} is {{found}}; expected the value of the system"
         finding = _left_to_fill_in(description, left, message, left[0][1])
     else:
         message = f"{count} fields are not filled in: {', '.join(names)}"
@@ -678,8 +678,8 @@ def _counts(description: _Description) -> Iterator[Finding]:
     for field, counted in _COUNTS.items():
         if field in description.fields and whole_number(description.fields[field]) is None:
             message = (
-                f"{field} is {{found}}; expected a whole number, without which the results"
-                f" table cannot count {counted}"
+                f"{field} is {{found}}; expected a whole number of at most {_MAX_COUNT:,}, from"
+                f" which the results table counts {counted}"
             )
             yield description.finding("SYS301", field, message)
 

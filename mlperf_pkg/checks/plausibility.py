@@ -102,8 +102,8 @@ def check_spliced(context: SetContext) -> Iterator[Finding]:
             number = counted(len(set(values)), "evaluation")
             examples = ", ".join(map(repr, values[:_MANY]))
             message = (
-                f"this log has {number} of {{found:s}} at the same places, to the last digit"
-                f" ({examples}), though the other values differ"
+                f"this log has the values of {number} in {{found:s}}, to the last digit"
+                f" ({examples}), although the other values differ"
             )
             yield context.finding("SET171", message, path=run.path, found=original.path)
 

@@ -231,11 +231,13 @@ def check_availability(context: SetContext, *, is_published: bool) -> Iterator[F
     before = _earlier_availability(context, model)
     available = [entry for entry in before if entry.category in AVAILABLE]
     if status == PREVIEW and available:
+        last = available[-1]
+        noun = "round " if last.version < context.round.version else ""
         message = (
             "the set was submitted as Preview, but its accelerators were already Available in"
-            " {found:s}"
+            f" {noun}{{found:s}}"
         )
-        yield context.finding("SET164", message, found=available[-1].place)
+        yield context.finding("SET164", message, found=last.place)
     elif status in AVAILABLE:
         yield from _soon_after_research(context, before)
 
@@ -248,7 +250,7 @@ def _soon_after_research(context: SetContext, before: Sequence[_Availability]) -
     for entry in earlier:
         if entry.version == earlier[-1].version and entry.category == _RESEARCH:
             message = (
-                "the set was submitted as Available, but its accelerators were Research in"
+                "the set was submitted as Available, but its accelerators were Research in round"
                 " {found:s}; expected {expected}"
             )
             expected = "Available in the submission after next, or after 221 days"

@@ -150,8 +150,8 @@ class Resubmission(Struct, frozen=True):
         if self.is_open:
             since = ", but only from round 5.1 on" if self.outcome is Outcome.LATER else ""
             return f"{problems}, so the rules forbid such a resubmission{since}"
-        words = f"it is not known {' and '.join(self.unknown)}"
-        return f"{words}; if they are the same, {problems}" if problems else words
+        words = f"it is not known {', nor '.join(self.unknown)}"
+        return f"{words}; if the runs are the same, {problems}" if problems else words
 
 
 def judge(
@@ -168,7 +168,7 @@ def judge(
     if old.status == PREVIEW and new.status not in (PREVIEW, None):
         problems.append("a former Preview needs new runs")
     elif fields:
-        problems.append(f"the description differs in {in_words(fields, 's')}")
+        problems.append(f"the description differs in {in_words(fields, 's', ' and ')}")
     if rewritten:
         verb = "was" if rewritten == 1 else "were"
         problems.append(f"{wording.counted(rewritten, 'log')} {verb} rewritten")
@@ -190,25 +190,25 @@ def _foreign(old: SubmittedSet, new: SubmittedSet) -> Iterator[str]:
     if old.names is None or new.names is None:
         return
     if not is_same_submitter(old.names, new.names):
-        yield f"the runs are those of {old.names.folder}"
+        yield f"the runs are of the submitter {old.names.folder}"
     old_benchmark = first_name(old.usage, old.round, old.benchmark)
     new_benchmark = first_name(new.usage, new.round, new.benchmark)
     if old_benchmark != new_benchmark:
-        yield f"the runs are of {old.benchmark}"
+        yield f"the runs are of the benchmark {old.benchmark}"
 
 
 def _unknown(old: SubmittedSet, new: SubmittedSet, unsure: int) -> Iterator[str]:
     """Yield what is not known."""
     if unsure:
         runs = wording.counted(unsure, "run")
-        yield f"whether {runs} with equal values are the same runs or repeated trainings"
+        yield f"whether {runs} with equal values are the same runs or were repeated"
     if old.names is None or new.names is None:
         yield "whether the submitter is the same"
     is_described = all(submitted.fields["system_name"] for submitted in (old, new))
     if not is_described:
         yield "whether the system description is the same"
     elif old.contents is None or new.contents is None:
-        yield "whether fields of the system description that were not published are the same"
+        yield "whether the unpublished fields of the system description are the same"
     if new.official in (None, Verdict.NOT_CHECKED):
         yield f"whether the logs pass the official checker of round {new.round}"
 

@@ -265,11 +265,13 @@ def unchecked_set(context: SetContext, findings: Iterable[Finding] = ()) -> SetR
 
 def not_described(sets: Iterable[SetResult]) -> Iterator[Finding]:
     """Note the sets that are judged outside a submission, and so without a description."""
-    message = "the system description and the code were not checked, as they are not in the inputs"
+    message = (
+        "the system description and the code were not checked, as the given paths do not have them"
+    )
     for_folder = "check the whole submission"
     for_logs = (
-        "run 'mlperf-pkg system init -o systems/SYSTEM.json' on the system to describe it; the"
-        " folder systems/ belongs beside the folder of the logs, or into it"
+        "run 'mlperf-pkg system init -o systems/SYSTEM.json' on the system to describe it, and"
+        " put the folder systems/ beside the folder of the logs or into it"
     )
     for result in sets:
         if result.origin in (SetOrigin.FOLDER, SetOrigin.LOGS):
@@ -332,7 +334,7 @@ def _check_scale(context: SetContext) -> Iterator[Finding]:
     if len(scales) > 1:
         message = (
             f"the models use {' and '.join(map(str, scales))} accelerators; expected the"
-            " same number for all, as the result summarizer crashes on several"
+            " same number for all models, as the result summarizer crashes on different numbers"
         )
         yield context.finding("SET130", message, found=scales)
 
@@ -342,7 +344,10 @@ def _check_alone(context: SetContext) -> Iterator[Finding]:
     benchmark = context.files.benchmark
     timed = context.timed
     if context.weak and timed is not None and benchmark not in timed:
-        message = "the submission has only the throughput (weak scaling); expected {expected}"
+        message = (
+            f"the submission has only the throughput of {benchmark} (weak scaling); expected its"
+            " time to solution (strong scaling) as well"
+        )
         expected = f"a set of strong scaling of {benchmark} as well"
         yield context.finding("SET131", message, expected=expected)
 
@@ -350,7 +355,9 @@ def _check_alone(context: SetContext) -> Iterator[Finding]:
 def _note_pruned(context: SetContext) -> Iterator[Finding]:
     """Note how many models of a weak set do not count."""
     if context.pruned:
-        message = f"{PRUNED} has {{found}} of {{expected}} models, which do not count"
+        message = (
+            f"the score leaves out {{found}} of {{expected}} models, as their logs are in {PRUNED}"
+        )
         number = len(context.pruned)
         yield context.finding("SET132", message, found=number, expected=number + len(context.runs))
 

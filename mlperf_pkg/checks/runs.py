@@ -104,8 +104,7 @@ def check_folder(context: SetContext) -> Iterator[Finding]:
         read.update(packed_logs(context.files))
     unread = [name for name in context.files.others if name not in read]
     if unread:
-        verb = "is" if len(unread) == 1 else "are"
-        message = f"{{found:q}} {verb} not read; expected only files named result_<number>.txt"
+        message = "no checker reads {found:q}; expected only files named result_<number>.txt"
         yield context.finding("SET105", message, found=unread)
     if not context.in_round:
         where = where_instead(round_.usage, round_.name, benchmark)
@@ -138,8 +137,9 @@ def check_system_file(context: SetContext) -> Iterator[Finding]:
         division = context.division
         was_moved = logged == {"closed"} and described == {"open"}
         weight = NOTE if was_moved else {}
+        noun = "division is" if len(divisions) == 1 else "divisions are"
         message = (
-            f"the division is {' and '.join(divisions)} in the logs, but"
+            f"the {noun} {' and '.join(divisions)} in the logs, but"
             f" {division or 'missing'} in {context.system.path}"
         )
         yield context.finding("SET111", message, found=divisions, expected=division, **weight)
@@ -409,8 +409,8 @@ def check_checkpoints(context: SetContext) -> Iterator[Finding]:
         complete += max(gaps) <= interval
         if not gaps[-1] <= interval:
             message = (
-                f"the last checkpoint, at {{found:,}} {unit}, was evaluated, but not the one before"
-                "; expected {expected}"
+                f"the last checkpoint, at {{found:,}} {unit}, was evaluated, but the checkpoint"
+                " before it was not; expected {expected}"
             )
             yield context.finding(
                 "SET123",

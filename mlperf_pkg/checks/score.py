@@ -52,10 +52,10 @@ def score_set(context: SetContext, unscaled: float | None, result: RcpResult | N
             published, unscaled, published / unscaled, "the published score has the factor", index
         )
     factor = 1.0
-    reason = f"{context.division_by_rules} scores of round {context.round.name} have the factor"
+    reason = f"in round {context.round.name}, {context.division_by_rules} scores have the factor"
     if context.round.normalised and context.rcp_required_by_rules:
         factor = _tested_factor(context, result)
-        reason = "the RCP test gives"
+        reason = "the factor of the RCP test is"
     return SetScore(scaled(unscaled, factor), unscaled, factor, reason, index)
 
 
@@ -101,7 +101,7 @@ def check_score(
         yield from _check_file(context, score, context.files.scaling)
     if context.rcp_required_by_rules and score.minutes is not None:
         factor = _tested_factor(context, result)
-        subject = "today's reference points give the scaling factor"
+        subject = "the reference points of the installed mlperf-logging give the factor"
         yield from _check_factor(context.finding, score, factor, subject)
 
 
@@ -138,8 +138,8 @@ def _check_factor(
     if other == own:
         return
     message = (
-        f"{subject} {{found:.6g}} ({other} minutes); {score.reason} {{expected:.6g}}"
-        f" ({own} minutes)"
+        f"{subject} {{found:.6g}}, for a score of {other} minutes; {score.reason}"
+        f" {{expected:.6g}}, for {own} minutes"
     )
     is_better = score.index is None and factor < score.factor * (1 - _PRECISION)
     weight = {} if is_better else NOTE

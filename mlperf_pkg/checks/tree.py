@@ -120,11 +120,16 @@ def _params(submission: Submission) -> Iterator[Finding]:
             yield finding_of("TREE109", message, path, found=params.crash)
         for flag in params.ignored:
             hint = (
-                f"write {flag} alone, with hyphens and without a line end, or write it at the top"
+                f"write {flag} as the only line of this file, with hyphens and without a line break"
+                f" at its end; or {_AT_THE_TOP}"
             )
             if "train-samples" in flag:
-                hint = "write it at the top of the submission"
-            yield finding_of("TREE110", "{found:s} has no effect here", path, found=flag, hint=hint)
+                hint = _AT_THE_TOP
+            message = "the flag {found:s} has no effect in this file"
+            yield finding_of("TREE110", message, path, found=flag, hint=hint)
+
+
+_AT_THE_TOP = "write the flag into package_checker_params at the top of the submission"
 
 
 def _relative_path(submission: Submission, label: str) -> str:
@@ -153,7 +158,8 @@ def check_contents(submission: Submission) -> Iterator[Finding]:
     if not any(files.logs for files in submission.result_sets):
         yield finding_of("TREE101", "no result set has a log, so nothing was checked", path)
     message = (
-        "no checker reads packed files in a submission, such as {found:s}; expected {expected}"
+        "no checker reads packed files in a submission, such as {found:s}; expected unpacked"
+        " {expected}"
     )
     for files in submission.result_sets:
         names = packed_logs(files)
@@ -332,10 +338,10 @@ def _name_for_git(name: str, path: str) -> Iterator[Finding]:
 
 
 _UNREAD = {
-    Why.PROBLEM: ("TREE111", "mlperf-pkg does not read this ({found:s})"),
+    Why.PROBLEM: ("TREE111", "mlperf-pkg does not read this file ({found:s})"),
     Why.NOT_A_LOG: ("TREE112", "mlperf-pkg does not read this file as a log ({found:s})"),
     Why.DAMAGED: ("TREE115", "{found:s}, so this file counts as a run only after it is repaired"),
-    Why.TWICE: ("TREE113", "this is judged once, as {found:s}"),
+    Why.TWICE: ("TREE113", "this path is judged only once, as {found:s}"),
     Why.NO_RUN: ("RAW101", "this file is not a run, as {found:s}"),
 }
 
@@ -356,5 +362,5 @@ def check_input(contents: Input) -> Iterator[Finding]:
 
 def not_read(path: str, reason: str) -> Unchecked:
     """Report a file or folder that cannot be read and was not checked."""
-    message = "this was not checked, as it cannot be read: {found:s}"
+    message = "this file or folder was not checked, as it cannot be read ({found:s})"
     return unchecked_of("TREE114", message, path, found=reason)

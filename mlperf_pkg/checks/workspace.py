@@ -141,8 +141,8 @@ def check_membership(context: SetContext) -> Iterator[Finding]:
         org = run.text("org")
         if not (membership.is_placeholder(org) or _is_own(org, context)):
             hint = (
-                f"if {org} is right, write it as the submitter in {origin}; if {submitter} is,"
-                f" list {org} under organizations in {CONFIG_NAME}; otherwise move these"
+                f"if {org} is right, write it as the submitter in {origin}; if {submitter} is"
+                f" right, list {org} under organizations in {CONFIG_NAME}; otherwise move these"
                 " logs away"
             )
             yield context.finding(
@@ -192,11 +192,12 @@ def _undescribed(context: SetContext, group: membership.LogGroup, division: str)
     if own:
         message = (
             "submission_platform {found} fits no system description"
-            f"; those of the {division} division are {{expected:s}}"
+            f"; the systems of the {division} division are {{expected:s}}"
         )
         similar = similar_system(own, group.first)
         remedy = (
-            f"if it is one of these, list it under the platforms of that system in {CONFIG_NAME}"
+            f"if {json.dumps(platform)} is one of these systems, list it under the platforms of"
+            f" that system in {CONFIG_NAME}"
         )
         if similar:
             entry = f"systems: {{{json.dumps(similar)}: {{platforms: [{json.dumps(platform)}]}}}}"
@@ -208,13 +209,12 @@ def _undescribed(context: SetContext, group: membership.LogGroup, division: str)
     others = [system.path for system in context.systems.every]
     if others:
         message = (
-            f"submission_division is {division}, but no system description has this division"
-            " ({found:s}); expected {expected}"
+            f"submission_division is {division}, which is not the division in {{found:s}}"
+            "; expected {expected}"
         )
         hint = (
-            "if one of these files describes the system of the runs, and has the wrong division,"
-            f' write "division": "{division}" in it; otherwise run {init} on the'
-            " system to describe it"
+            "if one of these files describes the system of the runs, write"
+            f' "division": "{division}" in it; otherwise run {init} on the system to describe it'
         )
         return context.finding("SET110", message, found=others, expected=expected, hint=hint)
     message = f"there is no system description of the {division} division; expected {{expected}}"
@@ -250,11 +250,11 @@ def _in_other_division(context: SetContext, division: str, system: SystemFile) -
     line = f'"division": "{division}"'
     second = f"systems/{visible(system.id)}-{division}.json"
     hint = (
-        f"if the description is wrong, write {line} in it; for both divisions, copy it to"
-        f" {second} with that line"
+        f"if the description is wrong, write {line} in it; to submit in both divisions, write a"
+        f" copy of it with {line} to {second}"
     )
     if division == "closed":
-        hint = f"{hint}; 'mlperf-pkg build --as-open' submits closed runs as open"
+        hint = f"{hint}; to submit closed runs as open, use 'mlperf-pkg build --as-open'"
     return context.finding("SET111", message, hint=hint)
 
 
@@ -267,7 +267,10 @@ def _odd_division(
         f"submission_division is {{found:s}}; expected {{expected}}, as in {number} and in"
         f" {visible(system.path)}"
     )
-    hint = "log the division of the run, or move the log away if it is of another submission"
+    hint = (
+        "if submission_division is wrong, correct it in the code of the run and run again; if the"
+        " log is of another submission, move it away"
+    )
     fields = {"found": group.first.division, "expected": system.division, "hint": hint}
     for run in context.runs:
         yield context.finding("SET111", message, path=run.path, **fields)

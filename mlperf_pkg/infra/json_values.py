@@ -134,7 +134,7 @@ def parse_json(text: str) -> Any:
 
 def _refuse_size(size: int) -> None:
     if size > MAX_BYTES:
-        raise JsonLimitError(1, f"larger than {MAX_BYTES >> 20} MiB: not read")
+        raise JsonLimitError(1, f"the file is not read, as it is larger than {MAX_BYTES >> 20} MiB")
 
 
 def _decoded(data: bytes) -> tuple[str, list[JsonProblem]]:
@@ -165,7 +165,7 @@ def _tokens(text: str) -> Iterator[tuple[int, str]]:
 def _refuse_many(text: str) -> None:
     """Refuse too many values, and too many levels of them."""
     if text.count(",") > MAX_VALUES:
-        raise JsonLimitError(1, f"more than {MAX_VALUES:,} values: not read")
+        raise JsonLimitError(1, f"the file is not read, as it has more than {MAX_VALUES:,} values")
     depth = 0
     for line, token in _tokens(text) if text.count("{") + text.count("[") > MAX_DEPTH else ():
         depth += (token in _OPENING) - (token in _CLOSING)

@@ -368,11 +368,11 @@ def _out_of_order(violation: str, expected: str, *, logged: bool) -> Callable[..
 
     def describe(keys: Sequence[str], record: Record, seen: Seen) -> Breach:
         wrong = [key for key in keys if (key in seen) is logged] or keys
-        pronoun = "it" if len(wrong) == 1 else "them"
+        names = " and ".join(wrong)
         return Breach(
-            f"{violation} {' and '.join(wrong)}",
+            f"{violation} {names}",
             f"it {expected} {' and '.join(keys)}",
-            f"{record.key} is logged {{found:s}}; expected {expected} {pronoun}",
+            f"{record.key} is logged {{found:s}}; expected {expected} {names}",
         )
 
     return describe
@@ -383,7 +383,7 @@ def _too_late(argument: Mapping[str, Any], record: Record, seen: Seen) -> Breach
     needed = _minutes_of(argument)
     until = argument.get("until")
     if until:
-        message = f"{record.key} is logged {{found:s}}; expected after it"
+        message = f"{record.key} is logged {{found:s}}; expected after {until}"
         return Breach(f"before {until}", needed, message)
     start = argument["of"]
     limit = argument["minutes"]

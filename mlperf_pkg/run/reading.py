@@ -345,7 +345,8 @@ class _Reading:
             number, early_ms = self._evaluations.backwards
             self._add(
                 "RUN165",
-                "eval_stop is logged {found:.1f} seconds before eval_start; expected after it",
+                "eval_stop is logged {found:.1f} seconds before eval_start; expected after"
+                " eval_start",
                 line=self._reader.line_of(number),
                 found=early_ms / 1000,
             )
@@ -360,12 +361,12 @@ class _Reading:
         clock = self._clock
         if clock.stop_ms is None or clock.minutes is not None:
             return
-        problem = "not a finite time after"
+        problem = "the time of run_stop or of run_start is not a finite number"
         if clock.stop_ms == clock.start_ms:
-            problem = "at the time of"
+            problem = "run_stop has the same time as run_start"
         elif clock.stop_ms < (clock.start_ms or 0.0):
-            problem = "earlier than"
-        message = f"run_stop is {problem} run_start; expected a later time"
+            problem = "run_stop has an earlier time than run_start"
+        message = f"{problem}; expected run_stop at a later time"
         self._add("RUN155", message, line=self._stop_line())
 
     def _check_batch_size(self) -> set[str]:
@@ -427,13 +428,13 @@ class _Reading:
         shortest = max(intervals, key=lambda interval: interval.needed - interval.seconds)
         (start,) = block.select([shortest.start])
         message = (
-            f"{shortest.arithmetic}, but the time stamps since {start.key} leave {{found:,.1f}}"
-            " seconds"
+            f"{shortest.arithmetic}, but by the time stamps only {{found:,.1f}} seconds passed"
+            f" since {start.key}"
         )
         others = len(intervals) - 1
         if others:
             noun = "interval is" if others == 1 else "intervals are"
-            message = f"{message}; {others} more {noun} too short"
+            message = f"{message}; {others} other {noun} also too short"
         self._add(
             "RUN180",
             message,
@@ -450,7 +451,7 @@ class _Reading:
         key, early_ms = early
         self._add(
             "RUN181",
-            f"{key} is logged {{found:,.1f}} seconds before init_start; expected init_start first",
+            f"{key} is logged {{found:,.1f}} seconds before init_start; expected after init_start",
             line=self._reader.line_of(self._rules.seen["init_start"].first_number),
             found=early_ms / 1000,
         )
@@ -485,7 +486,7 @@ class _Reading:
         limit = f"{last} or earlier" if day > last else f"{_FIRST_DAY} or later"
         self._add(
             "RUN158",
-            "the run is dated {found:s}; expected {expected}",
+            "the run is dated {found:s}, which does not fit its round; expected {expected}",
             found=str(day),
             expected=f"{limit} (round {choice.name})",
         )

@@ -324,8 +324,12 @@ class RuleChecker:
             self._findings.crash_at(number, reason_of(error))
             rule = self.table.keys[joiner.joined.key].rules[0].rule
             breach = _lacks(record, joiner.joined.by)
+            message = breach.message
+            if isinstance(record.metadata, dict) and joiner.joined.by in record.metadata:
+                reason = reason_of(error)
+                message = f"{record.key} cannot be grouped by {joiner.joined.by}, as {reason}"
             self._findings.add(
-                rule, number, value=breach.found, expected=breach.expected, message=breach.message
+                rule, number, value=breach.found, expected=breach.expected, message=message
             )
 
     # ---- the whole log, at its end ---------------------------------------------------------
@@ -402,8 +406,8 @@ class RuleChecker:
         limit = "no later" if shift.side == "after" else "no earlier"
         if shift.milliseconds is None:
             subject = (
-                f"{rule.key} is logged {shift.side} {shift.event}, and the time of one of the two"
-                " is impossible"
+                f"{rule.key} is logged {shift.side} {shift.event}, and one of the two has an"
+                " impossible time"
             )
             seconds = None
         else:

@@ -71,7 +71,9 @@ class Targets:
         metadata = record.metadata
         is_success = isinstance(metadata, dict) and metadata.get("status") == "success"
         if is_success and target.code in self._met:
-            missed = f"{rule.key} says success, but the last evaluation before it is {{found}}"
+            missed = (
+                f"{rule.key} says success, but the evaluation before it has the value {{found}}"
+            )
             message = f"{missed}; expected {{expected}}"
             expected = _target_in_words(target)
             self._findings.add(rule, number, value=value, expected=expected, message=message)

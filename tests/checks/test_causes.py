@@ -268,7 +268,7 @@ def test_ids_are_a_code_and_its_number_in_the_order_of_the_report(tmp_path: Path
 
 def test_what_follows_has_the_remedy_of_its_cause(tmp_path: Path) -> None:
     hints = {finding.code: finding.hint for finding in torn_report(tmp_path).findings}
-    assert hints["RN117"] == "this follows from LOG101 in 0.log:19: fix that first"
+    assert hints["RN117"] == "this follows from LOG101 in 0.log:19; fix LOG101 first"
 
 
 def test_a_waived_cause_explains_nothing(tmp_path: Path) -> None:

@@ -418,11 +418,11 @@ CASES = [
 def test_performance(factor: float, changes: Any, is_met: bool, tmp_path: Path) -> None:
     (finding,) = rounds(tmp_path, factor, **changes)
     assert finding.about.endswith(f"training_results_v2.0/Graphcore/results/{SYSTEM}/resnet")
-    assert f"training_results_v2.1/Graphcore/results/{SYSTEM}/resnet), " in finding.text
-    severity, basis, matched = (
-        ("note", "advice", "matches") if is_met else ("warning", "rules", "does not match")
+    assert f"training_results_v2.1/Graphcore/results/{SYSTEM}/resnet) has " in finding.text
+    severity, basis, judgement = (
+        ("note", "advice", "fast enough") if is_met else ("warning", "rules", "too slow")
     )
-    assert finding.text.endswith(f", {matched} it")
+    assert finding.text.endswith(f", which is {judgement}")
     start = r"the set was submitted as Preview with [\d.]+ minutes on \d+ accelerators; "
     assert re.match(start, finding.text)
     assert (finding.severity, finding.basis) == (severity, basis)

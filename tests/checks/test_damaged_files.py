@@ -23,8 +23,8 @@ def damaged(count: int) -> dict[str, bytes]:
     ("count", "hint"),
     [
         (0, None),
-        (1, "this follows from TREE115 in logs/0.log: fix that first"),
-        (2, "this follows from TREE115 in logs/0.log: fix that first"),
+        (1, "this follows from TREE115 in logs/0.log; fix TREE115 first"),
+        (2, "this follows from TREE115 in logs/0.log; fix TREE115 first"),
     ],
     ids=["none", "one", "two"],
 )

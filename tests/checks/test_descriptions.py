@@ -410,8 +410,12 @@ def test_names(path: str, name: str, findings: list[Row]) -> None:
 
 MESSAGES = [  # changes, message, hint
     ({"cooling": ...}, "the description lacks cooling", None),
-    ({"cooling": ..., "coolling": ""}, "the description lacks cooling", 'rename "coolling"'),
-    ({"submitter": 7}, "submitter is 7; expected text", "write it in double quotes"),
+    (
+        {"cooling": ..., "coolling": ""},
+        "the description lacks cooling",
+        'rename "coolling" to "cooling"',
+    ),
+    ({"submitter": 7}, "submitter is 7; expected text", "write the value in double quotes"),
     (
         {"division": "Close"},
         'division is "Close"; expected "closed" or "open"',
@@ -444,7 +448,7 @@ MESSAGES = [  # changes, message, hint
     (
         {"cooling": "", "host_processor_core_count": "?"},
         (
-            "fields that are empty or a placeholder: host_processor_core_count or"
+            "these fields are empty or have only a placeholder: host_processor_core_count or"
             " host_processor_vcpu_count, cooling"
         ),
         None,
@@ -452,13 +456,14 @@ MESSAGES = [  # changes, message, hint
     (
         {"number_of_nodes": "a" * 99},
         f'number_of_nodes is "{"a" * 76}...; expected a whole '
-        "number, without which the results table cannot count accelerators",
+        "number of at most 1,000,000,000, from which the results table counts accelerators",
         None,
     ),
     (
         {"host_processors_per_node": "2\ud83d"},
         'host_processors_per_node is "2\\\\ud83d"; '
-        "expected a whole number, without which the results table cannot count processors",
+        "expected a whole number of at most 1,000,000,000, from which the results table counts"
+        " processors",
         None,
     ),
 ]

@@ -36,14 +36,13 @@ NAME = f"Graphcore/{SYSTEM}/resnet"
 SET, LORA = f"Graphcore/results/{SYSTEM}/resnet", "llama2_70b_lora"
 HEAD = f"note advice 5/5 the same run was published in round 2.0 as {NAME}"
 AGAIN = (
-    f"{HEAD}; it is not known whether fields of the system description that were not published"
-    " are the same"
+    f"{HEAD}; it is not known whether the unpublished fields of the system description are the same"
 )
 FORBIDDEN = ", so the rules forbid such a resubmission"
 LATER = f"{FORBIDDEN}, but only from round 5.1 on"
 BROKEN = HEAD.replace("note advice", "warning rules")
 DESCRIPTION = "whether the system description is the same"
-UNSURE = "whether 5 runs with equal values are the same runs or repeated trainings"
+UNSURE = "whether 5 runs with equal values are the same runs or were repeated"
 
 
 def findings(*paths: Path) -> list[Finding]:
@@ -124,16 +123,19 @@ def repeated(root: Path) -> None:
         (another_run, [AGAIN.replace("5/5", "4/5")]),
         (another_byte, [f"{HEAD}; 1 log was rewritten{LATER}"]),
         (dressed_up, [f"{HEAD}; 5 logs were rewritten{LATER}"]),
-        (repeated, [AGAIN.replace("whether", f"{UNSURE} and whether")]),
+        (repeated, [AGAIN.replace("whether", f"{UNSURE}, nor whether")]),
         (another_framework, [f"{HEAD}; the description differs in framework{LATER}"]),
         (another_status, [f"{HEAD}; the description differs in status{LATER}"]),
         (
             described(accelerators_per_node=8, number_of_nodes=2),
-            [f"{HEAD}; the description differs in accelerators_per_node, number_of_nodes{LATER}"],
+            [
+                f"{HEAD}; the description differs in accelerators_per_node and"
+                f" number_of_nodes{LATER}"
+            ],
         ),
         pytest.param(
             of_zebra,
-            [f"{BROKEN}; the runs are those of Graphcore{FORBIDDEN}"],
+            [f"{BROKEN}; the runs are of the submitter Graphcore{FORBIDDEN}"],
             id="of another submitter",
         ),
     ],
@@ -184,7 +186,7 @@ def test_both_rounds_checked_together(first: Path) -> None:
 
 def test_loose_logs_are_always_named(first: Path, tmp_path: Path) -> None:
     shutil.copytree(first / SET, tmp_path / "logs")
-    name = f"{HEAD}; it is not known whether the submitter is the same and {DESCRIPTION}"
+    name = f"{HEAD}; it is not known whether the submitter is the same, nor {DESCRIPTION}"
     assert texts(tmp_path / "logs") == [name]
     assert texts(tmp_path / "logs/result_1.txt") == [name.replace("5/5", "1/1")]
 
@@ -198,7 +200,7 @@ def test_another_set_of_the_round(first: Path) -> None:
 
 def test_the_set_of_another_submitter_of_the_round(first: Path) -> None:
     of_zebra(first)
-    assert texts(first) == [f"{BROKEN}; the runs are those of Graphcore{FORBIDDEN}"]
+    assert texts(first) == [f"{BROKEN}; the runs are of the submitter Graphcore{FORBIDDEN}"]
 
 
 @pytest.mark.parametrize("changed", [False, True])
@@ -429,9 +431,12 @@ def submitted(*statuses: tuple[str, str], **fields: Any) -> list[PublishedSet]:
 
 RESEARCH = "Research, Development, or Internal (RDI)"
 AVAILABLE = "Available on-premise"
-AS_AVAILABLE = "the set was submitted as Available, but its accelerators were Research in 1.1 (box)"
+AS_AVAILABLE = (
+    "the set was submitted as Available, but its accelerators were Research in round 1.1 (box)"
+)
 AS_PREVIEW = (
-    "the set was submitted as Preview, but its accelerators were already Available in 1.1 (box)"
+    "the set was submitted as Preview, but its accelerators were already Available in round 1.1"
+    " (box)"
 )
 
 

@@ -79,7 +79,7 @@ def as_printed(key: str = "", choice: str = "") -> Callable[[Path], object]:
         pytest.param(
             [OWN, MISSPELT],
             "SET115",
-            "if Graphcore is, list Grafcore under organizations in mlperf-pkg.yaml",
+            "if Graphcore is right, list Grafcore under organizations in mlperf-pkg.yaml",
             configured("organizations: [Grafcore]"),
             id="the description spells the submitter right",
         ),
@@ -93,7 +93,7 @@ def as_printed(key: str = "", choice: str = "") -> Callable[[Path], object]:
         pytest.param(
             [a_system("bow-pod16", division="open"), RAW],
             "SET111",
-            "for both divisions, copy it to systems/bow-pod16-closed.json with that line",
+            'write a copy of it with "division": "closed" to systems/bow-pod16-closed.json',
             copied("bow-pod16", "bow-pod16-closed", "closed"),
             id="a description of each division",
         ),
@@ -107,7 +107,7 @@ def as_printed(key: str = "", choice: str = "") -> Callable[[Path], object]:
         pytest.param(
             [OWN, {**RAW, **OPEN_LOG}],
             "SET111",
-            "log the division of the run",
+            "if submission_division is wrong, correct it in the code of the run and run again",
             lambda root: lay(root, RAW),
             id="one log of another division",
         ),
@@ -122,14 +122,15 @@ def as_printed(key: str = "", choice: str = "") -> Callable[[Path], object]:
         pytest.param(
             [OWN, OTHER, SAID],
             "SET110",
-            "if it is one of these, list it under the platforms of that system in mlperf-pkg.yaml",
+            'if "bow" is one of these systems, list it under the platforms of that system in'
+            " mlperf-pkg.yaml",
             as_printed("bow-pod16 or bow-pod64 for resnet on bow", "bow-pod16"),
             id="the printed YAML with a choice",
         ),
         pytest.param(
             [OWN, a_system("other"), saying("submission_platform", "1xbox")],
             "SET125",
-            "assign each log to one system in mlperf-pkg.yaml, under systems",
+            'in mlperf-pkg.yaml, list each log under its system, in the section "systems"',
             as_printed("bow-pod16 or other for resnet on 1xbox", "bow-pod16"),
             id="two systems of these numbers",
         ),
@@ -191,7 +192,7 @@ def test_odd_logs_are_named_with_where_they_belong(tmp_path: Path) -> None:
     finding = of_code(report, "SET121")
     assert finding.text == (
         "the runs name different platforms: bow-pod16 (4 runs), bow-pod64 (0.log);"
-        " expected one submission_platform"
+        " expected one submission_platform in all runs"
     )
     path = "../systems/bow-pod64.json"
     assert finding.hint == f"bow-pod64 is described in {path}: move its logs to logs/bow-pod64/"

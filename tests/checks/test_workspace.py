@@ -28,15 +28,14 @@ def report(root: Path, *files: dict[str, bytes], argument: str = "logs") -> Repo
             [OTHER, RAW],
             "SET110",
             (
-                'submission_platform "bow-pod16" fits no system description; those of the'
-                " closed division are bow-pod64"
+                'submission_platform "bow-pod16" fits no system description; the systems'
+                " of the closed division are bow-pod64"
             ),
         ),
         (
             [a_system("x", division="open"), RAW],
             "SET110",
-            "submission_division is closed, but no system description has this division"
-            " (../systems/x.json); expected",
+            "submission_division is closed, which is not the division in ../systems/x.json",
         ),
         (
             [{"systems/bow-pod16.json": b"{"}, RAW],
@@ -71,8 +70,8 @@ def report(root: Path, *files: dict[str, bytes], argument: str = "logs") -> Repo
             ],
             "SET142",
             (
-                "submission_platform begins with 4 in the log; expected 1, as in"
-                " ../systems/bow-pod16.json"
+                "the number at the beginning of submission_platform is 4 in the log; expected 1,"
+                " as in ../systems/bow-pod16.json"
             ),
         ),
         ([OWN, OTHER, saying("submission_platform", "4xbow")], None, ""),

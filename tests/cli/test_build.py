@@ -274,7 +274,7 @@ def described_as_open(tmp_path: Path) -> Path:
 def test_closed_logs_of_a_system_that_is_described_as_open(described_as_open: Path) -> None:
     result = call("build", described_as_open)
     assert result.exit_code == 1
-    assert "'mlperf-pkg build --as-open' submits closed runs as open" in result.stderr
+    assert "to submit closed runs as open, use 'mlperf-pkg build --as-open'" in result.stderr
 
 
 @pytest.mark.parametrize("options", [[], ["--division", "open", "--force"]])

@@ -51,10 +51,7 @@ def test_results_equal_those_of_the_corpus(round_name: str) -> None:
     ] == []
 
 
-SAME = (
-    "; it is not known whether fields of the system description that were not published"
-    " are the same"
-)
+SAME = "; it is not known whether the unpublished fields of the system description are the same"
 REWRITTEN = (
     "; 10 logs were rewritten, so the rules forbid such a resubmission, but only from round 5.1 on"
 )

@@ -118,7 +118,7 @@ def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "/systems/",
             "check",
             1,
-            "as it cannot be read: Stale file handle",
+            "as it cannot be read (Stale file handle)",
         ),
         (errno.EIO, "result_0.txt", "compare", 2, "result_0.txt: Input/output error"),
     ],

@@ -168,7 +168,7 @@ def _fields(file: str) -> dict[str, Any]:
         raise UserError(f"{file}:{error.line}: {error.message}") from error
     if not isinstance(fields, dict):
         raise UserError(
-            f"{file}: the file holds {schema.shown(fields)}; expected an object of fields"
+            f"{file}: the file contains {schema.shown(fields)}; expected one JSON object"
         )
     return fields
 

@@ -19,8 +19,13 @@ CASES = [
     ("another spelling of the status", {"status": "Available on-premise"}, (), UNKNOWN),
     ("another framework", {"framework": "F2"}, ("the description differs in framework",), LATER),
     ("another division", {"division": "open"}, ("the description differs in division",), LATER),
-    ("another submitter", {"submitter": "Zebra"}, ("the runs are those of ACME",), FORBIDDEN),
-    ("another benchmark", {"benchmark": "ssd"}, ("the runs are of bert",), FORBIDDEN),
+    (
+        "another submitter",
+        {"submitter": "Zebra"},
+        ("the runs are of the submitter ACME",),
+        FORBIDDEN,
+    ),
+    ("another benchmark", {"benchmark": "ssd"}, ("the runs are of the benchmark bert",), FORBIDDEN),
     (
         "failing logs",
         {"official": Verdict.FAIL},
