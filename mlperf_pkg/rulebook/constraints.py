@@ -238,7 +238,7 @@ def _fields_in_words(fields: Mapping[Any, Mapping[str, Any]]) -> str:
 
 def number_if_none(value: Any, needed: str) -> str:
     """Return the words before a bound, ``needed``, where the value is not a number."""
-    if isinstance(value, int | float):
+    if isinstance(value, int | float) and not isinstance(value, bool):
         return ""
     if needed.startswith(("at least ", "at most ")):
         return "a number of "
@@ -428,7 +428,7 @@ def _wrong_field(fields: Mapping[str, Mapping[str, Any]], record: Record, _: See
                 )
                 return Breach(value, needed, message)
     subject = f"{record.key} has the metadata {{found}}, which is not a JSON object"
-    return Breach(record.metadata, needed, f"{subject}; expected {{expected}}")
+    return Breach(record.metadata, needed, f"{subject}; expected one with {{expected}}")
 
 
 def _meets(value: Any, constraints: Mapping[str, Any]) -> bool:

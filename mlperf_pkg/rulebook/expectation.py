@@ -510,7 +510,8 @@ def _message(rule: Rule, expects: Expectation, operands: Operands, needed: str) 
     texts = [name for name, other in operands.values.items() if _is_number_as_text(other)]
     texts = sorted({*texts} - {"value", rule.key})
     if texts:
-        return f"{' and '.join(texts)} is logged as text, not as a number; {message}"
+        text = " and ".join(texts)
+        return f"{text} is logged as text, not as a number, so this test fails: {message}"
     return message
 
 

@@ -63,8 +63,8 @@ class RecordCounts:
         problem = "is not logged"
         subject = rule.key
         instead = None
-        if len(keys) > 1:
-            subject = f"neither {' nor '.join(sorted(keys))}"
+        for other in keys - {rule.key}:
+            problem = f"is not logged, and neither is {other}"
         if is_hidden:
             subject = " or ".join(sorted(keys))
             problem = "appears only on lines that the official checker ignores"
@@ -100,7 +100,7 @@ class RecordCounts:
             number,
             value=count,
             expected=f"logged {words} times",
-            message=f"{_times_logged(rule, count)}; expected {words}",
+            message=f"{_times_logged(rule, count)}; expected {words} times",
             kind=kind,
         )
 

@@ -27,8 +27,8 @@ _TIMES = ("once", "at_least_once")
 _MOST_HEADS = 4  # of one table: the logs of a result set begin alike, and are read in turn
 _MOST_MISPLACED = 1000  # records of one log
 _IN_TIME = (
-    "by the rules, the time stamp decides, and it is right; the official checker goes by the order"
-    " of lines"
+    "by the rules, the time stamps decide, and their order is right; the official checker goes by"
+    " the order of the lines"
 )
 
 

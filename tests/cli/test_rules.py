@@ -67,7 +67,10 @@ def test_show_explains_a_rule() -> None:
 NEAREST = [
     (("show", "SEED11"), "did you mean SEED101?"),
     (("show", "bret"), "did you mean bert?"),
-    (("list", "resnet", "--round", "5.1"), "5.1 has no benchmark 'resnet'; resnet ended in 4.0"),
+    (
+        ("list", "resnet", "--round", "5.1"),
+        "5.1 has no benchmark 'resnet'; resnet ended in round 4.0",
+    ),
     (
         ("list", "bert", "--benchmark", "ssd"),
         "two benchmarks, bert and ssd: name only one",
