@@ -130,7 +130,10 @@ def _unequal_counts(
     # A count is that of the run with it; the run beside it is the one that is blamed.
     for blamed_run, (run, count) in zip(context.runs, counts, strict=False):
         if count != usual:
-            message = f"the number of files {kind}_<number>.txt is {{found}}; expected {{expected}}"
+            message = (
+                f"the number of files {kind}_<number>.txt is {{found}}; expected {{expected}},"
+                " as in other runs"
+            )
             basis = Basis.BOTH
             if blamed_run != run:
                 basis = Basis.OFFICIAL

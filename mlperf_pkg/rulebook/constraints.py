@@ -388,10 +388,14 @@ def _too_late(argument: Mapping[str, Any], record: Record, seen: Seen) -> Breach
     start = argument["of"]
     limit = argument["minutes"]
     minutes = (record.time_ms - seen[start].earliest_ms) / 60_000
-    form = ".1f" if round(minutes, 1) > limit else ".3f"
+    form = ",.1f"
+    bound = "within"
+    if round(minutes, 1) <= limit:
+        form = ",.3f"
+        bound = "after less than"
     message = (
-        f"{record.key} is logged {{found:,{form}}} minutes after {start};"
-        f" expected within {limit} minutes"
+        f"{record.key} is logged {{found:{form}}} minutes after {start};"
+        f" expected {bound} {limit} minutes"
     )
     return Breach(round(minutes, 3), needed, message, is_limit=minutes == limit)
 

@@ -164,8 +164,8 @@ def test_a_placeholder_that_was_left_is_not_taken_for_a_system(tmp_path: Path) -
 
 
 UNMATCHED = [
-    "the pattern 'runs/*' for the logs of bow-pod16 matches no log",
     "the pattern 'pod' for the platforms of bow-pod16 matches no submission_platform",
+    "the pattern 'runs/*' for the logs of bow-pod16 matches no log",
 ]
 
 
