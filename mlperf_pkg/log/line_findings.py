@@ -445,14 +445,14 @@ def near_log(text: bytes, path: str) -> NearLog | None:
 def _subject(near_miss: NearMiss) -> str:
     """Return what is wrong with such a line, in words."""
     if not near_miss.marker:
-        return "the record has no marker before it"
+        return "there is no marker before the record"
     form = ""
     if near_miss.marker.startswith(":::MLPv0.5"):
-        form = ", as in round 0.5"
+        form = " of round 0.5"
     elif near_miss.marker == _MARKER.rstrip():
         return f"no space follows the marker '{near_miss.marker}'"
     elif near_miss.start is None:
-        form = ", as in round 0.6"
+        form = " of round 0.6"
     return f"the marker is '{visible(near_miss.marker)}'{form}"
 
 

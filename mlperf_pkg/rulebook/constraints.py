@@ -71,11 +71,13 @@ class Constraint(msgspec.Struct, frozen=True):
             return lambda record, seen: holds(record.metadata)
         return holds
 
-    def breach(self, argument: Any, record: Record, seen: Seen) -> Breach:
-        """Return how a record breaks the constraint."""
+    def breach(
+        self, argument: Any, record: Record, seen: Seen, needed: str | None = None
+    ) -> Breach:
+        """Return how a record breaks the constraint; ``needed`` are words of the rule for it."""
         if self.describe:
             return self.describe(argument, record, seen)
-        needed = self.needed(argument)
+        needed = needed or self.needed(argument)
         kind = number_if_none(record.value, needed)
         message = f"{record.key} is {{found}}; expected {kind}{{expected}}"
         return Breach(record.value, needed, message)

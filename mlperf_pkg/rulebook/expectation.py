@@ -412,7 +412,9 @@ def breach_of(
         return value, needed, f"{rule.key} is {{found}}; expected {{expected}}"
     member = member_of(expects.amount, "metadata")
     if member and operands.metadata.get(member) is None:
-        message = f"{rule.key} has no {member} in its metadata; expected {{expected}}"
+        message = (
+            f"{rule.key} has no {member} in its metadata; expected {member} to be {{expected}}"
+        )
         return None, needed, message
     return (
         _found(expects.amount, operands, value),

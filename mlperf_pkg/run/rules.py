@@ -234,7 +234,8 @@ class RuleChecker:
     ) -> None:
         """Report what a record breaks; text that is a number breaks no rule that it keeps."""
         rule = compiled.rule
-        breach = check.constraint.breach(check.argument, record, self.seen)
+        needed = None if rule.reaches else rule.needed
+        breach = check.constraint.breach(check.argument, record, self.seen, needed)
         if breach.is_limit and rule.basis is Basis.RULES:
             return
         if breach.is_limit or self._keeps_as_number(compiled, record):
@@ -248,7 +249,7 @@ class RuleChecker:
             rule,
             number,
             value=breach.found,
-            expected=(not rule.reaches and rule.needed) or breach.expected,
+            expected=needed or breach.expected,
             message=rule.message or breach.message,
         )
         if rule.fatal:

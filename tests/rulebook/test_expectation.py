@@ -282,7 +282,10 @@ def test_of_a_number_that_is_text() -> None:
             ),
             "evaluated at 30,000 samples; expected at a multiple of 12,800, the global_batch_size",
         ),
-        ("metadata.step_num == 5.0", "eval_error has no step_num in its metadata; expected 5"),
+        (
+            "metadata.step_num == 5.0",
+            "eval_error has no step_num in its metadata; expected step_num to be 5",
+        ),
     ],
 )
 def test_of_positions(formula: str, text: str) -> None:
