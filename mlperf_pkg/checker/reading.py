@@ -126,7 +126,7 @@ def _read_alone(file: File, mapper: Mapper) -> Run | PowerLog:
     """Read a file in a process that reads no other; if that ends, twice, a finding says so."""
 
     def unread(loss: WorkerLostError) -> Run | PowerLog:
-        message = "this file was not checked, as its reading ended unexpectedly, twice ({found:s})"
+        message = "this file was not checked, as the process reading it ended twice ({found:s})"
         path = file.source.label
         reason = loss.reason
         return _unread(file, unchecked_of("CHECK102", message, path, found=reason))

@@ -122,7 +122,7 @@ def check_batch_size(context: SetContext) -> Iterator[Finding]:
         sizes = _with_their_runs(by_size)
         yield context.finding("SET108", message, found=sizes, expected="one global_batch_size")
     message = (
-        "the RCP checker reads the batch size {found:s} from a record that only contains"
+        "the RCP checker reads the batch size {found:s} from another record that contains"
         " the string global_batch_size; expected {expected}"
     )
     for run in context.runs:

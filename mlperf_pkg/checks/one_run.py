@@ -82,12 +82,12 @@ def _is_near(time_ms: float | None, other_ms: float | None) -> bool:
 
 _ONE = {
     RunRelation.COPY: "{found:s} is a copy of another log; the run counts once",
-    RunRelation.PROCESSES: "{found:s} comes from another process of a run; the run counts once",
+    RunRelation.PROCESSES: "another process of a run wrote {found:s}; the run counts once",
 }
 _SEVERAL = {
-    RunRelation.COPY: "{} logs are copies of other logs ({}); each run counts once",
+    RunRelation.COPY: "{} logs ({}) are copies of other logs; each run counts once",
     RunRelation.PROCESSES: (
-        "{} logs come from other processes of the runs ({}); each run counts once"
+        "{} logs ({}) were written by other processes of the same runs; each run counts once"
     ),
 }
 _NAMED = 3  # logs in a message

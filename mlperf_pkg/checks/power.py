@@ -130,12 +130,15 @@ def _unequal_counts(
     # A count is that of the run with it; the run beside it is the one that is blamed.
     for blamed_run, (run, count) in zip(context.runs, counts, strict=False):
         if count != usual:
-            message = f"the number of files {kind}_<number>.txt is {{found}}; expected {{expected}}"
+            message = (
+                f"the number of files {kind}_<number>.txt is {{found}}; expected {{expected}},"
+                " as in other runs"
+            )
             basis = Basis.BOTH
             if blamed_run != run:
                 basis = Basis.OFFICIAL
                 blamed = _result_name(blamed_run)
-                message = f"{message}; the official checker reports this of {blamed} instead"
+                message = f"{message}; the official checker reports {blamed} instead"
             finding = finding_of(
                 "POW103", message, _path(run), basis=basis, found=count, expected=usual
             )
@@ -158,7 +161,7 @@ def check_power(context: SetContext) -> Iterator[Finding]:
         return
     crash = power_files(context).crash
     if crash:
-        message = f"the power checker crashes, and with it the package checker ({crash})"
+        message = f"{crash}, so the power checker crashes, and with it the package checker"
         yield finding_of("POW104", message, folder.place.label)
     reason = energy(context).crash
     if reason:
@@ -224,7 +227,7 @@ def _sampling(nodes: Sequence[PowerLog]) -> Iterator[Finding]:
             message = "{found} % of the samples are missing"
             amount = round(100 * slowest.missing)
             severity = Severity.ERROR
-        message = f"{message}; expected one per second"
+        message = f"{message}; expected one sample per second"
         yield finding_of(
             "POW201",
             message,
@@ -299,8 +302,8 @@ def _coverage(run: Run, nodes: Sequence[PowerLog]) -> Iterator[Finding]:
         gap = _gap(run.start_ms, stop_ms, log.start_ms, log.stop_ms)
         if log.readings and gap.missing_ms > _ROUNDING_MS:
             message = (
-                f"the measurement {gap.verb}s {gap.seconds_at}; expected a measurement of the whole"
-                " run, which its samples cover"
+                f"the stated {gap.verb} of the measurement is {gap.seconds_at}, although its"
+                " samples cover the run; expected a measurement of the whole run"
             )
             yield finding_of("POW203", message, log.path, found=gap.missing_ms / 1000, **NOTE)
             return

@@ -174,7 +174,7 @@ def check_readable() -> Iterator[Finding]:
     try:
         published_results().load()
     except PublishedResultsError as error:
-        message = "nothing was compared with the published results ({found:s})"
+        message = "the published results cannot be read, so nothing was compared ({found:s})"
         yield finding_of("CHECK103", message, ".", found=str(error))
 
 

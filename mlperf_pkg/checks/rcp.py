@@ -51,7 +51,7 @@ def _odd_numbers(context: SetContext, batch_size: Any) -> str | None:
         return "not all epochs, samples and batch sizes are numbers"
     values = sorted(to_converge(context) or ())
     if batch_size != -1 and rcp.is_too_large(values[context.drop : len(values) - context.drop]):
-        return "an integer of the epochs or samples is too large"
+        return "a logged number of epochs or samples is too large"
     return None
 
 
@@ -190,7 +190,9 @@ def _check_approval(context: SetContext, result: rcp.RcpResult) -> Iterator[Find
     below = -(rcp.margin_percent(result) or 0.0)
     message = "the runs converge {found:.1f} % earlier than the RCP test accepts"
     if below > _MOST_APPROVED:
-        message = f"{message}; expected at most {{expected}} %, the most that a review has approved"
+        message = (
+            f"{message}; expected at most {{expected}} % (6.5 % is the most known to be approved)"
+        )
         yield context.finding("RCP107", message, found=below, expected=_MOST_APPROVED)
     elif below > 0 and _may_be_reviewed(context, result):
         message = f"{message}; expected {{expected}}"
@@ -232,8 +234,8 @@ def _check_allowance(context: SetContext, result: rcp.RcpResult) -> Iterator[Fin
         severity = Severity.WARNING if is_bypassed else Severity.ERROR
         message = (
             "the runs converge after {found:,.0f} samples on average; expected at least"
-            f" {{expected:,.0f}} for batch size {result.batch_size:,}, as only round 5.0 allows"
-            " convergence one evaluation (46,080 samples) earlier"
+            f" {{expected:,.0f}} for batch size {result.batch_size:,} (only round 5.0 allows one"
+            " evaluation of 46,080 samples less)"
         )
         yield context.finding(
             "RCP105", message, severity=severity, found=result.mean, expected=strict.minimum
@@ -248,8 +250,7 @@ def _check_end_rate(context: SetContext, result: rcp.RcpResult | None) -> Iterat
         return
     if any(map(_has_special_end_rate, context.runs)):
         message = (
-            "opt_end_learning_rate is {found}, which is allowed only if the RCP test passes"
-            "; expected {expected}"
+            "opt_end_learning_rate is {found}, but the RCP test does not pass; expected {expected}"
         )
         tenth = "a tenth of opt_base_learning_rate"
         yield context.finding("RCP106", message, found=_END_RATE, expected=tenth)

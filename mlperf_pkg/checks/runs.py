@@ -152,10 +152,12 @@ _NO_POWER = "POW101"
 _FORGIVEN = ENDINGS - {"RUN140"}  # a note, where the set may have such a run
 _NOT_BY_KILLING = "LOG102"  # a run may fail, but its log must be one
 _PRUNED = "the package checker does not read pruned results"
-_OLYMPIC = "the package checker accepts this, as the score drops this run (olympic scoring)"
+_OLYMPIC = "the package checker accepts the set, as the score drops this run (olympic scoring)"
 _OF_CLOSED = frozenset({"RUN166"})  # in Open, no batch size is compared with another
-_CUT_OFF = "copy the log again if it is cut off; if the run was killed, the score drops it"
-_DROPPED = "the score drops this run as the slowest; what else its log lacks is not listed"
+_CUT_OFF = "copy the log again if it was cut off; if the run was killed, the score drops the run"
+_DROPPED = (
+    "the score drops this run as the slowest; other records that its log lacks are not listed"
+)
 
 
 def findings_of_runs(context: SetContext) -> Iterator[Finding]:

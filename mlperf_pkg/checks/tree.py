@@ -278,9 +278,11 @@ def _check_readme(context: SetContext, code: BenchmarkCode) -> Iterator[Finding]
     folder = f"benchmarks/{context.files.benchmark}/"
     paths = readmes(code.files)
     if not code.has_command:
-        message = f"no README in {folder} has a command; expected the one that runs the benchmark"
+        message = (
+            f"no README in {folder} has a command; expected the command that runs the benchmark"
+        )
         if not paths:
-            message = f"there is no README in {folder}; expected one with the command to run"
+            message = f"there is no README in {folder}; expected a README with the command to run"
         yield _code_finding(context, "CODE103", message)
     if paths and not any(path.lower().endswith(_README) for path in paths):
         message = "the README is named {found:s}; expected README.md"
@@ -342,7 +344,10 @@ _UNREAD = {
     Why.NOT_A_LOG: ("TREE112", "mlperf-pkg does not read this file as a log ({found:s})"),
     Why.DAMAGED: ("TREE115", "{found:s}, so this file counts as a run only after it is repaired"),
     Why.TWICE: ("TREE113", "this path is judged only once, as {found:s}"),
-    Why.NO_RUN: ("RAW101", "this file is not a run, as {found:s}"),
+    Why.NO_RUN: (
+        "RAW101",
+        "this file is not counted as a run, as it mentions neither run_start nor an evaluation",
+    ),
 }
 
 

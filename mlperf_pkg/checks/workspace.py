@@ -317,7 +317,7 @@ def undescribed_systems(config: Config, systems: Iterable[SystemFile]) -> Iterat
     ids = {system.id for system in systems}
     for name in sorted(config.systems.keys() - ids):
         similar = did_you_mean(name, ids)
-        yield f'under systems, the key "{name}" is not the name of a system description{similar}'
+        yield f'the key "{name}" under systems is not the name of a system description{similar}'
 
 
 def unmatched_patterns(config: Config, logs: Collection[membership.Stated]) -> Iterator[str]:
@@ -326,7 +326,7 @@ def unmatched_patterns(config: Config, logs: Collection[membership.Stated]) -> I
         for kind, word in (("logs", "log"), ("platforms", "submission_platform")):
             for pattern in getattr(system, kind):
                 if not any(membership.matches(log, kind, pattern) for log in logs):
-                    yield f"no {word} matches the pattern {pattern!r} under systems: {name}: {kind}"
+                    yield f"the pattern {pattern!r} for the {kind} of {name} matches no {word}"
 
 
 def unknown_code(config: Config, round_: Round, benchmarks: Collection[str]) -> Iterator[str]:

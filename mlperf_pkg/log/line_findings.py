@@ -51,10 +51,10 @@ _AT_RECORDS: Mapping[str, Mapping[str, Any]] = {
         "message": "the log ends inside this record, after '{found:s}'; expected {expected}",
         "expected": "a whole record and a line end",
         "hint": "copy the log again; if the original ends here, too, the run was killed while it"
-        " wrote",
+        " wrote the log",
     },
     "LOG103": {
-        "message": "text follows the record {found} on its line,"
+        "message": "text follows the record {found:q} on its line,"
         " so the official parser rejects the log",
         "basis": Basis.OFFICIAL,
         "expected": "a line of its own",
@@ -65,7 +65,7 @@ _AT_RECORDS: Mapping[str, Mapping[str, Any]] = {
         **_WARNING,
     },
     "LOG105": {
-        "message": "the name {found} is repeated in one object, whose last value counts",
+        "message": "the name {found} is repeated in one JSON object; only its last value counts",
         **_WARNING,
     },
     "LOG106": {
@@ -187,7 +187,7 @@ class LineFindings:
                 lines,
                 len(alike),
                 values=[_text_of(first)],
-                message=f"{_subject(first)}: {{found:s}}; expected {{expected}}",
+                message=f"{_subject(first)} in the line '{{found:s}}'; expected {{expected}}",
                 expected=_MARKED,
                 hint=_remedy(first, self._path),
                 **_WARNING,
@@ -392,7 +392,7 @@ def _wrapped(lines: Sequence[_BrokenLine], path: str) -> _Fields:
 
 def _torn(lines: Sequence[_BrokenLine], _: str) -> _Fields:
     first = lines[0]
-    hint = "another process wrote to the same file, or a part of it was lost"
+    hint = "another process wrote to the same file, or a part of the record was lost"
     if first.following and _MARKER not in first.following:
         rest = around(first.following, 0)
         hint = f"{hint}; perhaps the rest is on the next line: {rest}"
@@ -410,8 +410,8 @@ def _other(lines: Sequence[_BrokenLine], _: str) -> _Fields:
         "message": "this record cannot be read near '{found:s}'; expected {expected}",
         "values": [around(first.record, first.place)],
         "expected": "JSON",
-        "hint": f"{first.misfit.text} at character {first.place + 1} of the record; another process"
-        " may have written into it",
+        "hint": f"{first.misfit.text} at character {first.place + 1}; another process may have"
+        " written into the record",
     }
 
 
@@ -445,14 +445,14 @@ def near_log(text: bytes, path: str) -> NearLog | None:
 def _subject(near_miss: NearMiss) -> str:
     """Return what is wrong with such a line, in words."""
     if not near_miss.marker:
-        return "the record has no marker before it"
+        return "there is no marker before the record"
     form = ""
     if near_miss.marker.startswith(":::MLPv0.5"):
-        form = ", as in round 0.5"
+        form = " of round 0.5"
     elif near_miss.marker == _MARKER.rstrip():
         return f"no space follows the marker '{near_miss.marker}'"
     elif near_miss.start is None:
-        form = ", as in round 0.6"
+        form = " of round 0.6"
     return f"the marker is '{visible(near_miss.marker)}'{form}"
 
 

@@ -503,7 +503,7 @@ def _compared_in_words(
         return f"with {NO_LIMIT} {place}, as {reason}"
     limit = f"the limit of {result.minimum:,.{decimals}f} {place}"
     if is_in_another_unit(result):
-        return f"which may be in a different unit from {limit}"
+        return f"far below {limit}, perhaps because the units differ"
     return f"above {limit}, which passes" if accepted else f"below {limit}"
 
 

@@ -53,7 +53,8 @@ def shortened(texts: Sequence[str], most: int, noun: str = "") -> str:
 
     The ``noun`` says more of what, unless the words before the strings do: ``and 3 more logs``.
     """
-    text = ", ".join(texts[:most])
+    joint = "; " if any(", " in text for text in texts[:most]) else ", "
+    text = joint.join(texts[:most])
     rest = len(texts) - most
     if rest <= 0:
         return text

@@ -71,11 +71,13 @@ class Constraint(msgspec.Struct, frozen=True):
             return lambda record, seen: holds(record.metadata)
         return holds
 
-    def breach(self, argument: Any, record: Record, seen: Seen) -> Breach:
-        """Return how a record breaks the constraint."""
+    def breach(
+        self, argument: Any, record: Record, seen: Seen, needed: str | None = None
+    ) -> Breach:
+        """Return how a record breaks the constraint; ``needed`` are words of the rule for it."""
         if self.describe:
             return self.describe(argument, record, seen)
-        needed = self.needed(argument)
+        needed = needed or self.needed(argument)
         kind = number_if_none(record.value, needed)
         message = f"{record.key} is {{found}}; expected {kind}{{expected}}"
         return Breach(record.value, needed, message)
@@ -238,7 +240,7 @@ def _fields_in_words(fields: Mapping[Any, Mapping[str, Any]]) -> str:
 
 def number_if_none(value: Any, needed: str) -> str:
     """Return the words before a bound, ``needed``, where the value is not a number."""
-    if isinstance(value, int | float):
+    if isinstance(value, int | float) and not isinstance(value, bool):
         return ""
     if needed.startswith(("at least ", "at most ")):
         return "a number of "
@@ -388,10 +390,14 @@ def _too_late(argument: Mapping[str, Any], record: Record, seen: Seen) -> Breach
     start = argument["of"]
     limit = argument["minutes"]
     minutes = (record.time_ms - seen[start].earliest_ms) / 60_000
-    form = ".1f" if round(minutes, 1) > limit else ".3f"
+    form = ",.1f"
+    bound = "within"
+    if round(minutes, 1) <= limit:
+        form = ",.3f"
+        bound = "after less than"
     message = (
-        f"{record.key} is logged {{found:,{form}}} minutes after {start};"
-        f" expected within {limit} minutes"
+        f"{record.key} is logged {{found:{form}}} minutes after {start};"
+        f" expected {bound} {limit} minutes"
     )
     return Breach(round(minutes, 3), needed, message, is_limit=minutes == limit)
 
@@ -428,7 +434,7 @@ def _wrong_field(fields: Mapping[str, Mapping[str, Any]], record: Record, _: See
                 )
                 return Breach(value, needed, message)
     subject = f"{record.key} has the metadata {{found}}, which is not a JSON object"
-    return Breach(record.metadata, needed, f"{subject}; expected {{expected}}")
+    return Breach(record.metadata, needed, f"{subject}; expected one with {{expected}}")
 
 
 def _meets(value: Any, constraints: Mapping[str, Any]) -> bool:

@@ -412,7 +412,9 @@ def breach_of(
         return value, needed, f"{rule.key} is {{found}}; expected {{expected}}"
     member = member_of(expects.amount, "metadata")
     if member and operands.metadata.get(member) is None:
-        message = f"{rule.key} has no {member} in its metadata; expected {{expected}}"
+        message = (
+            f"{rule.key} has no {member} in its metadata; expected {member} to be {{expected}}"
+        )
         return None, needed, message
     return (
         _found(expects.amount, operands, value),
@@ -510,7 +512,8 @@ def _message(rule: Rule, expects: Expectation, operands: Operands, needed: str) 
     texts = [name for name, other in operands.values.items() if _is_number_as_text(other)]
     texts = sorted({*texts} - {"value", rule.key})
     if texts:
-        return f"{' and '.join(texts)} is logged as text, not as a number; {message}"
+        text = " and ".join(texts)
+        return f"{text} is logged as text, not as a number, so this test fails: {message}"
     return message
 
 

@@ -63,8 +63,8 @@ class RecordCounts:
         problem = "is not logged"
         subject = rule.key
         instead = None
-        if len(keys) > 1:
-            subject = f"neither {' nor '.join(sorted(keys))}"
+        for other in keys - {rule.key}:
+            problem = f"is not logged, and neither is {other}"
         if is_hidden:
             subject = " or ".join(sorted(keys))
             problem = "appears only on lines that the official checker ignores"
@@ -72,7 +72,7 @@ class RecordCounts:
             instead = key_instead_of(rule.key, self._unruled)
         if instead:
             problem = f"is not logged, but {instead} is"
-            hint = f"if {instead} means the same, log it as {rule.key}"
+            hint = f"if {instead} means the same, log its value under the key {rule.key}"
             rule = replace(rule, hint=rule.hint or hint)
         expected = times
         if instead:
@@ -100,7 +100,7 @@ class RecordCounts:
             number,
             value=count,
             expected=f"logged {words} times",
-            message=f"{_times_logged(rule, count)}; expected {words}",
+            message=f"{_times_logged(rule, count)}; expected {words} times",
             kind=kind,
         )
 

@@ -94,7 +94,7 @@ def _by_damage(official: Iterable[Finding], whole: Run) -> tuple[str, ...]:
 
 
 def _of_processes(path: str, log: DamagedLog) -> Finding:
-    message = "{found} processes write every record; expected {expected}"
+    message = "{found} processes write every record; expected {expected} process"
     return finding_of("LOG114", message, path, line=log.line, found=log.processes, expected="one")
 
 

@@ -204,7 +204,9 @@ def _softened(refusal: _Refusal, seen: Seen) -> Rule:
     hint = None
     if str not in map(type, logged.values()):
         keys = " and ".join(sorted(final))
-        hint = f"log {keys} before it, as the official checker goes by the order of lines"
+        hint = (
+            f"log {keys} before {rule.key}, as the official checker goes by the order of the lines"
+        )
     return replace(rule, basis=Basis.OFFICIAL, hint=rule.hint or hint)
 
 

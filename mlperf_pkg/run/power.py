@@ -90,7 +90,7 @@ def read_power_log(file: PowerFile) -> PowerLog:
         samples, crash = _read(file)
     except OSError as error:
         samples = defaultdict(list)
-        crash = f"it cannot be read ({error.strerror})"
+        crash = f"the file cannot be read ({error.strerror})"
     if crash is None:
         watts, crash = _watts(samples, switch=file.switch)
     times = sorted(_times(samples, _READING))
@@ -164,7 +164,7 @@ def _read(file: PowerFile) -> tuple[_Samples, str | None]:
         for block in reader.blocks():
             size += len(block.text)
             if size > MAX_BYTES:
-                reason = f"it is larger than {MAX_BYTES >> 20} MiB, the most that is read"
+                reason = f"the file is larger than {MAX_BYTES >> 20} MiB, the most that is read"
                 return defaultdict(list), reason
             for key in _KEYS & block.indexes.keys():
                 indexes = block.indexes[key]
@@ -216,7 +216,7 @@ def _of_node(samples: Sequence[_Sample]) -> float:
         elif key == _EFFICIENCY:
             efficiency = sample.value
     if start is None:
-        raise ValueError("it has no power_measurement_start")
+        raise ValueError("power_measurement_start is not logged")
     if stop is None:
         stop = last
     return float(efficiency * total * 1.0) / (stop - start)

@@ -276,7 +276,7 @@ class _Reading:
         instead = round_instead(*names)
         hint = None
         if instead:
-            hint = f"check its logs apart from those of other rounds, with --round {instead}"
+            hint = f"check the logs of {names[2]} without those of other rounds: --round {instead}"
         explained = []
         for finding in findings:
             if finding.code in codes_of_benchmark:
@@ -398,8 +398,8 @@ class _Reading:
             code = "RUN140"
             reason = ", although the target was reached"
             hint = (
-                "such a run counts as one that did not converge; if it converged fast, the RCP test"
-                " is easier to pass without it, so that a reviewer may ask why it does not count"
+                "the run counts as one that did not converge; a fast run that does not count makes"
+                " the RCP test easier to pass, so a reviewer may ask for the reason"
             )
         is_stopped = self._clock.stop_ms is not None
         ending = "run_stop is missing after run_start"

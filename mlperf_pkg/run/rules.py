@@ -27,8 +27,8 @@ _TIMES = ("once", "at_least_once")
 _MOST_HEADS = 4  # of one table: the logs of a result set begin alike, and are read in turn
 _MOST_MISPLACED = 1000  # records of one log
 _IN_TIME = (
-    "by the rules, the time stamp decides, and it is right; the official checker goes by the order"
-    " of lines"
+    "by the rules, the time stamps decide, and their order is right; the official checker goes by"
+    " the order of the lines"
 )
 
 
@@ -234,7 +234,8 @@ class RuleChecker:
     ) -> None:
         """Report what a record breaks; text that is a number breaks no rule that it keeps."""
         rule = compiled.rule
-        breach = check.constraint.breach(check.argument, record, self.seen)
+        needed = None if rule.reaches else rule.needed
+        breach = check.constraint.breach(check.argument, record, self.seen, needed)
         if breach.is_limit and rule.basis is Basis.RULES:
             return
         if breach.is_limit or self._keeps_as_number(compiled, record):
@@ -248,7 +249,7 @@ class RuleChecker:
             rule,
             number,
             value=breach.found,
-            expected=(not rule.reaches and rule.needed) or breach.expected,
+            expected=needed or breach.expected,
             message=rule.message or breach.message,
         )
         if rule.fatal:

@@ -50,7 +50,11 @@ class Targets:
             if rule.code not in self._incomparable:
                 self._incomparable.add(rule.code)  # once is enough
                 expected = _target_in_words(rule)
-                self._findings.add(rule, number, value=record.value, expected=expected)
+                kind = number_if_none(record.value, expected)
+                message = f"{rule.key} is {{found}}; expected {kind}{{expected}}"
+                self._findings.add(
+                    rule, number, value=record.value, expected=expected, message=message
+                )
             return
         if not is_reached:
             self._last_missed = (rule, record.value)

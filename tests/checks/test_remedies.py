@@ -159,14 +159,14 @@ def test_a_placeholder_that_was_left_is_not_taken_for_a_system(tmp_path: Path) -
     problem = of_code(report, "CONF101")
     assert problem.path == "../mlperf-pkg.yaml"
     assert problem.text.startswith(
-        'under systems, the key "bow-pod16 or bow-pod64 for resnet on bow" is '
+        'the key "bow-pod16 or bow-pod64 for resnet on bow" under systems is '
     )
     assert of_code(report, "SET110").is_error
 
 
 UNMATCHED = [
-    "no log matches the pattern 'runs/*' under systems: bow-pod16: logs",
-    "no submission_platform matches the pattern 'pod' under systems: bow-pod16: platforms",
+    "the pattern 'pod' for the platforms of bow-pod16 matches no submission_platform",
+    "the pattern 'runs/*' for the logs of bow-pod16 matches no log",
 ]
 
 

@@ -15,7 +15,7 @@ from tests.helpers.trees import simulated, write_set
 
 DEFECT = (
     "internal error of mlperf-pkg (ZeroDivisionError: odd);"
-    " please report it with the output of 'mlperf-pkg --debug ...'"
+    " please report this error with the output of 'mlperf-pkg --debug ...'"
 )
 
 

@@ -151,10 +151,8 @@ def test_folders_that_are_mounted_in_one_another(top: Path, tmp_path: Path) -> N
     report = json.loads(with_own_mounts(check, tmp_path).stdout)
     (a_set,) = report["result_sets"]
     (copies,) = [f["message"] for f in report["findings"] if f["code"] == "RAW102"]
-    assert (a_set["runs_found"], copies.partition(" (")[0]) == (
-        5,
-        "15 logs are copies of other logs",
-    )
+    assert (a_set["runs_found"], copies.partition(" (")[0]) == (5, "15 logs")
+    assert ") are copies of other logs; " in copies
 
 
 def test_an_installation_and_a_cache_that_cannot_be_written(top: Path, tmp_path: Path) -> None:

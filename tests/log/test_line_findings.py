@@ -87,7 +87,7 @@ DAMAGED = [
     ("other case", each(lambda line: line.replace("MLLOG", "mllog")), "LOG108", "the marker is ':"),
     ("byte lost", with_line(LINE.replace(":::M", "u::M")), "LOG108", "the marker is 'u::MLLOG'"),
     ("colon lost", with_line(LINE.replace(":::M", "::M")), "LOG108", "the marker is '::MLLOG'"),
-    ("no marker", with_line(LINE.replace(MARKER, "")), "LOG108", "the record has no marker before"),
+    ("no marker", with_line(LINE.replace(MARKER, "")), "LOG108", "there is no marker before"),
     ("round 0.6", each(lambda line: f":::MLL 12.5 {line[9:]}"), "LOG108", "the marker is ':::MLL"),
     ("0.5", each(lambda _: ":::MLPv0.5.0 resnet 12.5 (a.py:1) x"), "LOG108", "the marker is ':"),
 ]  # fmt: skip

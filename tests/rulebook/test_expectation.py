@@ -259,7 +259,9 @@ def test_of_two_records_at_one_position(formula: str, text: str) -> None:
 
 def test_of_a_number_that_is_text() -> None:
     text = _message("value == 2.0 * global_batch_size", batch="1152")
-    assert text.startswith("global_batch_size is logged as text, not as a number; steps is 900;")
+    assert text.startswith(
+        "global_batch_size is logged as text, not as a number, so this test fails: steps is 900;"
+    )
 
 
 @pytest.mark.parametrize(
@@ -280,7 +282,10 @@ def test_of_a_number_that_is_text() -> None:
             ),
             "evaluated at 30,000 samples; expected at a multiple of 12,800, the global_batch_size",
         ),
-        ("metadata.step_num == 5.0", "eval_error has no step_num in its metadata; expected 5"),
+        (
+            "metadata.step_num == 5.0",
+            "eval_error has no step_num in its metadata; expected step_num to be 5",
+        ),
     ],
 )
 def test_of_positions(formula: str, text: str) -> None:

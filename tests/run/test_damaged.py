@@ -103,7 +103,7 @@ def test_processes_that_write_every_record(log: bytes, errors: list[str]) -> Non
 
 def test_the_number_of_processes_is_said() -> None:
     (finding,) = (f for f in run_of(of_processes(3), "1.0").findings if f.code == "LOG114")
-    assert finding.text == "3 processes write every record; expected one"
+    assert finding.text == "3 processes write every record; expected one process"
     assert finding.line == 2
 
 

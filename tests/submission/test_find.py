@@ -531,7 +531,7 @@ def test_what_is_not_read(
         (b":::MLLOG{", "no space follows the marker ':::MLLOG' (", True),
         (b":::mllog {", "the marker is ':::mllog' (", True),
         (b"::MLLOG {", "the marker is '::MLLOG' (", True),
-        (b"{", "the record has no marker before it (", False),
+        (b"{", "there is no marker before the record (", False),
     ],
     ids=["no space", "other case", "no colon", "none"],
 )

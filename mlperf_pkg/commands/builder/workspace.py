@@ -256,7 +256,7 @@ def _not_counted(folders: Folders, checked: Checked) -> Iterator[str]:
     for context in checked.contexts:
         repeats += [_log_path(folders, checked.places[path]) for path in context.repeats]
     if no_runs:
-        yield f"not submitted, as their clock never started: {shortened(no_runs, _NAMED_LOGS)}"
+        yield f"not submitted, as no run started in them: {shortened(no_runs, _NAMED_LOGS)}"
     if repeats:
         of_runs = shortened(sorted(repeats), _NAMED_LOGS)
         yield f"not submitted, as a more complete log of the same run is: {of_runs}"

@@ -140,7 +140,7 @@ TWO_UNREAD = [HERE, run("logs/x.log", benchmark=None), run("logs/y.log", divisio
             [HERE],
             (BOX,),
             Config(systems={"bix": SystemConfig()}),
-            'mlperf-pkg.yaml: under systems, the key "bix" is not the name of a system description',
+            'mlperf-pkg.yaml: the key "bix" under systems is not the name of a system description',
         ),
         ([HERE], (BOX, BROKEN), CODE, "systems/broken.json:2: found ','; expected a field name"),
         (
@@ -215,7 +215,7 @@ def test_problems(
 def test_patterns_that_match_nothing_and_missing_code_are_noted() -> None:
     config = Config(systems={"box": SystemConfig(logs=("logs/box/*", "log/*"))})
     (pattern, code) = planned(HERE, config=config).notes
-    assert pattern == "mlperf-pkg.yaml: no log matches the pattern 'log/*' under systems: box: logs"
+    assert pattern == "mlperf-pkg.yaml: the pattern 'log/*' for the logs of box matches no log"
     assert re.match(r"there is no code of resnet, .*\n  code:\n    resnet: <folder>$", code)
 
 
