@@ -107,7 +107,9 @@ def text(report: Report, view: View) -> str:
         if not view.statistics:
             _findings(terminal, report, view)
         if report.configuration:  # to be completed for raw logs
-            heading = f"Complete this, and save it as {CONFIG_NAME} beside systems/"
+            heading = (
+                f"Complete the following lines, and save them as {CONFIG_NAME} beside systems/"
+            )
             terminal.line((heading, HEADING))
             for line in report.configuration.splitlines():
                 terminal.line((line, PLAIN))

@@ -306,7 +306,7 @@ def _of_age(passphrase: str) -> str:
     try:
         passphrase.encode()
     except UnicodeEncodeError as error:
-        raise UserError("the passphrase is not UTF-8, as age expects") from error
+        raise UserError("the passphrase is not UTF-8 text, which age requires") from error
     return passphrase
 
 

@@ -53,7 +53,7 @@ from mlperf_pkg.submission.model import Place, ResultSet
 
 _NAMED_LOGS = 3
 _AS_OPEN = (
-    "submitted as Open, as you asked; its logs say closed, which 'mlperf-pkg check' reports as"
+    "submitted as Open because of --as-open; the logs say closed, so 'mlperf-pkg check' reports"
     " SET111"
 )
 _FOLDER_NAME = re.compile(r"\w[\w.+@,=&()-]*")
@@ -257,8 +257,8 @@ def _identified(workspace: BuildWorkspace) -> dict[str, Run]:
 def _unidentified(workspace: BuildWorkspace) -> Iterator[str]:
     divisions = " or ".join(DIVISIONS)
     lacking = (
-        f"no submission_benchmark, or no submission_division that is {divisions}:"
-        f" complete the log, or take it out of {workspace.folders.logs}"
+        f"submission_benchmark is missing, or submission_division is not {divisions}; complete the"
+        f" log, or take it out of {workspace.folders.logs}"
     )
     paths: dict[str, list[str]] = {}  # by reason
     for run in workspace.runs:
@@ -368,7 +368,10 @@ def _unknown(
 ) -> Iterator[str]:
     set_names = {planned.name for planned in sets}
     for name in sorted(set(names) - set_names):
-        yield f"there is no result set {name} {purpose}{did_you_mean(name, set_names)}"
+        yield (
+            f"no result set is called {name}, which was named"
+            f" {purpose}{did_you_mean(name, set_names)}"
+        )
 
 
 def _unused(
@@ -379,7 +382,10 @@ def _unused(
         if division in (None, system.division) and system not in used:
             paths.append(system.path)
     if paths:
-        yield f"not copied, because there are no results: {', '.join(paths)}"
+        yield (
+            "these system descriptions are not copied, as their systems have no results:"
+            f" {', '.join(paths)}"
+        )
 
 
 def _no_code(workspace: BuildWorkspace, sets: Iterable[PlannedSet]) -> Iterator[str]:
@@ -388,7 +394,7 @@ def _no_code(workspace: BuildWorkspace, sets: Iterable[PlannedSet]) -> Iterator[
     if without:
         lines = "\n".join(f"    {benchmark}: <folder>" for benchmark in without)
         yield (
-            f"there is no code of {', '.join(without)}, and a submission needs it; name its"
+            f"a submission needs its code, but no code is named for {', '.join(without)}; name the"
             f" folder in {CONFIG_NAME}:\n  code:\n{lines}"
         )
 
@@ -411,8 +417,9 @@ def _submitter_problems(submitters: Sequence[str]) -> Iterator[str]:
     elif len(submitters) > 1:
         names = [visible(submitter) for submitter in submitters]
         yield (
-            f"several submitters: {', '.join(names)}. A submission has one submitter: build with"
-            f" the systems and logs of one at a time. If they are the same: {lines}{names[0]}"
+            f"the logs and system descriptions name several submitters: {', '.join(names)}. Build"
+            " one submission for each submitter, with its systems and logs only. If the names mean"
+            f" the same submitter: {lines}{names[0]}"
         )
     elif not _FOLDER_NAME.fullmatch(submitters[0]):
         proposed = re.sub(r"[^\w.+-]+", "-", submitters[0]).strip("-.")
@@ -453,8 +460,8 @@ def _in_words(selection: Selection, window: Window) -> str:
     others = [run.path for run in (*runs[: window.first], *runs[window.last + 1 :])]
     median = words.minutes(selection.choice.median)
     return (
-        f"runs {window.first + 1} to {window.last + 1} of {len(runs)} are closest to the"
-        f" median of {median} minutes; not submitted: {', '.join(others)}"
+        f"runs {window.first + 1} to {window.last + 1} of {len(runs)} are submitted, as their"
+        f" result is closest to the median of {median} minutes; not submitted: {', '.join(others)}"
     )
 
 
@@ -573,8 +580,8 @@ def waiver_notes(judged: Sequence[JudgedSet], workspace: BuildWorkspace) -> Iter
         number = words.counted(len(group), "finding")
         first = location(group[0])
         yield (
-            f"waived by {waiver.approved_by} until {waiver.until}: {number} {code}, the first in"
-            f" {first}: {waiver.reason}"
+            f"{waiver.approved_by} waived {number} {code} until {waiver.until}, the first in"
+            f" {first}, because: {waiver.reason}"
         )
     waivers = Waivers(workspace.config.waivers, CONFIG_NAME)
     for finding in waivers.stale(findings):
@@ -682,10 +689,10 @@ def _hint(finding: Finding) -> str | None:
         return finding.hint
     if finding.code == "SET101" and finding.found > finding.expected:
         return (
-            f"--choose-runs takes the {finding.expected} consecutive runs whose result is"
-            " closest to the median of all such windows; 'mlperf-pkg select' shows them"
+            f"--choose-runs submits {finding.expected} consecutive runs, those whose result is"
+            " closest to the median; 'mlperf-pkg select' shows which"
         )
     for flag, codes in BYPASSES.items():
         if finding.code in codes:
-            return f"--{flag} builds the result set and asks for a review of it"
+            return f"--{flag} builds the result set and asks reviewers to accept it"
     return finding.hint
