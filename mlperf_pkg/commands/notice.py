@@ -164,7 +164,7 @@ def embargo(results: Iterable[ShownResult]) -> str:
         published_rounds.update(
             (round_.usage, round_.name) for round_ in published.provenance.rounds
         )
-        as_of = f" It was not published on {published.provenance.made}."
+        as_of = f" On {published.provenance.made}, this had not happened yet."
     names = []
     for usage, round_ in sorted(
         {(result.usage, result.round) for result in results} - published_rounds

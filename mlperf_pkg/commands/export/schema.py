@@ -76,15 +76,19 @@ class ResultSetRecord(Struct, frozen=True):
     submitter: _Submitter
     companies: Annotated[
         str | None,
-        "the companies that submit it, `A+B` of a joint entry; null if no submitter is named",
+        "the companies that submit the set, `A+B` for a joint entry; null if no submitter is named",
     ]
     system: _System
     benchmark: _Benchmark
     division: Annotated[
-        str | None, "the division, as the description spells it, or the logs if there is none"
+        str | None,
+        "the division, as the description spells it; as the logs spell it if there is"
+        " no description",
     ]
     division_by_rules: _DivisionByRules
-    path: Annotated[str, "the path of the result set; several sets of raw logs may have the same"]
+    path: Annotated[
+        str, "the path of the result set; several sets of raw logs may have the same path"
+    ]
     system_path: Annotated[str | None, "the `path` of its system in `systems`"]
     runs_found: Annotated[int, "the number of runs"]
     runs_required: Annotated[int | None, "the number of runs that the rules require"]
@@ -130,11 +134,13 @@ class RunRecord(Struct, frozen=True):
     official_minutes: Annotated[float | None, "time-to-train of the official summarizer", "minutes"]
     status: Annotated[str | None, "the status of `run_stop`"]
     samples_to_converge: Annotated[
-        float | None, "the amount of training to the target", "unit of the benchmark's RCPs"
+        float | None,
+        "the amount of training until the target was reached",
+        "unit of the benchmark's RCPs",
     ]
     batch_size: Annotated[int | None, "the global batch size", "samples"]
     accelerators: Annotated[
-        int | None, "the number that the log names, or else that of the described system"
+        int | None, "the number of accelerators in the log, or else in the system description"
     ]
     energy_joules: Annotated[float | None, "the official energy of the run", "joules"]
     records: Annotated[int, "the number of records of the log"]
@@ -166,7 +172,7 @@ class SettingRecord(Struct, frozen=True):
     set_path: _SetPath
     benchmark: _Benchmark
     key: Annotated[str, "the hyperparameter, as it is logged"]
-    value: Annotated[str, "its first value in a log, as JSON"]
+    value: Annotated[str, "the first value of the hyperparameter in a log, as JSON"]
     number: Annotated[float | None, "the value as a number; null if it is not a number"]
     runs: Annotated[int, "the number of runs with this value"]
 
@@ -182,7 +188,8 @@ class FindingRecord(Struct, frozen=True):
     set: Annotated[str | None, "the `id` of the result set; null if the finding is not about one"]
     subject: Annotated[
         str | None,
-        "the path of the result set (raw logs: its `id`), description or submission; null: `path`",
+        "the path of the result set, description or submission that the finding is about; for raw"
+        " logs, the `id` of the set; null if the finding is about the file in `path`",
     ]
     path: Annotated[str, "the first file with the finding"]
     line: Annotated[int | None, "the line of the file, from 1"]

@@ -766,7 +766,7 @@ def record_side(usage: str, round_: str | None = None) -> ReviewSide:
     if round_ and round_ not in names:
         reason = "no such round was published"
         if names and version_of(round_) > max(map(version_of, names)):
-            reason = "newer than the published results of this package"
+            reason = "the round is newer than the published results in mlperf-pkg"
         raise UserError(f"{round_}: not a folder, and {reason} ({usage} {', '.join(names)})")
     hashes = published.hashes()
     entries = []
