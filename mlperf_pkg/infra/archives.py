@@ -269,11 +269,11 @@ class _Guarded:
     def read(self, size: int = -1) -> bytes:
         self._reads += 1
         if self._reads > _READS_PER_MEMBER * LARGEST_NUMBER:
-            raise ArchiveError("too many headers")
+            raise ArchiveError("the archive has too many headers")
         data = self._file.read(size if 0 <= size <= self._left else self._left + 1)
         self._left -= len(data)
         if self._left < 0:
-            raise ArchiveError(f"a header of more than {self._most >> 20} MiB")
+            raise ArchiveError(f"a header is larger than {self._most >> 20} MiB")
         return data
 
     def renew(self) -> None:

@@ -129,7 +129,9 @@ def data_folder(name: str) -> Path:
     for folder in (PACKAGE / "data" / name, PACKAGE.parent / name):
         if folder.is_dir():
             return folder
-    raise UserError(f"this installation of mlperf-pkg lacks its folder {name!r}: reinstall it")
+    raise UserError(
+        f"this installation of mlperf-pkg lacks the folder {name!r}; reinstall mlperf-pkg"
+    )
 
 
 @cache

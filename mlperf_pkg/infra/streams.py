@@ -250,7 +250,7 @@ def temporary_files() -> Iterator[Path]:
     try:
         folder = Path(gettempdir())
     except FileNotFoundError as error:
-        raise UserError(f"temporary files cannot be written anywhere: {remedy}") from error
+        raise UserError(f"temporary files cannot be written anywhere; {remedy}") from error
     try:
         yield folder
     except OSError as error:

@@ -359,7 +359,7 @@ def read_results(path: Path) -> PublishedResults:
     except msgspec.MsgspecError as error:
         raise _damaged(path, error) from error
     if file.crc != file.checksum:
-        raise _damaged(path, "its checksum is wrong")
+        raise _damaged(path, "the checksum is wrong")
     return PublishedResults(file, path)
 
 

@@ -197,8 +197,8 @@ def _findings(terminal: Terminal, report: Report, view: View) -> None:
                 _kind(terminal, kind, submitters)
         terminal.line()
     if hidden:
-        more = wording.counted(len(hidden), "more kind")
-        terminal.line((f"and {more}: --show {view.show} lists all kinds", PLAIN))
+        more = wording.counted(len(hidden), "more code")
+        terminal.line((f"and {more}; --show {view.show} lists all codes", PLAIN))
 
 
 def folded_kinds(findings: Sequence[Finding]) -> list[CodeGroup]:
@@ -337,7 +337,7 @@ def _summary(terminal: Terminal, report: Report, view: View) -> None:
         return
     counts = words.counts_in_words(report)
     if not _lists_all(report.findings, view):
-        counts += " (--show all lists them)"
+        counts += " (--show all lists every finding)"
     for sentence in (counts, words.round_in_words(report), *words.sets_in_words(report)):
         terminal.paragraph((sentence, PLAIN))
 

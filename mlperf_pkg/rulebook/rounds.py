@@ -134,7 +134,7 @@ def round_of_run(usage: str, time_ms: float, benchmark: str) -> RoundChoice:
     before, earliest = _BEFORE_FIRST.get(usage, ("", date.max))
     first = rounds(usage)[0]
     if earliest <= day < window(usage, first)[0]:
-        reason = f"inferred, as {run} is earlier than those of round {first}"
+        reason = f"inferred, as {run} is earlier than the runs of round {first}"
         return RoundChoice(before, reason, Sureness.INFERRED, day)
     for name, last in candidates.items():
         if day <= last:
@@ -267,9 +267,9 @@ def where_instead(usage: str, round_name: str, benchmark: str) -> str:
     if earlier and later:
         return f"; {benchmark} is in rounds {earlier[-1]} and {later[0]}"
     if earlier:
-        return f"; {benchmark} ended in {earlier[-1]}"
+        return f"; the last round of {benchmark} was {earlier[-1]}"
     if later:
-        return f"; {benchmark} begins in {later[0]}"
+        return f"; the first round of {benchmark} is {later[0]}"
     other = usage_with(benchmark)
     if other:
         return f"; {benchmark} is a benchmark of {other}"

@@ -97,9 +97,9 @@ class Drift(Struct, frozen=True):
         round_ = self.round if self.usage == TRAINING else f"{self.usage.upper()} {self.round}"
         parts = [CODE] if self.code else []
         if self.rules:
-            parts.append(f"{', '.join(self.rules)} of {round_}")
+            parts.append(f"the rules of {', '.join(self.rules)} in {round_}")
         if self.points:
-            parts.append(f"the reference points of {', '.join(self.points)} of {round_}")
+            parts.append(f"the reference points of {', '.join(self.points)} in {round_}")
         return ", ".join(parts)
 
 

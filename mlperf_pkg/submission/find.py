@@ -88,8 +88,8 @@ def find_input(argument: str, prefix: str = "") -> Input:
         if unread:
             raise UserError(f"{argument}: cannot be read: {unread.reason}")
         raise UserError(
-            f"{argument}: no MLPerf log here (no file holds a line with '{TOKEN.decode()}')"
-            f"{_not_read(contents)}"
+            f"{argument}: no MLPerf log here (no file has a line with"
+            f" '{TOKEN.decode()}'){_not_read(contents)}"
         )
     return contents
 

@@ -199,7 +199,8 @@ def _entry(issue: GithubIssue, taken: Collection[str]) -> ObjectionEntry:
 _SCRIPT = """\
 #!/bin/sh
 # Files and labels the objections with GitHub's client, gh, and records the issues in {file}.
-# Read it, then run it in a clone of the repository of the issues, or with GH_REPO=owner/name.
+# Read this script. Then run it in a clone of the repository that has the issues, or with
+# GH_REPO=owner/name.
 set -eu
 """
 

@@ -292,7 +292,10 @@ def _problems(reviewed: ReviewedRound) -> Iterator[str]:
         if len(names) > 1:
             yield f"{wording.enumerated(names)} are counted as one submitter: {company}"
     if len(reviewed.submitters) == 1:
-        yield f"only one submitter: {next(iter(reviewed.submitters))}; nobody can review it"
+        yield (
+            f"the round has only one submitter, {next(iter(reviewed.submitters))}, so nobody can"
+            " review the results"
+        )
     for name, rows in reviewed.sets.items():
         if not rows:
             yield f"{name}: no result set"
@@ -310,7 +313,7 @@ def _without_system(rows: Sequence[ResultSetRow]) -> str:
     sets = wording.counted(len(rows), "result set")
     systems = list(dict.fromkeys(str(row.system) for row in rows))
     description = f"description ({wording.shortened(systems, _NAMED)})"
-    return f"{sets} without a system {description}: division and accelerators are unknown"
+    return f"{sets} without a system {description}, so division and accelerators are unknown"
 
 
 def _unread(reviewed: ReviewedRound) -> Iterator[str]:
@@ -330,7 +333,7 @@ def _unread(reviewed: ReviewedRound) -> Iterator[str]:
 # ---- sections -----------------------------------------------------------------------------
 
 _DECIMALS = 3
-_MARKED = "Marked: to be settled with the submitter."
+_MARKED = "Marked values have to be settled with the submitter."
 
 Cell = str | int | float | None
 """The content of a table; None is an empty cell."""
@@ -767,7 +770,9 @@ def record_side(usage: str, round_: str | None = None) -> ReviewSide:
         reason = "no such round was published"
         if names and version_of(round_) > max(map(version_of, names)):
             reason = "the round is newer than the published results in mlperf-pkg"
-        raise UserError(f"{round_}: not a folder, and {reason} ({usage} {', '.join(names)})")
+        raise UserError(
+            f"{round_}: not a folder, and {reason} (the rounds of {usage} are {', '.join(names)})"
+        )
     hashes = published.hashes()
     entries = []
     for index, row in enumerate(published.sets):
