@@ -85,7 +85,7 @@ def bomb(unpacked: int, packed: int) -> str | None:
     if unpacked <= max(_ALWAYS_ALLOWED, _LARGEST_RATIO * packed):
         return None
     limits = f"{_ALWAYS_ALLOWED >> 30} GiB and more than {_LARGEST_RATIO} times its size"
-    return f"it unpacks to more than {limits}"
+    return f"the data unpacks to more than {limits}"
 
 
 class DamagedError(Exception):

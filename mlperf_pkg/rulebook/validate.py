@@ -346,10 +346,7 @@ def _complaints_of_definitions(document: Mapping[str, Any]) -> Iterator[tuple[St
     for place in _too_long([*defined, *formulas]):
         yield (
             place,
-            (
-                f"the expression is longer than {_LONGEST:,} characters, with the definitions that it"
-                " uses"
-            ),
+            f"longer than {_LONGEST:,} characters, with the definitions that the expression uses",
         )
 
 

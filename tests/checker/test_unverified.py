@@ -31,10 +31,11 @@ DESCRIPTION = f"{ROOT}/systems/{SYSTEM}.json"
 LORA_WRONG = "lora wrong"
 RETINANET_WRONG = "retinanet wrong"
 FAST = ("--interval", "0.05")
-DIFFERS = f"the installed {OTHER} differs in"
+DIFFERS = f"the installed version {OTHER} differs in"
 BY = f"official by mlperf-logging {VERIFIED}"
 BY_POINTS = (
-    f"by the reference points of mlperf-logging {OTHER}, which differ from those of {VERIFIED}"
+    f"with the reference points of mlperf-logging {OTHER}, which differ from those of version"
+    f" {VERIFIED}"
 )
 
 
@@ -113,8 +114,8 @@ def report_of(done: Done) -> Any:
             "points",
             (ROOT,),
             0,
-            f"official: pass, mlperf-logging {OTHER} accepts this; the installed {OTHER} differs\n"
-            f"in the reference points of {BENCHMARK} of {ROUND}\n",
+            f"official: pass, mlperf-logging {OTHER} accepts this; the installed {OTHER}"
+            f" differs\nin the reference points of {BENCHMARK} in {ROUND}\n",
         ),
         (
             "points that reject",
@@ -146,7 +147,7 @@ def test_check_says(
         ),
         (
             "points",
-            [f"the reference points of {BENCHMARK} of {ROUND}"],
+            [f"the reference points of {BENCHMARK} in {ROUND}"],
             "pass",
             {BENCHMARK: "pass", "retinanet": "pass"},
         ),
@@ -202,7 +203,7 @@ def test_findings_by_points_that_differ_say_so(run: Run) -> None:
 def test_the_score_note_of_a_set_names_the_points(run: Run) -> None:
     report = report_of(run("points", "check", ROOT, "--format", "json"))
     notes = {row["benchmark"]: row["score_note"] for row in report["result_sets"]}
-    assert notes[BENCHMARK].endswith(f"score and RCP margin are {BY_POINTS}")
+    assert notes[BENCHMARK].endswith(f"the score and the RCP margin are computed {BY_POINTS}")
     assert OTHER not in (notes["retinanet"] or "")
 
 
@@ -227,7 +228,7 @@ def unwrapped(text: str) -> str:
 @pytest.mark.parametrize(
     ("change", "arguments", "status", "says"),
     [
-        ("points", ("score", ROOT), 0, f"score and RCP margin are {BY_POINTS}"),
+        ("points", ("score", ROOT), 0, f"the score and the RCP margin are computed {BY_POINTS}"),
         (
             "rules",
             ("doctor",),
@@ -258,14 +259,14 @@ def unwrapped(text: str) -> str:
             ("rcp", "check", ROOT),
             0,
             f"reference points: mlperf-logging {OTHER}, which differs from {VERIFIED} in the"
-            f" reference points of {BENCHMARK} of {ROUND} ",
+            f" reference points of {BENCHMARK} in {ROUND} ",
         ),
         (
             "points",
             ("rcp", "diff", "5.0", ROUND),
             0,
             f"source: mlperf-logging {OTHER}, which differs from {VERIFIED} in the reference"
-            f" points of {BENCHMARK} of {ROUND} ",
+            f" points of {BENCHMARK} in {ROUND} ",
         ),
     ],
 )
@@ -310,7 +311,7 @@ print(report.verdict.official.value, report.drift and report.drift.differs)
     [
         ("none", "pass None\n"),
         ("rules", f"not_checked ('{BENCHMARK} of {ROUND}',)\n"),
-        ("points", f"pass ('the reference points of {BENCHMARK} of {ROUND}',)\n"),
+        ("points", f"pass ('the reference points of {BENCHMARK} in {ROUND}',)\n"),
     ],
 )
 def test_the_report_of_the_api(here: Path, copy_of: CopyOf, change: str, printed: str) -> None:
@@ -351,7 +352,7 @@ def files_in(folder: Path) -> list[Path]:
         *(("code", tool, "the code of the checkers") for tool in OF_TREES),
         *(("rules", tool, f"{BENCHMARK} of {ROUND}") for tool in OF_LOGS),
         *(
-            ("points", tool, f"the reference points of {BENCHMARK} of {ROUND}")
+            ("points", tool, f"the reference points of {BENCHMARK} in {ROUND}")
             for tool in THAT_WRITE
         ),
     ],

@@ -155,7 +155,10 @@ def test_an_option_copies_what_is_outside_the_workspace(linked: Path) -> None:
 def test_nothing_valid_is_left(tmp_path: Path) -> None:
     result = call("build", resnet_workspace(tmp_path, RESNET[:4]), "--invalid", "drop")
     assert result.exit_code == 1
-    assert "note: left out, as bow-pod16/resnet is not valid:\n  results/bow-pod16" in result.stderr
+    assert (
+        "note: a result set is left out, because bow-pod16/resnet is not valid:\n"
+        "  results/bow-pod16"
+    ) in result.stderr
     assert "no result set is valid: nothing is left to build" in result.stderr
 
 
@@ -168,7 +171,7 @@ def test_ambiguous_platform_until_the_configuration_resolves_it(tmp_path: Path) 
     result = call("build", root)
     assert result.exit_code == 1
     assert "Bow Pod16/resnet/closed: SET125: the system may be any of bow-pod16" in result.stderr
-    heading = f"Complete this, and save it as {root / CONFIG_NAME}:\n"
+    heading = f"Complete the following lines, and save them as {root / CONFIG_NAME}:\n"
     _, _, block = result.stderr.partition(heading)
     key = "bow-pod16 or pod16-tf for resnet on Bow Pod16"
     assert f"systems:\n  {key}:\n    platforms:\n    - Bow Pod16\n" in block
@@ -241,7 +244,7 @@ def test_no_output_over_the_input(
         ),
         (
             ["systems", "logs"],
-            "put logs into the folder {root}/logs, or name another one with --logs",
+            "put logs into the folder {root}/logs, or name another folder with --logs",
         ),
     ],
 )
@@ -326,7 +329,7 @@ def test_one_after_the_other_is_both_at_once(tmp_path: Path) -> None:
     root = both_divisions(tmp_path)
     result = call("build", root, "--division", "open")
     assert (result.exit_code, systems_of(root)) == (0, DIVISIONS["open"])
-    assert "note: left out, as they are of the closed division: " in result.stderr
+    assert ("note: these logs are left out, as they are of the closed division: ") in result.stderr
     before = bytes_below(root / TREE)
     result = call("build", root, "--division", "closed")
     assert result.exit_code == 0

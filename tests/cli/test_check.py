@@ -121,7 +121,7 @@ def test_select_and_ignore(
 
 def test_an_unknown_prefix_is_refused(folder: Path) -> None:
     result = call("check", folder, "--select", "SEET")
-    assert (result.exit_code, "no code begins with 'SEET': did you" in result.stderr) == (2, True)
+    assert (result.exit_code, "no code begins with 'SEET'; did you" in result.stderr) == (2, True)
 
 
 # ---- formats and several outputs ----------------------------------------------------------

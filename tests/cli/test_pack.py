@@ -153,8 +153,9 @@ def test_left_out(tmp_path: Path, change: dict[str, bytes], left: set[str]) -> N
         assert {"/".join(parts) for parts in names} == left
     else:
         assert result.stderr.endswith(
-            "nothing was packed: what is left has errors, or no result set is valid: fix the"
-            " errors, or pack the submission anyway with --invalid keep\n"
+            "nothing was packed: no result set is valid, or the files without the invalid sets"
+            " still have errors; fix the errors, or pack the submission anyway with --invalid"
+            " keep\n"
         )
 
 

@@ -65,8 +65,8 @@ def test_problems_are_listed_and_the_rest_is_complete(poor: Path, tmp_path: Path
     assert result.exit_code == 1, result.output
     assert json.loads((folder / "review.json").read_bytes())["problems"] == [
         "Beta and be_ta are counted as one submitter: Beta",
-        "Gamma: 1 result set without a system description (bow-pod16): division and accelerators"
-        " are unknown",
+        "Gamma: 1 result set without a system description (bow-pod16), so division and"
+        " accelerators are unknown",
         "1 file not read or checked (LOG110, a file without records):"
         " ACME/results/bow-pod16/resnet/result_0.txt",
     ]

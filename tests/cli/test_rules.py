@@ -174,14 +174,14 @@ def test_what_is_fixed_free_and_constrained_as_text() -> None:
     lines = output("show", "resnet", "--round", "4.0", "--hyperparameters").splitlines()
     assert lines[1] == "resnet: hyperparameters"
     assert [line for line in lines if line.startswith(("Closed", "Open"))] == [
-        "Closed fixes",
-        "Closed constrains",
-        "Closed leaves free",
-        "Open fixes or constrains",
-        "Open frees",
+        "Fixed in Closed",
+        "Constrained in Closed",
+        "Free in Closed",
+        "Fixed or constrained in Open",
+        "Free only in Open",
     ]
     assert "  lars_epsilon (opt_name lars)                             0.0" in lines
-    assert lines[lines.index("Open fixes or constrains") + 1] == "  none"
+    assert lines[lines.index("Fixed or constrained in Open") + 1] == "  none"
 
 
 # ---- diff ---------------------------------------------------------------------------------
@@ -189,22 +189,13 @@ def test_what_is_fixed_free_and_constrained_as_text() -> None:
 
 def test_diff() -> None:
     assert output("diff", "2.0", "v2.1") == (
-        "MLPerf Training 2.0 -> 2.1 (submission 2022-05-20 -> 2022-10-14)\n"
-        "\n"
-        "Scores are now normalised where convergence beats the reference.\n"
-        "\n"
-        "Closed bert\n"
-        "  - opt_epsilon: once\n"
-        "  + opt_lamb_epsilon: once [official]\n"
-        "\n"
-        "Reference convergence points (olympic mean of the reference runs)\n"
-        "  bert, in samples\n"
-        "    ~ batch size 448: 2,621,696 (20 runs) -> 2,414,421 (23 runs)\n"
-        "  ssd, in epochs\n"
-        "    + batch size 1,280: 6.667 (20 runs)\n"
-        "    + batch size 2,048: 7.889 (20 runs)\n"
-        "\n"
-        "Unchanged: dlrm, maskrcnn, minigo, resnet, rnnt, unet3d\n"
+        "MLPerf Training 2.0 -> 2.1 (submission date 2022-05-20 -> 2022-10-14)\n\nScores are now"
+        " normalised if a result set converges faster than the reference.\n\nClosed bert\n  -"
+        " opt_epsilon: once\n  + opt_lamb_epsilon: once [official]\n\nReference convergence points"
+        " (olympic mean of the reference runs)\n  bert, in samples\n    ~ batch size 448:"
+        " 2,621,696 (20 runs) -> 2,414,421 (23 runs)\n  ssd, in epochs\n    + batch size 1,280:"
+        " 6.667 (20 runs)\n    + batch size 2,048: 7.889 (20 runs)\n\nUnchanged: dlrm, maskrcnn,"
+        " minigo, resnet, rnnt, unet3d\n"
     )
 
 

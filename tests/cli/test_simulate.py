@@ -159,7 +159,10 @@ def test_a_whole_round(tmp_path: Path) -> None:
         ([*RESNET, "--system", "../x"], "--system '../x' is not a valid file name"),
         ([*RESNET, "--minutes", "-1"], "minutes is -1.0; expected a positive number"),
         ([*RESNET, "--optimizer", "adam"], "unknown optimizer of resnet: 'adam'"),
-        (["--benchmark", "bert"], "missing --system, --submitter (or --submitters)"),
+        (
+            ["--benchmark", "bert"],
+            "missing --system, --submitter; to write a whole round, give --submitters instead",
+        ),
         (["--benchmark", "resnt", *RESNET[2:]], "unknown benchmark of training: 'resnt' (known:"),
         ([*RESNET, "--benchmark", "bert"], "a result set has one benchmark"),
         (["--system-count", "3", "--runs", "3"], "--runs is an option of one result set"),

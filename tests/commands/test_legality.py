@@ -82,7 +82,7 @@ def test_no_and_why(benchmark: str, settings: tuple[str, ...], answer: str, reas
 REFUSED = {
     "a typo": ("global_batchsize=4", "no hyperparameter 'global_batchsize'; did you mean global_"),
     "an event": ("run_start=4", "has no hyperparameter 'run_start'"),
-    "no value": ("global_batch_size", "expected KEY=VALUE, as global_batch_size=48"),
+    "no value": ("global_batch_size", "expected KEY=VALUE, such as global_batch_size=48"),
 }
 
 

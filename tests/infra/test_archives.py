@@ -204,7 +204,7 @@ def test_a_header_bomb(tmp_path: Path) -> None:
     info = tarfile.TarInfo("././@LongLink")
     info.type, info.size = tarfile.GNUTYPE_LONGNAME, 64 << 20
     data = info.tobuf() + bytes(64 << 20) + tar([("x", b"")])
-    with pytest.raises(ArchiveError, match="a header of more than 1 MiB"):
+    with pytest.raises(ArchiveError, match="a header is larger than 1 MiB"):
         opened(tmp_path / "x.tar", data)
 
 

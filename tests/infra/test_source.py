@@ -55,7 +55,10 @@ def test_a_shared_file_has_an_absolute_path(log: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda file: file.write_bytes(b"1"), "its size there is not 5 bytes"),
+        (
+            lambda file: file.write_bytes(b"1"),
+            "it does not have 5 bytes on the machine of the worker",
+        ),
         (Path.unlink, "No such file or directory"),
     ],
     ids=["another size", "removed"],

@@ -76,7 +76,7 @@ def test_a_bomb(format_: Compression, monkeypatch: pytest.MonkeyPatch) -> None:
     tracemalloc.start()
     with decompressed(BytesIO(packed), format_) as stream:
         size = sum(map(len, iter(lambda: stream.read(1 << 16), b"")))
-        problem = "it unpacks to more than 0 GiB and more than 100 times its size"
+        problem = "the data unpacks to more than 0 GiB and more than 100 times its size"
         assert problem_of(stream) == problem
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

@@ -186,7 +186,9 @@ def test_no_more_than_github_shows(
     ]
     (_, _, message), *others = annotated(report(findings=made), show=Show.ALL)
     assert len(others) == annotations
-    pattern = "\nleft out: (.*); GitHub shows 10 of a kind, the job summary lists all"
+    pattern = (
+        "\nleft out: (.*); GitHub shows at most 10 of each severity, and the job summary lists all"
+    )
     assert re.findall(pattern, message) == left_out
 
 

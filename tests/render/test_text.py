@@ -128,12 +128,11 @@ def test_what_raw_logs_leave_open_is_shown_to_be_pasted() -> None:
         result_sets=(result_set(path=".", system_by="the folder name"), result_set(judged=False)),
         configuration="# who?\nsystems:\n  dgx: {}\n",
     )
-    heading = "Complete this, and save it as mlperf-pkg.yaml beside systems/"
+    heading = "Complete the following lines, and save them as mlperf-pkg.yaml beside systems/"
     assert f"{heading}\n# who?\nsystems:\n  dgx: {{}}\n" in shown
     assert (
-        "round 2.0: as given\nsystem found by the folder name: dgx\n"
-        "only the logs were judged in 1 of 2 result sets: to judge sets, check a folder\n"
-        "without --partial\n\n"
+        "round 2.0: as given\nsystem found by the folder name: dgx\nonly the logs were judged in 1"
+        " of 2 result sets; to judge sets, check a folder\nwithout --partial\n\n"
     ) in shown
 
 
@@ -168,7 +167,7 @@ def test_what_is_shown(show: str, shown: str, verbose: bool) -> None:
     """Waived findings always are; ``verbose`` shows runs, not findings."""
     verdicts, _, lines = text(verbose=verbose, show=Show(show), findings=MADE).partition("\n\n")
     assert lines == shown
-    more = "" if show == "all" else " (--show all lists them)"
+    more = "" if show == "all" else " (--show all lists every finding)"
     assert f"\n2 errors, 1 warning, 1 note, 1 waived{more}\n" in verdicts
 
 
@@ -215,7 +214,9 @@ def test_what_follows_is_folded_under_its_cause(
 
 
 def test_what_is_folded_is_counted_and_is_not_all() -> None:
-    assert "\n3 errors, 0 warnings, 1 note (--show all lists them)\n" in text(findings=FOLDED)
+    assert ("\n3 errors, 0 warnings, 1 note (--show all lists every finding)\n") in text(
+        findings=FOLDED
+    )
 
 
 def test_causes_in_several_sets_are_folded_by_their_code() -> None:

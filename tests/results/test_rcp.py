@@ -440,7 +440,7 @@ def gpt3(batch_size: int, mean: float) -> tuple[RcpResult, tuple[ReferencePoint,
     return rcp.judge(points, batch_size, [mean] * 3, runs=3, drop=1), points
 
 
-REASON = "the reference point at batch size 3,072 holds a value 11 times its median"
+REASON = "the reference point at batch size 3,072 has a value of 11 times its median"
 
 
 @pytest.mark.parametrize("batch_size", [2560, 3072, 3584])

@@ -360,7 +360,9 @@ def _of_other_divisions(draft: _Draft) -> Iterator[str]:
     for division in DIVISIONS:
         paths = others.get(division)
         if paths:
-            yield f"left out, as they are of the {division} division: {_named(paths)}"
+            yield (
+                f"these logs are left out, as they are of the {division} division: {_named(paths)}"
+            )
 
 
 def _unknown(

@@ -161,7 +161,7 @@ def _changes(entry: ObjectionEntry, issue: GithubIssue) -> dict[str, str | tuple
     if state is ObjectionState.WAIVED and entry.percent is None:
         state = entry.state
         fields["note"] = (
-            "the issue is labelled waived; --state waived measures by how much the scores change"
+            "the issue is labelled waived; --state waived measures the change of the scores"
         )
     for name, content in (("state", state), ("issue", issue.url), ("by", issue.named("by"))):
         fields[name] = content

@@ -601,7 +601,11 @@ TARS = {
     "pax path": (pax(path="../x"), "PACK103", "leads elsewhere"),
     "pax sparse": (pax(**{"GNU.sparse.name": "../x"}), "PACK102", "a pax header with"),
     "pax size": (pax(size="-1"), "PACK102", "not a number"),
-    "pax unknown": (pax(hidden="x"), "PACK102", "a pax header with 'hidden'"),
+    "pax unknown": (
+        pax(hidden="x"),
+        "PACK102",
+        "a pax header has the field 'hidden', which an archive of files does not need",
+    ),
     "pax bomb": (pax(comment="x" * 70_000), "PACK104", "a header of 70"),
     "global pax": (
         tarfile.TarInfo.create_pax_global_header({"path": "x"}),
@@ -610,7 +614,7 @@ TARS = {
     ),
     "pax alone": (pax(path="é")[:1024] + END, "PACK102", "without its member"),
     "pax torn": (broken(put(156, b"x")), "PACK102", "cannot be read"),
-    "folder with content": (broken(put(156, b"5")), "PACK102", "a folder with content"),
+    "folder with content": (broken(put(156, b"5")), "PACK102", "a folder has content of its own"),
     "not tar": (b"Dear chair, here is our submission." * 99, "PACK102", "not a tar archive"),
     "nothing": (b"", "PACK102", "cut off"),
     "wrong checksum": (flipped(GOOD, 0, 0), "PACK102", "checksum of a header"),

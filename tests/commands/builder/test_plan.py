@@ -60,7 +60,10 @@ def test_sets_and_targets_in_order_of_start() -> None:
     ]
     assert [system_file.id for system_file in systems_of(plan.sets)] == ["box", "box-open"]
     assert (plan.submitter, plan.problems) == ("Graphcore", ())
-    assert plan.notes == ("not copied, because there are no results: systems/idle.json",)
+    assert plan.notes == (
+        "these system descriptions are not copied, as their systems have no results:"
+        " systems/idle.json",
+    )
 
 
 @pytest.mark.parametrize(
@@ -74,7 +77,7 @@ def test_sets_and_targets_in_order_of_start() -> None:
 def test_one_division_and_sets_that_stay(staying: list[str], names: list[str]) -> None:
     plan = planned(HERE, OPEN, systems=(BOX, BOX_OPEN), division="open", staying=staying)
     assert ([planned_set.name for planned_set in plan.sets], plan.problems) == (names, ())
-    note = "left out, as they are of the closed division: 1 log (logs/box/a.log)"
+    note = "these logs are left out, as they are of the closed division: 1 log (logs/box/a.log)"
     assert plan.notes == (() if "box/resnet" in names else (note,))
 
 
@@ -93,7 +96,9 @@ def test_leave_out(origin: str) -> None:
     plan = planned(HERE, other, config=config, leave_out=names if origin == "option" else ())
     assert [planned_set.name for planned_set in plan.sets] == ["box/bert"]
     left = "left out as you asked: box/resnet, 1 run"
-    unknown = "there is no result set box/brt to leave out; did you mean box/bert?"
+    unknown = (
+        "no result set is called box/brt, which was named to leave out; did you mean box/bert?"
+    )
     # The configuration may be about both divisions, a command line is about what it builds.
     expected = ((left,), (unknown,)) if origin == "option" else ((left, unknown), ())
     assert (plan.notes, plan.problems) == expected
@@ -131,9 +136,9 @@ TWO_UNREAD = [HERE, run("logs/x.log", benchmark=None), run("logs/y.log", divisio
             (BOX,),
             CODE,
             (
-                "2 logs (logs/x.log, logs/y.log): no submission_benchmark, or no"
-                " submission_division that is closed or open: complete the log, or take it out"
-                " of ws"
+                "2 logs (logs/x.log, logs/y.log): submission_benchmark is missing, or"
+                " submission_division is not closed or open; complete the log, or take it out of"
+                " ws"
             ),
         ),
         (
@@ -272,7 +277,7 @@ def test_findings_of_a_kind_are_folded() -> None:
         "  results/box/resnet: SEED102: seed N is logged by the same source line in several runs;"
         " expected a different seed in each run (3 of 4 runs: logs/1.log:LINE, logs/2.log:LINE,"
         " logs/3.log:LINE) [official checker]",
-        "    hint: --seed-checker-bypass builds the result set and asks for a review of it",
+        "    hint: --seed-checker-bypass builds the result set and asks reviewers to accept it",
         "  results/box/resnet: SET101: the number of runs (files result_*.txt) is 4; expected 5"
         " [rules and official checker]",
     ]

@@ -47,7 +47,7 @@ def root(acme: Path) -> Path:
 
 
 USUAL = [
-    "Code: no benchmarks/ folder: does the code in the repository match the logs?",
+    "Code: there is no folder benchmarks/: does the code in the repository match the logs?",
     f"Statuses: Available on-premise ({SYSTEM}): can customers get the available systems now?",
     f"Software: framework: PopART, Poplar SDK 2.5.1 ({SYSTEM})",
 ]
@@ -84,7 +84,7 @@ CHANGES: list[tuple[str, Any, int, str]] = [  # key, its new fields, in how many
         1,
         f"Findings: warning RUN140 ({RESULT}, ",
     ),
-    ("seed", {"value": 1}, 9, f"Seeds: the same seed in all runs: 1 result set ({SET})"),
+    ("seed", {"value": 1}, 9, f"Seeds: all runs of a set have the same seed: 1 result set ({SET})"),
     ("lars_opt_base_learning_rate", {"value": 17}, 1, f"Findings: error SET122 ({RESULT}): "),
 ]
 
@@ -110,7 +110,9 @@ def test_a_slow_run_without_a_seed(root: Path, acme: Path) -> None:
     first, second, *others = (without(log, "seed") for log in simulated())
     write_set(acme / LOGS, (first, slow(second), *others))
     made = "\n".join(texts(root))
-    assert f"\nRuns: unlike the other runs of their set: {SET}/result_1.txt takes 3." in made
+    assert (
+        f"\nRuns: these runs are unlike the other runs of their set: {SET}/result_1.txt takes 3."
+    ) in made
     assert f"Findings: error SEED101 ({RESULT}, result_0.txt): " in made
 
 
@@ -133,7 +135,9 @@ def test_code(root: Path, acme: Path) -> None:
     (folder / "init_datasets.sh").touch()
     files, without = (text for text in texts(root) if text.startswith("Code: "))
     assert files == "Code: 4 files for resnet: does the code match the logs?"
-    assert without.startswith("Code: no file is named after the system or is a configuration: 1 r")
+    assert without.startswith(
+        "Code: no file of the code is a configuration or is named after the system: 1 r"
+    )
     (folder / f"config_{SYSTEM}.sh").write_text("A=1")
     (files,) = (text for text in texts(root) if text.startswith("Code: "))
     assert files == "Code: 5 files for resnet: does the code match the logs?"
@@ -184,7 +188,7 @@ def test_many_items_are_cut_and_errors_are_kept(
     monkeypatch.setattr(checklist, "MOST_ITEMS", 4)
     made = texts(root)
     assert everything[0].startswith("Findings: error ")
-    more = "2 more kinds of findings; mlperf-pkg check ACME shows them"
+    more = "findings with 2 more codes; 'mlperf-pkg check ACME' shows them"
     assert (len(made), made[0]) == (4, f"Findings: {more}")
 
 

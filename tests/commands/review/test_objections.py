@@ -121,7 +121,7 @@ def test_hostile_texts_are_harmless(a_round: Path) -> None:
     ("arguments", "message"),
     [
         ("RN999 .", "no code begins with 'RN999'"),
-        ("RCP101 .", "nothing to object to for RCP101; its findings have "),
+        ("RCP101 .", "no finding of RCP101 to object to; the findings have the codes "),
         (f"all ACME/{SET}/nothing", "no such file or folder"),
         ("all . -o inside", "refusing to write inside an input folder"),
     ],
@@ -362,7 +362,7 @@ def one_edited(tree: Path) -> None:
 
 
 NEW_RUNS = "by new runs"
-EDITED = "the same runs, logs edited: stands until decided; "
+EDITED = "the runs are the same, but logs were edited; the objection stands until the committee decides; "
 STAGES: list[tuple[Callable[[Path], object], str, str, str, bool, list[str]]] = [
     (lambda _: None, "open", "stands", "", False, []),
     (lambda _: None, "withdrawn", "stands", "", True, []),
@@ -462,7 +462,7 @@ def test_settled_objections(a_round: Path, filed: Path, tmp_path: Path) -> None:
     assert (missing.exit_code, missing.stdout) == (2, "")
     result = changed(filed, a_round / "ACME")  # without the other submitter
     assert result.exit_code == 0
-    assert "2 objections: 1 settled, 1 not in the tree" in " ".join(result.stdout.split())
+    assert "2 objections: 1 settled, 1 not in TREE" in " ".join(result.stdout.split())
 
 
 # ---- waivers, which are measured ----------------------------------------------------------
@@ -508,7 +508,7 @@ def test_a_waiver_is_measured(a_round: Path, filed: Path) -> None:
     [
         (1.5, True, ""),
         (1.5, False, "not corrected in this round, so there is nothing"),
-        (2.5, True, "2.5 % as measured, not below 2 %"),
+        (2.5, True, "the measured difference is 2.5 %, which is not below 2 %"),
     ],
 )
 def test_a_waiver_that_was_typed_is_measured(
@@ -678,7 +678,10 @@ ISSUES: list[tuple[Any, str, dict[str, Any]]] = [
     (
         issue(7, "Objection `one` of mlperf-pkg.", "OPEN", "waived"),
         "one",
-        {"state": "drafted", "note": "labelled as waived; --state waived measures it"},
+        {
+            "state": "drafted",
+            "note": "the issue is labelled waived; --state waived measures the change of the scores",
+        },
     ),
 ]
 
@@ -756,7 +759,9 @@ def test_an_objection_of_people(a_round: Path, states: Path) -> None:
     changed(states, a_round, "--id", "loss", "--state", "supported")
     assert changed(states, a_round).exit_code == 1
     code.write_text("loss = 2")
-    assert f"changed since: {line[:-2]}" in " ".join(changed(states, a_round).stdout.split())
+    assert (f"files changed since the objection was written: {line[:-2]}") in " ".join(
+        changed(states, a_round).stdout.split()
+    )
     changed(states, "--id", "loss", "--state", "settled")
     assert changed(states, a_round).exit_code == 0
 
