@@ -80,12 +80,17 @@ def report_of(done: Done) -> Any:
     [
         ("none", (ROOT,), 0, f"official: pass, mlperf-logging {OTHER} accepts this\n"),
         ("new ruleset", (ROOT,), 0, f"official: pass, mlperf-logging {OTHER} accepts this\n"),
-        ("rules", (ROOT,), 0, f"{BY}: pass; {DIFFERS}\n{BENCHMARK} of {ROUND}\nrules: "),
+        (
+            "rules",
+            (ROOT,),
+            0,
+            f"{BY}: pass; {DIFFERS}\nthe rules of {BENCHMARK} in round {ROUND}\nrules: ",
+        ),
         ("rules", (ROOT, "--fail-on", "official"), 1, f"{BY}: pass; "),
-        ("rules", (LOG,), 0, f"{BY}: pass; {DIFFERS}\n{BENCHMARK} of {ROUND}\n"),
+        ("rules", (LOG,), 0, f"{BY}: pass; {DIFFERS}\nthe rules of {BENCHMARK} in round {ROUND}\n"),
         ("rules", (LOG, "--fail-on", "official"), 1, f"{BY}: pass; "),
         ("rules", (RETINANET,), 0, f"official: pass, mlperf-logging {OTHER} accepts this"),
-        ("rules", (f"{LORA_WRONG}/{ROOT}",), 1, f"{BY}: FAIL; {DIFFERS}\n{BENCHMARK} of"),
+        ("rules", (f"{LORA_WRONG}/{ROOT}",), 1, f"{BY}: FAIL; {DIFFERS}\nthe rules of"),
         (
             "rules",
             (f"{RETINANET_WRONG}/{ROOT}",),
@@ -96,26 +101,26 @@ def report_of(done: Done) -> Any:
             "rules",
             (ROOT, "--format", "log"),
             0,
-            f"{BY} verdict: pass; {DIFFERS} {BENCHMARK} of {ROUND}\n",
+            f"{BY} verdict: pass; {DIFFERS} the rules of {BENCHMARK} in round {ROUND}\n",
         ),
         (
             "rules",
             (ROOT, "--format", "markdown"),
             0,
-            f"**{BY}**: pass; {DIFFERS} {BENCHMARK} of {ROUND}\n",
+            f"**{BY}**: pass; {DIFFERS} the rules of {BENCHMARK} in round {ROUND}\n",
         ),
         (
             "rules",
             (ROOT, "--format", "github"),
             0,
-            f"{BY}: pass; {DIFFERS} {BENCHMARK} of {ROUND}",
+            f"{BY}: pass; {DIFFERS} the rules of {BENCHMARK} in round {ROUND}",
         ),
         (
             "points",
             (ROOT,),
             0,
-            f"official: pass, mlperf-logging {OTHER} accepts this; the installed {OTHER}"
-            f" differs\nin the reference points of {BENCHMARK} in {ROUND}\n",
+            f"official: pass, mlperf-logging {OTHER} accepts this; the installed version"
+            f" {OTHER}\ndiffers in the reference points of {BENCHMARK} in round {ROUND}\n",
         ),
         (
             "points that reject",
@@ -123,8 +128,8 @@ def report_of(done: Done) -> Any:
             1,
             f"official: FAIL, mlperf-logging {OTHER} rejects this: 1 error in 1 of 2 result\n",
         ),
-        ("code", (ROOT,), 0, f"{BY}: pass; {DIFFERS} the code\nof the checkers\n"),
-        ("code", (RETINANET, "--fail-on", "official"), 1, f"{BY}: pass; {DIFFERS} the code"),
+        ("code", (ROOT,), 0, f"{BY}: pass; {DIFFERS}\nthe code of the checkers\n"),
+        ("code", (RETINANET, "--fail-on", "official"), 1, f"{BY}: pass; {DIFFERS}\nthe code"),
     ],
 )
 def test_check_says(
@@ -141,13 +146,13 @@ def test_check_says(
         ("none", None, "pass", {BENCHMARK: "pass", "retinanet": "pass"}),
         (
             "rules",
-            [f"{BENCHMARK} of {ROUND}"],
+            [f"the rules of {BENCHMARK} in round {ROUND}"],
             "not_checked",
             {BENCHMARK: "not_checked", "retinanet": "pass"},
         ),
         (
             "points",
-            [f"the reference points of {BENCHMARK} in {ROUND}"],
+            [f"the reference points of {BENCHMARK} in round {ROUND}"],
             "pass",
             {BENCHMARK: "pass", "retinanet": "pass"},
         ),
@@ -234,7 +239,7 @@ def unwrapped(text: str) -> str:
             ("doctor",),
             1,
             f"broken mlperf-logging {OTHER} differs from {VERIFIED}, which the rulebook was"
-            f" verified against, in {BENCHMARK} of {ROUND}"
+            f" verified against, in the rules of {BENCHMARK} in round {ROUND}"
             f" pip install 'mlperf-logging=={VERIFIED}'",
         ),
         ("code", ("doctor",), 1, "verified against, in the code of the checkers pip install"),
@@ -244,8 +249,8 @@ def unwrapped(text: str) -> str:
             "rules",
             ("watch", LOG, *FAST),
             0,
-            f"official findings are those of mlperf-logging {VERIFIED}: {DIFFERS} {BENCHMARK} of"
-            f" {ROUND}",
+            f"official findings are those of mlperf-logging {VERIFIED}, as {DIFFERS} the"
+            f" rules of {BENCHMARK} in round {ROUND}",
         ),
         (
             "points",
@@ -259,14 +264,14 @@ def unwrapped(text: str) -> str:
             ("rcp", "check", ROOT),
             0,
             f"reference points: mlperf-logging {OTHER}, which differs from {VERIFIED} in the"
-            f" reference points of {BENCHMARK} in {ROUND} ",
+            f" reference points of {BENCHMARK} in round {ROUND} ",
         ),
         (
             "points",
             ("rcp", "diff", "5.0", ROUND),
             0,
             f"source: mlperf-logging {OTHER}, which differs from {VERIFIED} in the reference"
-            f" points of {BENCHMARK} in {ROUND} ",
+            f" points of {BENCHMARK} in round {ROUND} ",
         ),
     ],
 )
@@ -310,8 +315,8 @@ print(report.verdict.official.value, report.drift and report.drift.differs)
     ("change", "printed"),
     [
         ("none", "pass None\n"),
-        ("rules", f"not_checked ('{BENCHMARK} of {ROUND}',)\n"),
-        ("points", f"pass ('the reference points of {BENCHMARK} in {ROUND}',)\n"),
+        ("rules", f"not_checked ('the rules of {BENCHMARK} in round {ROUND}',)\n"),
+        ("points", f"pass ('the reference points of {BENCHMARK} in round {ROUND}',)\n"),
     ],
 )
 def test_the_report_of_the_api(here: Path, copy_of: CopyOf, change: str, printed: str) -> None:
@@ -350,9 +355,9 @@ def files_in(folder: Path) -> list[Path]:
     ("change", "tool", "differs"),
     [
         *(("code", tool, "the code of the checkers") for tool in OF_TREES),
-        *(("rules", tool, f"{BENCHMARK} of {ROUND}") for tool in OF_LOGS),
+        *(("rules", tool, f"the rules of {BENCHMARK} in round {ROUND}") for tool in OF_LOGS),
         *(
-            ("points", tool, f"the reference points of {BENCHMARK} in {ROUND}")
+            ("points", tool, f"the reference points of {BENCHMARK} in round {ROUND}")
             for tool in THAT_WRITE
         ),
     ],

@@ -70,7 +70,7 @@ def test_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert tables.endswith("\n1 error, 0 warnings, 0 notes\n")
     counts = "0 errors, 1 warning, 0 notes"  # the tree alone may be of results
     assert f"\n{counts}\n" in call("check", "submissions/Graphcore").stdout
-    assert result.stderr.startswith("note: there is no code of resnet")
+    assert result.stderr.startswith("note: a submission needs its code")
 
 
 # ---- what is there already ----------------------------------------------------------------
@@ -99,7 +99,10 @@ def test_force_replaces_own_trees_only(tmp_path: Path) -> None:
     [
         ({}, "link: added or changed since the submission was built"),
         ({"benchmarks/resnet/run.sh": b"train"}, "benchmarks/resnet/run.sh, link: added"),
-        ({MANIFEST: b'{"format": "mlperf-pkg/manifest/1"}'}, f"{MANIFEST}: not a manifest"),
+        (
+            {MANIFEST: b'{"format": "mlperf-pkg/manifest/1"}'},
+            f"{MANIFEST}: the file is not a manifest",
+        ),
         ({MANIFEST: b"{}"}, "was not built by mlperf-pkg"),
     ],
 )
@@ -132,9 +135,9 @@ def linked(tmp_path: Path) -> Path:
         ("extra_files: {Results.md: x}", "Results.md: not copied: the same name as results.md"),
         ("extra_files: {a/../../b: x}", "a/../../b: not copied: a path that leads elsewhere"),
         ("extra_files: {README: nowhere}", "nowhere is not a file or a folder"),
-        ("extra_files: {README: link}", ": link; --allow-outside copies from there"),
-        ("code: {resnet: code}", ": code; --allow-outside copies from there"),
-        ("code: {resnet: OUTSIDE/code}", ": OUTSIDE/code; --allow-outside copies from"),
+        ("extra_files: {README: link}", ": link; with --allow-outside, they are copied"),
+        ("code: {resnet: code}", ": code; with --allow-outside, they are copied"),
+        ("code: {resnet: OUTSIDE/code}", "OUTSIDE/code; with --allow-outside, they"),
     ],
 )
 def test_extra_files_and_code_that_are_refused(setting: str, message: str, linked: Path) -> None:
@@ -205,7 +208,7 @@ def test_every_reason_is_reported(tmp_path: Path) -> None:
                 ": SET101: the number of runs (files result_*.txt) is 11; expected 10"
                 " [official checker]\n"
             ),
-            "    hint: --choose-runs takes the 10 consecutive runs whose result is closest to",
+            "    hint: --choose-runs submits 10 consecutive runs, those whose result is closest to",
         )
         if text not in result.stderr
     ] == []
@@ -220,7 +223,7 @@ def test_no_output_inside_the_logs(tmp_path: Path) -> None:
     root = resnet_workspace(tmp_path)
     before = bytes_below(root)
     result = call("build", root, "--output", root / "logs")
-    overlaps = f"{root}/logs/Graphcore: overlaps with the input folder {root}/logs"
+    overlaps = f"{root}/logs/Graphcore: this folder and the input folder {root}/logs overlap"
     assert (result.exit_code, overlaps in result.stderr) == (2, True)
     assert bytes_below(root) == before
 
@@ -232,7 +235,7 @@ def test_no_output_over_the_input(
     monkeypatch.chdir(resnet_workspace(tmp_path))
     assert call("build").exit_code == 0
     result = call("build", "submissions/Graphcore", *options, "--force")
-    assert (result.exit_code, ": choose another --output" in result.stderr) == (2, True)
+    assert (result.exit_code, "; choose another --output" in result.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -286,7 +289,7 @@ def test_closed_runs_are_submitted_as_open_on_demand(
 ) -> None:
     result = call("build", described_as_open, "--as-open", *options)
     assert result.exit_code == 0
-    assert "bow-pod16/resnet: submitted as Open, as you asked" in result.stderr
+    assert "bow-pod16/resnet: submitted as Open because of --as-open" in result.stderr
     tree = bytes_below(described_as_open / "submissions/Graphcore")
     assert [tree[path] for path in RESULTS] == list(RESNET)
 

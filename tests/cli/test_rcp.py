@@ -80,7 +80,10 @@ def test_show_batch_sizes() -> None:
         "       500        2,419,217    196,562  2,278,968  448 to 4,608",
         "   100,000                -          -          -  missing",
     ]
-    assert lines[-1].endswith("than those of all points, and needs new reference runs")
+    assert lines[-2:] == [
+        "missing: the batch size is larger than those of all points, and needs new",
+        "reference runs",
+    ]
 
 
 def test_show_all_benchmarks_of_a_round() -> None:
@@ -132,7 +135,7 @@ def test_refusals(line: str, message: str) -> None:
 
 HOSTILE: dict[str, Any] = {
     "no reference point": {},
-    "outside of 0 to 100": {"an endless search": whole([1e300, 2e300] * 5)},
+    "outside the range of 0 to 100": {"an endless search": whole([1e300, 2e300] * 5)},
     "expected less than 1,000": {"a huge batch size": whole(RUNS, BS=1e9)},
     'a has no "Hyperparams"': {"a": point(RUNS)},
     'a has no "Epochs to converge"': {
@@ -286,7 +289,7 @@ def test_check_of_a_folder_without_logs(tmp_path: Path) -> None:
     ("benchmark", "runs", "points", "status", "words"),
     [
         ("resnet", 5, None, 0, "1 result set: 1 pass"),
-        ("resnet", 4, None, 0, "4 of 5 runs"),
+        ("resnet", 4, None, 0, "has 4 of the 5 required runs"),
         (
             "minigo",
             None,

@@ -27,7 +27,7 @@ def last_fail(number: int) -> tuple[bytes, ...]:
         (SEVEN[:4], 1, "no valid result: only 4 of 5 runs"),
         (last_fail(1), 0, "submit result_"),
         (last_fail(2), 0, "runs 3 to 7 infinite 2 runs did not converge or have no time-to-train"),
-        (last_fail(3), 1, "no valid result: the median is infinite: 2 of 3 windows have no"),
+        (last_fail(3), 1, "no valid result: the median is infinite, as 2 of 3 windows"),
         (last_fail(2)[2:], 1, "no valid result: 2 runs did not converge or have no time-to-train"),
         ((*SEVEN[1:], without(SEVEN[0], "run_start")), 0, "1 run without run_start, sorted last"),
         ((CHESS,), 2, "not checked: no rules of chess"),

@@ -91,7 +91,7 @@ def test_the_folder_of_descriptions_is_made(
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("--status onprm", "'onprm'; did you mean onprem? (known: Available on-premise;"),
+        ("--status onprm", "'onprm'; did you mean onprem? (the statuses are Available on-premise;"),
         ("-o no/such/folder/x.json", "the folder no/such/folder does not exist"),
         ("{nodes} {nodes}/n0.json", "n0.json: named twice; expected a file for each node"),
         ("{nodes} --nodes 4", "--nodes is 4; expected 3, the number of descriptions of nodes"),

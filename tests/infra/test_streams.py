@@ -123,7 +123,7 @@ def test_a_full_folder_of_temporary_files_is_named(
 
 def test_without_a_folder_of_temporary_files(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "gettempdir", Mock(side_effect=FileNotFoundError(2, "No usable")))
-    with pytest.raises(UserError, match="cannot be written anywhere: name a folder"):
+    with pytest.raises(UserError, match="cannot be written anywhere; name a folder"):
         Spool()
 
 

@@ -469,8 +469,8 @@ def test_explain_without_a_limit() -> None:
 @pytest.mark.parametrize(
     ("runs", "reason"),
     [
-        ([2, 10, 10, 11, 100], "holds a value 10 times its median"),
-        ([2, 8, 10, 16, 19.5], "holds values from 2 to 19.5"),
+        ([2, 10, 10, 11, 100], "has a value of 10 times its median"),
+        ([2, 8, 10, 16, 19.5], "has values from 2 to 19.5"),
     ],
 )
 def test_reason(runs: list[float], reason: str) -> None:

@@ -176,7 +176,7 @@ TWO_UNREAD = [HERE, run("logs/x.log", benchmark=None), run("logs/y.log", divisio
             [HERE, run("logs/other/a.log")],
             (BOX, system("other", submitter="ACME")),
             CODE,
-            "several submitters: ACME, Graphcore. A submission has one",
+            "the logs and system descriptions name several submitters: ACME, Graphcore. Build one",
         ),
         (
             [run("logs/box/a.log", org="")],
@@ -221,7 +221,9 @@ def test_patterns_that_match_nothing_and_missing_code_are_noted() -> None:
     config = Config(systems={"box": SystemConfig(logs=("logs/box/*", "log/*"))})
     (pattern, code) = planned(HERE, config=config).notes
     assert pattern == "mlperf-pkg.yaml: no log matches the pattern 'log/*' under systems: box: logs"
-    assert re.match(r"there is no code of resnet, .*\n  code:\n    resnet: <folder>$", code)
+    assert re.match(
+        r"a submission needs its code, .* for resnet; .*\n  code:\n    resnet: <folder>$", code
+    )
 
 
 # ---- more runs than required ---------------------------------------------------------------

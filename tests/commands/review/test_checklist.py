@@ -71,7 +71,7 @@ def test_a_submission_without_changes_can_be_ticked_off(root: Path) -> None:
     assert texts(root) == USUAL
     round_ = reviewed(root)
     section = checklist.section(round_)
-    assert "\n- [ ] Code: no benchmarks/ folder: " in markdown(section)
+    assert "\n- [ ] Code: there is no folder benchmarks/: " in markdown(section)
     html = page(review_of(round_, [section]))
     assert html.count('<input type="checkbox">') == 3
     assert "- [ ]" not in markdown(replace(section, checks=False))
@@ -120,7 +120,7 @@ def test_a_preview(root: Path, acme: Path) -> None:
     (acme / LOGS / "scaling.json").write_text('{"scaling_factor": 1.25}')
     write_system(acme / "systems", status="preview", submitter="ACME")
     made = "\n".join(texts(root))
-    assert f"\nStatuses: preview ({SYSTEM})\nStatuses: Previews, which require " in made
+    assert f"\nStatuses: preview ({SYSTEM})\nStatuses: these Previews need " in made
     assert f"Findings: note SET120 ({RESULT}, scaling.json): scaling_factor is 1.25" in made
     (acme / f"systems/{SYSTEM}.json").unlink()
     assert f"Findings: error SET110 ({RESULT}" in "\n".join(texts(root))
@@ -164,8 +164,8 @@ def test_software_that_differs_within_the_submission(root: Path, acme: Path) -> 
         ("Poplar SDK 2.4.9", None),
         ("Poplar SDK 2.5.1", None),
         ("PopART 9.9", None),
-        ("TF 1.15, Poplar SDK 2.10", "Poplar SDK 2.5.1; before Poplar SDK 2.10"),
-        ("PopART, Poplar-sdk v2.5.1.1", "Poplar SDK 2.5.1; before Poplar-sdk v2.5.1.1"),
+        ("TF 1.15, Poplar SDK 2.10", "Poplar SDK 2.5.1 is older than Poplar SDK 2.10"),
+        ("PopART, Poplar-sdk v2.5.1.1", "Poplar SDK 2.5.1 is older than Poplar-sdk v2.5.1.1"),
     ],
 )
 def test_software_older_than_in_the_round_before(before: str, item: str | None, root: Path) -> None:
@@ -175,8 +175,8 @@ def test_software_older_than_in_the_round_before(before: str, item: str | None, 
         published_set(round="1.1", framework="Poplar SDK 9.0", submitter="Beta"),
         published_set(round="2.1", framework="Poplar SDK 9.0"),
     ]
-    older = [text for text in texts(root, *sets) if text.startswith("Software: older")]
-    assert older == ([] if item is None else [f"Software: older than in 1.1: {item}"])
+    older = [text for text in texts(root, *sets) if " is older than " in text]
+    assert older == ([] if item is None else [f"Software: {item}, which round 1.1 had"])
 
 
 def test_many_items_are_cut_and_errors_are_kept(

@@ -143,7 +143,14 @@ def test_rounds(old: str, new: tuple[str, ...], due: str, outcome: PreviewOutcom
             PreviewOutcome.CHANGED,
             "the benchmark has another target in round 2.0",
         ),
-        ("dlrm", "2.1", "dlrm_dcnv2", "3.0", PreviewOutcome.CHANGED, "not in 3.0"),
+        (
+            "dlrm",
+            "2.1",
+            "dlrm_dcnv2",
+            "3.0",
+            PreviewOutcome.CHANGED,
+            "the benchmark is not in round 3.0",
+        ),
         (
             "bert",
             "0.7",
@@ -175,7 +182,7 @@ WHY_NONE: list[tuple[Any, str]] = [
     ({"submitter": "Zebra"}, "ACME has no results"),
     ({"accelerator_model": "B200"}, "no results on this accelerator"),
     ({"benchmark": "ssd"}, "results on this accelerator only for ssd"),
-    ({"status": "research"}, "only as research"),
+    ({"status": "research"}, "results only with the status research"),
 ]
 
 

@@ -120,7 +120,7 @@ def test_excluded_and_without_results() -> None:
     made = assignments_section(of_sizes({"A": 1, "B": 2, "C": 0}, excluded=("B",)))
     assert made.summary == (f"by number of results: A by {CHAIRS}",)
     assert made.text[-3:] == (
-        "Excluded: B.",
+        "Excluded from the assignments: B.",
         "Without results and therefore without assignments: C.",
         "Ties are broken by seed 0.",
     )
