@@ -22,8 +22,8 @@ from mlperf_pkg.render import FORMATS
 @options.failing
 @options.flag(
     "--partial",
-    text="Judge only the logs of a result set, not the set, if raw logs do not have all its runs"
-    " yet.",
+    text="Judge only the logs of a result set that does not have all its runs yet. Without"
+    " --partial, such a set fails.",
 )
 @click.option(
     "--objections",

@@ -42,14 +42,14 @@ from mlperf_pkg.errors import UserError
     "systems",
     metavar="NAME",
     text="Compare only results of this system or submitter; with --published, leave out only"
-    " published results of others; * in NAME matches any text",
+    " published results of other systems; * in NAME matches any text",
 )
 @options.repeatable("--division", "divisions", metavar="NAME", text="Compare only this division")
 @options.count_option(
     "--accelerators",
     multiple=True,
     text="Compare only systems with N accelerators; with --published, leave out only published"
-    " results of others; repeatable.",
+    " results of other systems; repeatable.",
 )
 @click.option(
     "--prices",

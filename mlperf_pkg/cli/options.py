@@ -271,9 +271,9 @@ def shown(function: CommandFunction) -> CommandFunction:
     add_show = click.option(
         "--show",
         type=SuggestingChoice([*severities, _STATISTICS]),
-        help="Show the findings of this severity and above, of every code (default: warnings; for"
-        " a round, only the most important codes). 'all' also lists each finding with the source"
-        " of its rule. 'statistics' prints a table of the findings by code and submitter.",
+        help="Show all findings of this severity and above (default: warnings and errors; for a"
+        " round, only the most important codes). 'all' also shows the source of each rule."
+        " 'statistics' prints a table of the findings by code and submitter.",
     )
     add_step = attached("showing", _showing, "show", "quiet")
     return add_show(reads("quiet")(add_step(function)))
@@ -394,7 +394,7 @@ def published_option(text: str) -> Callable[[_Function], _Function]:
         metavar="ROUND",
         callback=_round_names,
         shell_complete=completion.published_rounds,
-        help=f"{text} the published results of ROUND, which is a round such as 5.1, or all;"
+        help=f"{text} the published results of a round, such as 5.1, or of all rounds ('all');"
         " repeatable or comma-separated.",
     )
 

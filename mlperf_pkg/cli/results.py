@@ -33,8 +33,8 @@ DEFAULT_FOLDER = "summary"
 )
 @options.flag(
     "--anonymous",
-    text="Write private ids instead of the names of systems, while results are confidential. This"
-    " needs --private-ids with a FILE outside FOLDER.",
+    text="Write private ids instead of the names of submitters and systems, while results are"
+    " confidential. This needs --private-ids with a FILE outside FOLDER.",
 )
 @options.force_option("Overwrite an existing summary; private ids are kept.")
 def command(

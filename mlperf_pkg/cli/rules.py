@@ -164,7 +164,7 @@ def _rules_of(round_: Round, benchmark: Benchmark, division: str) -> list[explai
 @options.flag(
     "--hyperparameters",
     text="Show which hyperparameters of a benchmark are fixed, constrained or free in the Closed"
-    " division. Mark those that are free only in the Open division.",
+    " division, and which ones are free only in the Open division.",
 )
 @options.repeatable(
     "--set",

@@ -38,7 +38,7 @@ _BESIDE_VERIFIED = (
 )
 _OPEN = (
     "Open results need not follow the rules of Closed on the model, its training and its"
-    " hyperparameters: compare them with Closed ones only where it is said what differs."
+    " hyperparameters. Compare Open results with Closed results only if you say what differs."
 )
 _MOST_BENCHMARKS = 12
 _DIVISIONS = {"closed": "Closed", "open": "Open"}

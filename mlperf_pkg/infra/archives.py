@@ -294,11 +294,14 @@ def unfit(path: str) -> str | None:
     if path.startswith("/"):
         return "an absolute path"
     if any(part in {"", ".", ".."} for part in parts):
-        return "a path that leads elsewhere, or is another spelling of the same path"
+        return "a path with '..', '.' or an empty part"
     if "\0" in path or "\\" in path:
         return "a name with a backslash or a zero byte, which other systems read differently"
     if len(encoded) > _LONGEST_PATH or any(len(part.encode()) > _LONGEST_NAME for part in parts):
-        return f"longer than {_LONGEST_PATH} bytes, or a part longer than {_LONGEST_NAME}"
+        return (
+            f"a path longer than {_LONGEST_PATH} bytes, or with a part longer than {_LONGEST_NAME}"
+            " bytes"
+        )
     return unfit_on_windows(path) if sys.platform == "win32" else None
 
 

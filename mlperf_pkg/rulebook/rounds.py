@@ -259,7 +259,7 @@ def version_since(usage: str, round_name: str, benchmark: str) -> str:
 def where_instead(usage: str, round_name: str, benchmark: str) -> str:
     """Say which rounds have a benchmark that a round lacks, or which benchmark may be meant.
 
-    Such as ``; resnet ended in 4.0`` or ``; did you mean bert?``; it may be empty.
+    Such as ``; the last round of resnet was 4.0`` or ``; did you mean bert?``; it may be empty.
     """
     earlier, later = _rounds_around(usage, round_name, benchmark)
     if round_name in earlier:

@@ -133,7 +133,7 @@ def linked(tmp_path: Path) -> Path:
     ("setting", "message"),
     [
         ("extra_files: {Results.md: x}", "Results.md: not copied: the same name as results.md"),
-        ("extra_files: {a/../../b: x}", "a/../../b: not copied: a path that leads elsewhere"),
+        ("extra_files: {a/../../b: x}", "a/../../b: not copied: a path with '..'"),
         ("extra_files: {README: nowhere}", "nowhere is not a file or a folder"),
         ("extra_files: {README: link}", ": link; with --allow-outside, they are copied"),
         ("code: {resnet: code}", ": code; with --allow-outside, they are copied"),

@@ -330,7 +330,7 @@ def _notes(draft: _Draft) -> Iterator[str]:
     for planned in sorted(draft.candidates, key=lambda planned: planned.name):
         if draft.is_left_out(planned):
             runs = words.counted(len(planned.runs), "run")
-            yield f"left out as you asked: {planned.name}, {runs}"
+            yield f"{planned.name} is left out as you asked ({runs})"
     # Of options this is a problem; the configuration may name sets of another division.
     of_config = set(config.leave_out) - set(draft.leave_out)
     yield from _unknown(of_config, draft.candidates)

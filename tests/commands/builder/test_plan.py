@@ -95,7 +95,7 @@ def test_leave_out(origin: str) -> None:
     config = Config(code=CODE.code, leave_out=names if origin == "configuration" else ())
     plan = planned(HERE, other, config=config, leave_out=names if origin == "option" else ())
     assert [planned_set.name for planned_set in plan.sets] == ["box/bert"]
-    left = "left out as you asked: box/resnet, 1 run"
+    left = "box/resnet is left out as you asked (1 run)"
     unknown = (
         "no result set is called box/brt, which was named to leave out; did you mean box/bert?"
     )
