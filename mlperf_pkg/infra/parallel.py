@@ -151,7 +151,7 @@ class _Pool(Mapper):
                 except OSError as error:  # no more processes, files or memory
                     if not self._workers:
                         reason = f"no process can be started: {error.strerror}"
-                        raise UserError(f"{reason}; --jobs 1 needs none") from error
+                        raise UserError(f"{reason}; --jobs 1 needs no other process") from error
                     self._number = len(self._workers)
                     break
                 self._send(new[-1])

@@ -162,7 +162,7 @@ def test_nothing_valid_is_left(tmp_path: Path) -> None:
         "note: a result set is left out, because bow-pod16/resnet is not valid:\n"
         "  results/bow-pod16"
     ) in result.stderr
-    assert "no result set is valid: nothing is left to build" in result.stderr
+    assert "no result set is valid, so nothing is left to build" in result.stderr
 
 
 # ---- refusals, and the options that override them -----------------------------------------

@@ -157,7 +157,7 @@ def test_as_json() -> None:
             replaced("has_ruleset", lambda _, name: name != "6.1"),
             "mlperf-logging",
             "note",
-            "no official verdict for training 6.1",
+            "has no rules for training 6.1, so these rounds",
             "pip install --upgrade mlperf-logging",
         ),
         (

@@ -567,7 +567,7 @@ def without_invalid(
     sets = tuple(judged_set.planned for judged_set in valid)
     problems = plan.problems
     if judged and not any(planned.is_of(plan.division) for planned in sets):
-        problems += ("no result set is valid: nothing is left to build",)
+        problems += ("no result set is valid, so nothing is left to build",)
     return replace(plan, sets=sets, problems=problems), tuple(valid)
 
 

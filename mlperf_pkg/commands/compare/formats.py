@@ -36,7 +36,7 @@ FORMAT = "mlperf-pkg/compare/1"
 _Naming = Callable[[Result], str]
 
 _LEGEND = (
-    "Speed is the minutes of the baseline (*) divided by those of the system. Speed per"
+    "Speed is the minutes of the baseline (*) divided by the minutes of the system. Speed per"
     " accelerator, node and dollar, and training per joule, are ratios to the baseline."
 )
 _PUBLISHED = (

@@ -144,7 +144,7 @@ class RunRecord(Struct, frozen=True):
     ]
     energy_joules: Annotated[float | None, "the official energy of the run", "joules"]
     records: Annotated[int, "the number of records of the log"]
-    dropped: Annotated[str | None, "the reason why the score omits the run; null if it counts"]
+    dropped: Annotated[str | None, "the reason why the score omits the run; null if the run counts"]
     verdict_official: _Official
     verdict_rules: _Rules
 
@@ -185,7 +185,8 @@ class FindingRecord(Struct, frozen=True):
     code: Annotated[str, "the code, such as `BERT111`"]
     severity: Annotated[str, "`error`, `warning` or `note`"]
     basis: Annotated[str, "`both`, `official`, `rules` or `advice`"]
-    set: Annotated[str | None, "the `id` of the result set; null if the finding is not about one"]
+    set: Annotated[str | None, "the `id` of the result set; null if the finding is not about a"
+    " result set"]
     subject: Annotated[
         str | None,
         "the path of the result set, description or submission that the finding is about; for raw"
@@ -198,11 +199,12 @@ class FindingRecord(Struct, frozen=True):
     found: Annotated[str | None, "the first value found, as JSON"]
     expected: Annotated[str | None, "the first value expected, as JSON"]
     source: Annotated[str | None, "the document and section of the rule"]
-    waiver_reason: Annotated[str | None, "why the finding is waived; null if it is not"]
+    waiver_reason: Annotated[str | None, "why the finding is waived; null if it is not waived"]
     waiver_approved_by: Annotated[str | None, "who approved the waiver"]
     waiver_until: Annotated[str | None, "the last day of the waiver"]
     id: Annotated[str, "the `id` of the finding in the report of this check, such as `LOG101-1`"]
-    cause: Annotated[str | None, "the `id` of the finding from which it follows; null if none"]
+    cause: Annotated[str | None, "the `id` of the finding from which this one follows; null if"
+    " there is none"]
 
 
 def row(record: type[Struct], source: object, *first: Any, **others: Any) -> tuple[Any, ...]:
