@@ -50,9 +50,9 @@ def test_text() -> None:
           samples per second
 
         dgx, dgxa100_n8_ngc22.04_merlin_hugectr_of_a_long_name: $300,000 (list)
-        Speed is the minutes of the baseline (*) divided by those of the system. Speed
-        per accelerator, node and dollar, and training per joule, are ratios to the
-        baseline.
+        Speed is the minutes of the baseline (*) divided by the minutes of the system.
+        Speed per accelerator, node and dollar, and training per joule, are ratios to
+        the baseline.
         """
     )
 
