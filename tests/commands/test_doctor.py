@@ -179,7 +179,7 @@ def test_as_json() -> None:
             rules(lambda folder: (folder / "findings.yaml").write_text("x: 1")),
             "compiled rulebook",
             "note",
-            "stale for 1 of",
+            "older than 1 of",
             "-m mlperf_pkg.rulebook.compile",
         ),
         (
@@ -207,7 +207,7 @@ def test_as_json() -> None:
             replaced("cache_folder", lambda: None),
             "cache",
             "note",
-            "its folder is not your own",
+            "its folder belongs to other users",
             "export XDG_CACHE_HOME=FOLDER",
         ),
         (

@@ -132,7 +132,7 @@ def test_what_raw_logs_leave_open_is_shown_to_be_pasted() -> None:
     assert f"{heading}\n# who?\nsystems:\n  dgx: {{}}\n" in shown
     assert (
         "round 2.0: as given\nsystem found by the folder name: dgx\nonly the logs were judged in 1"
-        " of 2 result sets; to judge the result sets, check a\nfolder of logs without --partial\n\n"
+        " of 2 result sets; to judge the result sets, check\na folder of logs without --partial\n\n"
     ) in shown
 
 

@@ -49,7 +49,7 @@ def test_curves_show_every_evaluation_and_the_target_or_say_that_they_do_not() -
     assert chart.data["points"][0] == point
     thin = set_charts(one, 2, 3)[0]
     assert len(thin.data["points"]) <= 3 * len(one.runs)
-    assert "of a run, 2 are shown" in thin.description
+    assert "At most 2 of the up to 19 evaluations of a run are shown" in thin.description
 
 
 def test_the_chart_of_times_marks_dropped_runs() -> None:
