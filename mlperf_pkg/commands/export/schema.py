@@ -185,8 +185,9 @@ class FindingRecord(Struct, frozen=True):
     code: Annotated[str, "the code, such as `BERT111`"]
     severity: Annotated[str, "`error`, `warning` or `note`"]
     basis: Annotated[str, "`both`, `official`, `rules` or `advice`"]
-    set: Annotated[str | None, "the `id` of the result set; null if the finding is not about a"
-    " result set"]
+    set: Annotated[
+        str | None, "the `id` of the result set; null if the finding is not about a result set"
+    ]
     subject: Annotated[
         str | None,
         "the path of the result set, description or submission that the finding is about; for raw"
@@ -203,8 +204,9 @@ class FindingRecord(Struct, frozen=True):
     waiver_approved_by: Annotated[str | None, "who approved the waiver"]
     waiver_until: Annotated[str | None, "the last day of the waiver"]
     id: Annotated[str, "the `id` of the finding in the report of this check, such as `LOG101-1`"]
-    cause: Annotated[str | None, "the `id` of the finding from which this one follows; null if"
-    " there is none"]
+    cause: Annotated[
+        str | None, "the `id` of the finding from which this one follows; null if there is none"
+    ]
 
 
 def row(record: type[Struct], source: object, *first: Any, **others: Any) -> tuple[Any, ...]:

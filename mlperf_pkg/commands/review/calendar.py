@@ -100,7 +100,7 @@ EVENTS: Mapping[str, CalendarEvent] = {
         "the committee decides on all other objections", 17, command=_AGENDA
     ),
     "borrowing": CalendarEvent(
-        "submitters declare which hyperparameters they intend to borrow", 21, command=_DIFF
+        "submitters declare the hyperparameters that they borrow", 21, command=_DIFF
     ),
     "scores": CalendarEvent("scores are final", 22, command=f"{_LIST} {_ROUND}"),
     "final": CalendarEvent("code is final", 23, time(13), _DIFF),
