@@ -334,7 +334,7 @@ def _notes(draft: _Draft) -> Iterator[str]:
     # Of options this is a problem; the configuration may name sets of another division.
     of_config = set(config.leave_out) - set(draft.leave_out)
     yield from _unknown(of_config, draft.candidates)
-    yield from _unknown(config.notes, draft.every_set, "for a note")
+    yield from _unknown(config.notes, draft.every_set, "has a note")
     logs = [stated(run, run.path) for run in workspace.runs]
     for problem in unmatched_patterns(config, logs):
         yield f"{CONFIG_NAME}: {problem}"
@@ -366,14 +366,12 @@ def _of_other_divisions(draft: _Draft) -> Iterator[str]:
 
 
 def _unknown(
-    names: Collection[str], sets: Iterable[PlannedSet], purpose: str = "to leave out"
+    names: Collection[str], sets: Iterable[PlannedSet], state: str = "was to be left out"
 ) -> Iterator[str]:
     set_names = {planned.name for planned in sets}
     for name in sorted(set(names) - set_names):
-        yield (
-            f"no result set is called {name}, which was named"
-            f" {purpose}{did_you_mean(name, set_names)}"
-        )
+        missing = f"{name} {state}, but there is no result set of this name"
+        yield f"{missing}{did_you_mean(name, set_names)}"
 
 
 def _unused(

@@ -97,7 +97,8 @@ def test_leave_out(origin: str) -> None:
     assert [planned_set.name for planned_set in plan.sets] == ["box/bert"]
     left = "box/resnet is left out as you asked (1 run)"
     unknown = (
-        "no result set is called box/brt, which was named to leave out; did you mean box/bert?"
+        "box/brt was to be left out, but there is no result set of this name;"
+        " did you mean box/bert?"
     )
     # The configuration may be about both divisions, a command line is about what it builds.
     expected = ((left,), (unknown,)) if origin == "option" else ((left, unknown), ())
