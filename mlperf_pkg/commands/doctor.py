@@ -106,7 +106,7 @@ def _packages() -> Iterator[Diagnosis]:
         repair = f"pip install {packages_of('')}"
         yield Diagnosis("packages", DiagnosisState.BROKEN, text, repair)
     else:
-        yield Diagnosis("packages", DiagnosisState.OK, "all required ones are installed")
+        yield Diagnosis("packages", DiagnosisState.OK, "all required packages are installed")
     for extra, purpose in EXTRAS.items():
         versions = versions_of[extra]
         if versions and all(versions.values()):

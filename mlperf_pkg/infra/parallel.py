@@ -249,7 +249,9 @@ def _packed(function: Callable[[_Item], object], item: _Item) -> bytes:
     try:
         return pickle.dumps((function(item),), -1)
     except (pickle.PicklingError, RecursionError, MemoryError) as error:
-        return pickle.dumps(WorkerLostError(f"its results cannot be sent: {error!r}"[:_REASON]))
+        return pickle.dumps(
+            WorkerLostError(f"the results of the process cannot be sent: {error!r}"[:_REASON])
+        )
     except Exception as error:  # noqa: BLE001 - raised again where the results are read
         import traceback
 

@@ -405,6 +405,8 @@ class _MemberReader(DecompressingReader):
         self._checksum = zlib.crc32(buffer[:count], self._checksum)
         is_sound = not self._left and self._checksum == self._member.checksum
         if self._left < 0 or (not count and not is_sound):
-            self.problem = self.problem or "its size or its checksum in the archive is wrong"
+            self.problem = self.problem or (
+                "the size or the checksum of the file in the archive is wrong"
+            )
             return 0
         return count

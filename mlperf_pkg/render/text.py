@@ -486,8 +486,8 @@ class Submitters:
             submitters = wording.counted(number, "submitter")
             submissions = wording.counted(self.number, "submission")
             remarks.append(
-                f"{submitters} in {submissions}: each company of a joint entry counts as one,"
-                " however many folders it has"
+                f"{submitters} in {submissions}: each company of a joint entry counts as one"
+                " submitter, however many folders it has"
             )
         return Table(SUBMITTERS, [RowGroup("", list(self.rows()), remarks)])
 

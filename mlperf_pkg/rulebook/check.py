@@ -317,7 +317,7 @@ def _problems_of_codes() -> Iterator[Problem]:
         yield from _codes_given_twice(uses)
         for use in uses:
             if use.code in codes():
-                yield use.problem(f"code {use.code} is in findings.yaml; expected an unused one")
+                yield use.problem(f"code {use.code} is in findings.yaml; expected an unused code")
 
 
 def _codes_of_other_runs(usage: str, uses: Sequence[_Use]) -> Iterator[Problem]:

@@ -160,7 +160,7 @@ class _InputFinder(Struct):
         path = self.top.path
         content = content_of(path, _HEAD_BYTES)
         if content.is_encrypted:
-            raise UserError(f"{path}: {ENCRYPTED}: 'mlperf-pkg verify {path}' checks it")
+            raise UserError(f"{path}: {ENCRYPTED}; 'mlperf-pkg verify {path}' checks the archive")
         if content.problem:
             raise UserError(f"{path}: cannot be read: {content.problem}")
         place = Place(self.top.location, self.top.label or path.name, content.compression)

@@ -103,7 +103,7 @@ def test_events_are_written_into_a_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("limits", "status", "text"),
-    [((10, 100), 2, "given up"), ((10, 67), 2, "4 logs are too many: this process may open 67 fi")],
+    [((10, 100), 2, "given up"), ((10, 67), 2, "4 logs are too many, as this")],
     ids=["raised", "too many"],
 )
 def test_the_limit_of_open_files(

@@ -100,7 +100,7 @@ def test_as_json() -> None:
 @pytest.mark.parametrize(
     ("change", "name", "state", "text", "repair"),
     [
-        (without(), "packages", "ok", "all required ones are installed", ""),
+        (without(), "packages", "ok", "all required packages are installed", ""),
         (
             without("click", "rich"),
             "packages",

@@ -221,7 +221,7 @@ def test_a_member_whose_checksum_is_wrong(tmp_path: Path) -> None:
     source = source_of(opened(tmp_path / "x.zip", bytes(data)) / "x", "x")
     with source.open() as stream:
         stream.read()
-        assert problem_of(stream) == "its size or its checksum in the archive is wrong"
+        assert problem_of(stream) == "the size or the checksum of the file in the archive is wrong"
 
 
 @examples(200)

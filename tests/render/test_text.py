@@ -509,8 +509,8 @@ def test_whose_file_it_is() -> None:
         (
             ["A", "B+C"],
             [
-                "3 submitters in 2 submissions: each company of a joint entry counts as one,"
-                " however many folders it has"
+                "3 submitters in 2 submissions: each company of a joint entry counts as one"
+                " submitter, however many folders it has"
             ],
         ),
     ],

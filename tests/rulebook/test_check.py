@@ -230,7 +230,7 @@ IN_THE_BENCHMARK = [
             " run (rules/training/0.7/round.yaml:"
         ),
     ),
-    ("OWNB102", "SET101", "11: code SET101 is in findings.yaml; expected an unused one"),
+    ("OWNB102", "SET101", "11: code SET101 is in findings.yaml; expected an unused code"),
     # Another benchmark.
     (
         "runs:",

@@ -139,7 +139,7 @@ def _tar(top: str, tree: Path, files: Sequence[HashedFile]) -> Iterator[bytes]:
             size += len(chunk)
             yield chunk
         if (size, digest.hexdigest()) != (file.size, file.sha256):
-            raise UserError(f"{tree / file.path}: changed while it was packed")
+            raise UserError(f"{tree / file.path}: the file changed while it was packed")
         yield bytes(-size % BLOCK)
         written += len(header) + size + -size % BLOCK
     end = 2 * BLOCK

@@ -135,7 +135,7 @@ def _notes(
     """Yield the notes on what is to be written."""
     yield from writing.code_notes(files)
     for path, flag in writing.parameters(judged).items():
-        yield f"{path} asks for {flag}: expect a review of it"
+        yield f"{path} asks for {flag}, which reviewers have to accept"
     yield from planning.waiver_notes(judged, workspace)
 
 

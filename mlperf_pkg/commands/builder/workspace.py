@@ -279,8 +279,8 @@ def _descriptions(folders: Folders) -> dict[str, Path]:
     except OSError as error:
         raise UserError(
             f"{folder}: no system descriptions ({error.strerror}); write one on the system with"
-            f" 'mlperf-pkg system init -o {folder}/SYSTEM.json', or name their folder"
-            " with --systems"
+            f" 'mlperf-pkg system init -o {folder}/SYSTEM.json', or name another folder with"
+            " --systems"
         ) from error
     descriptions = {}
     for entry in entries.values():

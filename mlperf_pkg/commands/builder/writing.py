@@ -222,7 +222,7 @@ def code_notes(files: Iterable[PlannedFile]) -> Iterator[str]:
     for implementation, paths in sorted(implementations.items()):
         lacking = [name for name in _EXPECTED if name not in paths]
         if lacking:
-            yield f"{implementation} has no {' and no '.join(lacking)}: reviewers expect them"
+            yield f"{implementation} has no {' and no '.join(lacking)}, which reviewers expect"
 
 
 # ---- extra files --------------------------------------------------------------------------

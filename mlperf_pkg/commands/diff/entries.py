@@ -527,7 +527,7 @@ def _problems(change: SetChange) -> Iterator[str]:
         yield f"the system changed in {', '.join(system)}"
     old_runs = len(change.new.logs) - change.same.new
     if old_runs:
-        yield f"{wording.counted(old_runs, 'run')} of the earlier entry"
+        yield f"still has {wording.counted(old_runs, 'run')} of the earlier entry"
 
 
 def _scaled(

@@ -179,7 +179,9 @@ def read_calendar(path: Path) -> dict[str, datetime]:
         places[name] = where
         dates[name] = _moment(name, node.value, where)
     if SUBMISSION not in dates:
-        raise UserError(f"{path}: no date of {SUBMISSION}; the other dates are counted from it")
+        raise UserError(
+            f"{path}: the date of {SUBMISSION} is missing, from which the other dates are counted"
+        )
     usual = calendar_of(dates[SUBMISSION].date(), dates[SUBMISSION].time())
     for name, moment in dates.items():
         if abs(moment - usual[name]) > _FARTHEST:
@@ -200,7 +202,7 @@ def _moment(name: str, text: Any, where: str) -> datetime:
             return datetime.strptime(text, "%Y-%m-%d %H:%M")
         day = date.fromisoformat(text)
     except (TypeError, ValueError) as error:
-        reason = f"{name} is not a date; expected one such as 2026-10-16 or 2026-10-16 13:00"
+        reason = f"{name} is not a date; expected a date such as 2026-10-16 or 2026-10-16 13:00"
         raise UserError(f"{where}: {reason}") from error
     if isinstance(at, time):
         return datetime.combine(day, at)

@@ -509,7 +509,9 @@ def write(
         files[filed.evidence_file(entry)] = evidence_of(item.about, (), examined)
     for file in files:
         if (folder / file).exists():
-            raise UserError(f"{folder / file}: exists, but is not in {filed.NAME}; move it away")
+            raise UserError(
+                f"{folder / file}: exists, but is not in {filed.NAME}; move the file away"
+            )
     if new:
         files[filed.NAME] = filed.with_new(states, entries)
         write_together(folder, files, replace=True)

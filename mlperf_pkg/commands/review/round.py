@@ -546,7 +546,7 @@ def text(listing: RoundListing, view: View) -> str:
             terminal.paragraph((listing.legend, PLAIN))
     hidden = len(listing.rows) - sum(len(group.rows) for group in groups)
     if hidden:
-        terminal.paragraph((f"{wording.counted(hidden, 'row')} more: --verbose shows them", PLAIN))
+        terminal.paragraph((f"{wording.counted(hidden, 'more row')}; --verbose shows all", PLAIN))
     return terminal.text()
 
 
@@ -726,7 +726,7 @@ def read_proofs(argument: str, old: ReviewSide, options: Options) -> tuple[SideE
     """
     rounds = {entry.row.round for entry in old.entries}
     if len(rounds) != 1:
-        raise UserError(f"{old.name} has several rounds; proofs are of one")
+        raise UserError(f"{old.name} has several rounds; --proof needs one round as OLD")
     return read_side(argument, replace(options, round=rounds.pop())).entries
 
 

@@ -169,7 +169,7 @@ def _fields(file: str) -> dict[str, Any]:
         raise UserError(f"{file}:{error.line}: {error.message}") from error
     if not isinstance(fields, dict):
         raise UserError(
-            f"{file}: the file holds {schema.shown(fields)}; expected an object of fields"
+            f"{file}: the file has {schema.shown(fields)}; expected an object of fields"
         )
     return fields
 

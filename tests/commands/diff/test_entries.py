@@ -171,7 +171,7 @@ EDITED: list[tuple[str, Callable[[bytes], bytes]]] = [
         (
             lambda new: write(new / "ACME", BORROWED),
             [
-                f"borrowed (False): {ALL}; 5 runs of the earlier entry",
+                f"borrowed (False): {ALL}; still has 5 runs of the earlier entry",
                 "logs edited (None): hyperparameters altered in 5 logs",
             ],
         ),
