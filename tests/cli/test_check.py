@@ -86,7 +86,7 @@ def test_the_configuration_here_is_read_unless_it_is_inside_the_input(
     monkeypatch.chdir(folder.parent)
     spoil(folder)
     Path("mlperf-pkg.yaml").write_text(WAIVER)
-    note = "note: mlperf-pkg.yaml is inside the input .: its waivers are not read; to read"
+    note = "note: mlperf-pkg.yaml is inside the input ., so its waivers are not read; to read"
     is_read = line == "logs" or "--config" in line
     result = call("check", *line.split())
     assert (note in result.stderr, "waived by Jane" in result.stdout) == (not is_read, is_read)

@@ -309,8 +309,8 @@ def test_labels() -> None:
 @pytest.mark.parametrize(
     ("head", "reason"),
     [
-        (b"age-encryption.org/v1\n", "an archive, not a log: 'mlperf-pkg verify"),
-        (b"Salted__12345678", "an archive, not a log: 'mlperf-pkg verify"),
+        (b"age-encryption.org/v1\n", "an archive, not a log; 'mlperf-pkg verify"),
+        (b"Salted__12345678", "an archive, not a log; 'mlperf-pkg verify"),
         (b"\x1f\x8b\x08", "cannot be read: the gzip data is damaged"),
         (b"PK\x03\x04", "cannot be read: the zip archive is damaged"),
     ],

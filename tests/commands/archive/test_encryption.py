@@ -207,7 +207,9 @@ def test_a_header_that_the_library_would_take_hours_for(
     """Its time grows with the square of the header's size, so it is not called."""
     monkeypatch.setattr(encryption, "_age", lambda: None)
     hostile = write(tmp_path / "x", b"age-encryption.org/v1\n" + header)
-    with pytest.raises(UserError, match="as the header of the file has no end, or is larger than 32 KiB"):
+    with pytest.raises(
+        UserError, match="as the header of the file has no end, or is larger than 32 KiB"
+    ):
         decrypted(hostile, tmp_path / "key")
 
 

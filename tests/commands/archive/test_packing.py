@@ -190,7 +190,7 @@ def replace_by_link(file: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda file: file.write_bytes(b"[]\n"), "changed while it was packed"),
+        (lambda file: file.write_bytes(b"[]\n"), "the file changed while it was packed"),
         (Path.unlink, "cannot be read"),
         (replace_by_link, "cannot be read"),
     ],
