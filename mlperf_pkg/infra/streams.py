@@ -256,7 +256,7 @@ def temporary_files() -> Iterator[Path]:
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
-        raise UserError(f"{folder}: no space is left for temporary files: {remedy}") from error
+        raise UserError(f"{folder}: no space is left for temporary files; {remedy}") from error
 
 
 class Spool:

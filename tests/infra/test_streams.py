@@ -116,7 +116,7 @@ def test_a_full_folder_of_temporary_files_is_named(
     spool = Spool()
     full = Mock(write=Mock(side_effect=OSError(number, os.strerror(number))))
     monkeypatch.setattr(spool, "file", full)
-    message = f"{tmp_path}: no space is left for temporary files: .* the variable TMPDIR"
+    message = f"{tmp_path}: no space is left for temporary files; .* the variable TMPDIR"
     with pytest.raises(UserError, match=message):
         spool.append(BytesIO(b"text"))
 

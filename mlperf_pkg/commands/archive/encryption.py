@@ -62,8 +62,8 @@ def form_of(path: Path) -> Form | None:
         head = stream.read(len(_AGE_ARMOR))
     if head == _AGE_ARMOR:
         raise UserError(
-            f"{path}: encrypted by age as text (age --armor), which is not read: decrypt it with"
-            " age -d, and verify the plain archive"
+            f"{path}: the file is encrypted by age as text (age --armor), which is not read;"
+            " decrypt the file with age -d, and verify the plain archive"
         )
     if head.startswith(_AGE_HEAD):
         return Form.AGE
@@ -302,8 +302,8 @@ def _identities(path: Path) -> list[object]:
 def _refuse_large(name: str, size: int) -> None:
     if size > _LARGEST_BY_PASSPHRASE:
         raise UserError(
-            f"{name}: larger than {_LARGEST_BY_PASSPHRASE >> 30} GiB, the limit of age by"
-            " passphrase: use --recipient, or --encrypt official"
+            f"{name}: larger than {_LARGEST_BY_PASSPHRASE >> 30} GiB, the limit of age with a"
+            " passphrase; use --recipient, or --encrypt official"
         )
 
 

@@ -307,7 +307,7 @@ def _bad_names(sets: Iterable[PlannedSet]) -> Iterator[str]:
     systems = {planned.system.path: planned.system.id for planned in sets}
     for path, name in systems.items():
         if not _FOLDER_NAME.fullmatch(name):
-            yield f"{visible(path)}: {name!r} cannot name a folder in git: rename the file"
+            yield f"{visible(path)}: {name!r} cannot name a folder in git; rename the file"
     for planned in sets:
         if not _FOLDER_NAME.fullmatch(planned.benchmark):
             logs = _named([run.path for run in planned.runs])

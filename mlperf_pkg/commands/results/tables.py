@@ -617,7 +617,7 @@ def _remarks(result: Publication, file: Path) -> Iterator[str]:
     notes = list(result.notes)
     if result.official_gaps:
         gaps = wording.counted(len(result.official_gaps), "gap")
-        notes.append(f"{OFFICIAL}: {gaps} in the official tables: see {file}")
+        notes.append(f"{OFFICIAL}: {gaps} in the official tables; see {file}")
     yield from _listed("Missing", result.missing, _SHOWN_MISSING, file)
     yield from _listed("Notes", notes, _SHOWN_NOTES, file)
 

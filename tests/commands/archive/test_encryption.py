@@ -230,7 +230,7 @@ def test_bytes_are_not_a_recipient() -> None:
 def test_age_as_text_is_refused_with_what_helps(tmp_path: Path, part: int) -> None:
     key = pyrage.x25519.Identity.generate().to_public()
     text = pyrage.encrypt(b"some content", [key], armored=True)
-    with pytest.raises(UserError, match="decrypt it with age -d"):
+    with pytest.raises(UserError, match="decrypt the file with age -d"):
         verify_archive(write(tmp_path / "x", text[: len(text) // part]), Options(), mock.Mock())
 
 

@@ -192,13 +192,13 @@ TWO_UNREAD = [HERE, run("logs/x.log", benchmark=None), run("logs/y.log", divisio
             [run("logs/x\ny/a.log")],
             (system("x\ny"),),
             CODE,
-            "systems/x\\ny.json: 'x\\ny' cannot name a folder in git: rename the file",
+            "systems/x\\ny.json: 'x\\ny' cannot name a folder in git; rename the file",
         ),
         (
             [run("logs/my box/a.log")],
             (system("my box"),),
             CODE,
-            "systems/my box.json: 'my box' cannot name a folder in git: rename the file",
+            "systems/my box.json: 'my box' cannot name a folder in git; rename the file",
         ),
         (
             [run("logs/box/a.log", benchmark="../../../etc")],
