@@ -1,6 +1,6 @@
 """Failures of a command, as opposed to findings about a submission."""
 
-EMPTY_PATH = "a path is empty: is a variable not set?"
+EMPTY_PATH = "a path is empty; perhaps a shell variable is not set"
 
 
 class UserError(Exception):

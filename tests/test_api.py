@@ -157,7 +157,7 @@ def test_the_report_is_that_of_the_command(
 
 def test_waivers_inside_an_input(workspace: Path) -> None:
     (workspace / "mlperf-pkg.yaml").write_text(WAIVERS, "utf-8")
-    with pytest.warns(UserWarning, match=r"inside the input \.: its waivers are not read") as notes:
+    with pytest.warns(UserWarning, match=r"inside the input \., so its waivers are not") as notes:
         check(".")
     assert notes[0].filename == __file__
 

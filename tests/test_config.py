@@ -135,7 +135,7 @@ DEEP_MAPPINGS = "\n".join(f"{' ' * level}a:" for level in range(100))
     [
         pytest.param(
             "round: 2.0\nleave_out:\n  - &a [*a]\n",
-            ":3: the alias *a; expected its value",
+            ":3: found the alias *a; expected a value",
             id="alias",
         ),
         pytest.param(

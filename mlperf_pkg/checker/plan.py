@@ -243,7 +243,7 @@ def _guarded_plan(
     sets: tuple[ResultSet, ...], choice: PlannedRound, submission: Submission | None = None
 ) -> CheckPlan:
     place = submission.place if submission else sets[0].place
-    with Guard(place.label or ".", "looking for its usage and round") as guard:
+    with Guard(place.label or ".", "looking for the usage and the round") as guard:
         return _plan_sets(sets, choice, submission)
     return CheckPlan(submission, (), None, None, "", (), guard.finding)
 

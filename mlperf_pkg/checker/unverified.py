@@ -59,7 +59,7 @@ def _run(run: Run, drifts: Sequence[Drift]) -> Run:
 def _set(result: SetResult, drifts: Sequence[Drift]) -> SetResult:
     row = result.row
     if _has_other_points(drifts, row):
-        remark = f"score and RCP margin are {_by_other_points()}"
+        remark = f"the score and the RCP margin are computed {_by_other_points()}"
         notes = [note for note in (row.score_note, remark) if note]
         row = replace(row, score_note="; ".join(notes))
     return replace(result, row=_row(row, drifts))
@@ -77,7 +77,7 @@ def _unknown(verdicts: Verdicts) -> Verdicts:
 
 def _by_other_points() -> str:
     return (
-        f"by the reference points of {installed_name()}, which differ from those of"
+        f"with the reference points of {installed_name()}, which differ from those of version"
         f" {verified().version}"
     )
 

@@ -86,7 +86,7 @@ def _is_outside(file: Path, inputs: Sequence[str], note: Callable[[str], object]
         if not is_url(argument) and here.resolve().is_relative_to(Path(argument).resolve()):
             if read_config_file(file).waivers:
                 where = f"{file} is inside the input {argument}"
-                note(f"{where}: its waivers are not read; to read them, use --config {file}")
+                note(f"{where}, so its waivers are not read; to read them, use --config {file}")
             return False
     return True
 

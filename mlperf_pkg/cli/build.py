@@ -18,15 +18,16 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.results.report import Report
 
 _ADVICE = (
-    ": fix the errors, or leave out one result set with --leave-out SYSTEM/BENCHMARK or all that"
-    " are not valid with --invalid drop, or build them anyway with --invalid keep"
+    ": fix the errors, or use one of these options: --leave-out SYSTEM/BENCHMARK leaves out one"
+    " result set, --invalid drop leaves out all that are not valid, and --invalid keep builds them"
+    " anyway"
 )
 
 
 @click.command(name="build", cls=Command)
 @click.argument("workspace", default=".", type=FOLDER)
 @options.division_option(
-    "Build only this division and keep the other one of the submission (default: build both)."
+    "Build only this division and keep the results of the other division (default: build both)."
 )
 @click.option(
     "--logs",
@@ -46,20 +47,26 @@ _ADVICE = (
     metavar="SYSTEM/BENCHMARK",
     text="Leave out this result set (HPC: SYSTEM/weak/BENCHMARK)",
 )
-@options.flag("--choose-runs", text="If there are too many runs, use those that 'select' chooses.")
+@options.flag(
+    "--choose-runs", text="Submit the runs that 'mlperf-pkg select' chooses if there are too many."
+)
 @options.invalid_option
-@options.flag("--as-open", text="Submit Closed logs as Open if their system is described as Open.")
+@options.flag(
+    "--as-open", text="Submit Closed logs as Open if the description of their system says Open."
+)
 @options.bypass_options(*BYPASSES)
 @options.flag(
     "--allow-outside",
-    text="Copy code and extra files from outside WORKSPACE if mlperf-pkg.yaml names them.",
+    text="Copy the code and extra files that mlperf-pkg.yaml names, even from outside WORKSPACE.",
 )
 @options.force_option(
-    "Replace a tree that this command built, unless its files were changed. With --division, only"
-    " the results of that division are replaced."
+    "Replace a submission that 'build' wrote, unless its files were changed since. With"
+    " --division, replace only the results of that division."
 )
 @options.flag("-n", "--dry-run", text="Show the plan and write nothing.")
-@options.flag("--explain", text="Print the plan as mlperf-pkg.yaml and write nothing.")
+@options.flag(
+    "--explain", text="Print the plan in the format of mlperf-pkg.yaml, and write nothing."
+)
 @reads("usage")
 @options.gathered(preparing.Order, "order")
 def command(
@@ -82,15 +89,18 @@ def command(
     <submitter>/results/<system>/<benchmark>/result_<number>.txt. System descriptions
     and tables of results are written too.
 
-    The system of a log is taken from mlperf-pkg.yaml, otherwise from the name of a
-    folder, otherwise from submission_platform, otherwise from the numbers of nodes
-    and accelerators in the log, if they fit only one system. HPC logs below a folder
-    named weak are of weak scaling, all others of strong scaling.
+    The system of a log is taken from the first of these that names one:
+    mlperf-pkg.yaml, the name of a folder, submission_platform in the log, or the
+    numbers of nodes and accelerators in the log if only one system has these numbers.
+    HPC logs below a folder named weak are of weak scaling, all others of strong
+    scaling.
 
-    With --rcp-bypass, package_checker_params asks for a review of the result sets that
-    fail the RCP test; with --seed-checker-bypass, of those that fail the seed test.
+    With --rcp-bypass, the file package_checker_params asks reviewers to accept the
+    result sets that fail the RCP test. With --seed-checker-bypass, it does so for the
+    sets that fail the seed test.
 
-    With --division, the results of the other division stay in the tree unchanged.
+    With --division, the results of the other division stay in the submission,
+    unchanged.
 
     Exit status: 0 if the submission was built (or would be), 1 if it is not valid, 2
     if it could not be built.
@@ -121,7 +131,7 @@ def command(
         say("error", prepared.refusals)
         if plan.configuration:
             path = folders.workspace / CONFIG_NAME
-            click.echo(f"Complete this, and save it as {path}:", err=True)
+            click.echo(f"Complete the following lines, and save them as {path}:", err=True)
             click.echo(plan.configuration, err=True)
         advice = "" if plan.problems else _ADVICE
         click.echo(f"nothing was built{advice}", err=True)

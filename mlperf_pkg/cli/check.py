@@ -22,17 +22,20 @@ from mlperf_pkg.render import FORMATS
 @options.failing
 @options.flag(
     "--partial",
-    text="Expect more runs: where raw logs are too few for a result set, judge only the logs.",
+    text="Judge only the logs of a result set that does not have all its runs yet. Without"
+    " --partial, such a set fails.",
 )
 @click.option(
     "--objections",
     type=FILE,
-    help="Say on stderr which objections in FILE are settled (see 'review objections').",
+    help="Print on standard error which objections in FILE are settled. 'mlperf-pkg review"
+    " objections' explains such files.",
 )
 @click.option(
     "--log-output",
     type=FILE,
-    help="Also write the findings to FILE as plain log lines; an existing file is replaced.",
+    help="Also write the findings to FILE, one line each such as 'ERROR - text'; an existing file"
+    " is replaced.",
 )
 @options.written(FORMATS, many=True)
 def command(

@@ -28,36 +28,38 @@ from mlperf_pkg.errors import UserError
 @click.option(
     "--baseline",
     metavar="NAME",
-    help="Compare with this system, submitter or both (default: the first PATH).",
+    help="Compare with this baseline: a system, a submitter or SUBMITTER/SYSTEM (default: the"
+    " first result of the first PATH).",
 )
 @options.repeatable(
     "--benchmark",
     "benchmarks",
     metavar="NAME",
-    text="Compare only this benchmark; * matches any text",
+    text="Compare only this benchmark; * in NAME matches any text",
 )
 @options.repeatable(
     "--system",
     "systems",
     metavar="NAME",
-    text="Compare only this system or submitter (with --published, of the published results only);"
-    " * matches any text",
+    text="Compare only results of this system or submitter; with --published, leave out only"
+    " published results of other systems; * in NAME matches any text",
 )
 @options.repeatable("--division", "divisions", metavar="NAME", text="Compare only this division")
 @options.count_option(
     "--accelerators",
     multiple=True,
-    text="Compare only systems of N accelerators (with --published, of the published results only);"
-    " repeatable.",
+    text="Compare only systems with N accelerators; with --published, leave out only published"
+    " results of other systems; repeatable.",
 )
 @click.option(
     "--prices",
     type=FILE,
     help="Read list prices from FILE, in YAML: 'dgx-a100: {price_usd: 300000, source: a quote}'."
-    " They override those of --config and systems/prices.yaml.",
+    " FILE overrides the prices in --config and in systems/prices.yaml.",
 )
 @options.chart_option(
-    "the ratios into FILE, .svg or .png; with several benchmarks, one file for each"
+    "the ratios into FILE, which ends in .svg or .png; with several benchmarks, one file for each"
+    " benchmark"
 )
 @options.judged
 @options.written(COMPARE_FORMATS)
@@ -80,19 +82,20 @@ def command(
     Such a file has the columns system, benchmark and minutes, and optionally round,
     submitter, division, accelerators, nodes, energy_joules and availability.
 
-    --published adds the published results of a round, which the package contains: those
-    of the benchmarks and divisions of the PATHs or, without a PATH, all of them. They
-    are marked [5.1]. Text shows only those with the same number of accelerators as a
-    PATH; --verbose shows all.
+    --published adds the published results of a round, which mlperf-pkg contains. Only
+    results of the benchmarks and divisions in the PATHs are added; without a PATH, all.
+    They are marked with their round, such as [5.1]. Text shows only published results
+    with the same number of accelerators as a result in a PATH; --verbose shows all.
 
-    Results are compared where benchmark and division agree, and only between rounds whose
-    versions of the benchmark can be compared ("since 1.0" names the first one), the
-    fastest first. The baseline of each benchmark is the first result of the first PATH, or of
-    the system, submitter or both (ACME/dgx) that --baseline names.
+    Results are compared if they have the same benchmark and division, and if the
+    benchmark did not change between their rounds; "since 1.0" names the first round
+    that can be compared. The fastest result comes first. The baseline of each benchmark
+    is the first result of the first PATH, or the first one of the system, the submitter
+    or both (ACME/dgx) that --baseline names.
 
-    --chart draws the systems with as many accelerators as the baseline, with --verbose
-    all. The ratios of several benchmarks are in files of their own: for speed.svg, in
-    speed-resnet-closed.svg and so on.
+    --chart draws the systems with as many accelerators as the baseline; with --verbose,
+    it draws all systems. If there are several benchmarks, each has a chart of its own:
+    for --chart speed.svg, the files are speed-resnet-closed.svg and so on.
 
     Exit status: 0 if a result was compared with a baseline, 1 if there was nothing to
     compare, 2 if the comparison or its chart could not be done.

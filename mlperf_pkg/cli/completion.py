@@ -153,10 +153,10 @@ def _codes() -> list[str]:
 def command(ctx: click.Context, *, shell: str) -> int:
     """Complete commands, options and values with the tab key.
 
-    The script that does so is printed for SHELL: bash (4.4 or newer), zsh, fish or
-    powershell. Write the script to the folder in which the shell looks for such scripts
-    (docs/completion.md names the folders). After each update of mlperf-pkg, write the
-    script again.
+    This command prints a script for SHELL, which is bash (4.4 or newer), zsh, fish or
+    powershell; the script makes the shell complete. Write the script to the folder in
+    which the shell looks for such scripts (docs/completion.md names the folders). After
+    each update of mlperf-pkg, write the script again.
 
     Exit status: 0 if the script was printed, 2 if it could not be.
 

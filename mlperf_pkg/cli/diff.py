@@ -17,7 +17,8 @@ from mlperf_pkg.commands.diff.reading import compare_paths
     "--borrowed-from",
     type=PATH,
     metavar="ROUND_FOLDER",
-    help="Search this round, as submitted, for borrowed hyperparameters (default: OLD).",
+    help="Search ROUND_FOLDER for the hyperparameters that NEW borrowed. ROUND_FOLDER has the"
+    " submissions as they were before the review (default: OLD).",
 )
 @options.judged
 @options.written(DIFF_FORMATS)

@@ -45,10 +45,11 @@ def _json(results: Sequence[Diagnosis], _: View) -> str:
 def command(*, target: Output) -> int:
     """Show what is installed and works, and how to repair the rest.
 
-    Shows versions, extras and what they are for, the rounds that mlperf-logging and
-    the rulebook have, the data of the package, and the folders that are written.
-    Each line is ok, a note (a limit, or something optional that is missing) or
-    broken. Below it is the command that changes that.
+    The lines are about the versions of Python and packages, the optional packages and
+    their use, the rounds that mlperf-logging and mlperf-pkg know, the data of
+    mlperf-pkg, and the folders into which it writes. Each line begins with ok, note (a
+    limit, or something optional that is missing) or broken. If a command can repair
+    what a line says, the command is printed below the line.
 
     Exit status: 0 if nothing is broken, 1 if something is.
 

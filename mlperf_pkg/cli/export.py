@@ -37,12 +37,13 @@ _TABLES = ("systems", "result_sets", "runs", "evaluations", "settings", "finding
 @click.option(
     "--table",
     type=SuggestingChoice(_TABLES),
-    help="Write only this table (Parquet and CSV): FILE is then a file, not a folder.",
+    help="Write only this table to FILE, which ends in .parquet or .csv and is then a file, not a"
+    " folder.",
 )
 @options.published_option("Also export")
 @options.flag("--evaluations", text="Export the evaluations of all runs too.")
-@options.flag("--append", text="Add the rounds to those that FILE contains.")
-@options.flag("--replace", text="Like --append, but replace rounds that FILE contains already.")
+@options.flag("--append", text="Add rounds to those that FILE contains.")
+@options.flag("--replace", text="Add rounds to FILE, and replace those that FILE contains already.")
 @options.force_option("Overwrite FILE.")
 def command(
     *,
@@ -62,7 +63,8 @@ def command(
     CSV, a folder with a file for each table. docs/export.md describes the tables,
     docs/howto/questions-in-sql.md has examples.
 
-    Parquet needs a package; if it is missing, the command names it.
+    Parquet needs a Python package. If the package is missing, the error names the
+    command that installs it.
 
     Exit status: 0 if the tables were written, 2 if they could not be written.
 
@@ -83,7 +85,10 @@ def command(
         raise click.UsageError(f"-o {output}: unknown ending; expected one of {endings}")
     destination = Destination(output, table)
     if table and destination.holds_all:
-        raise click.UsageError(f"--table is for Parquet and CSV: {output} holds all tables")
+        raise click.UsageError(
+            "--table applies only to .parquet and .csv; a database such as"
+            f" {output} always has all tables"
+        )
     if not paths and not published:
         paths = options.default_paths()
     changes = append or replace
@@ -97,7 +102,7 @@ def command(
         destination.write(rows, replace=force or (changes and bool(old)))
     if output.is_dir():
         note = (
-            "this is a folder with a file for each table; --table NAME writes one file of that name"
+            "this is a folder with a file for each table; --table NAME writes one table to one file"
         )
         click.echo(f"note: {output}: {note}", err=True)
     names = (table,) if table else tuple(rows)
@@ -118,5 +123,5 @@ def _rows(
     of_record = rows.rows_of_published(published_results(), published)
     both = rows.common_rounds(of_record, of_paths)
     if both:
-        raise UserError(f"the published results contain {both}: export them or PATH, not both")
+        raise UserError(f"the published results and PATH both have {both}; export one of the two")
     return rows.merged(of_record, of_paths)

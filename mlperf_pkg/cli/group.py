@@ -136,7 +136,7 @@ GENERAL = (
         "--config",
         type=FILE,
         help="Read settings and waivers from FILE (default: mlperf-pkg.yaml in the current folder,"
-        " unless that is inside the input).",
+        " unless the folder is a part of the input).",
     ),
     _GeneralOption(
         "--usage",
@@ -150,7 +150,8 @@ GENERAL = (
         envvar="MLPERF_PKG_RULES",
         metavar="FOLDER",
         is_eager=True,
-        help="Read rounds and benchmarks from FOLDER too; they replace those of the same name.",
+        help="Read rounds and benchmarks from FOLDER too; they replace the rounds and benchmarks"
+        " of mlperf-pkg that have the same names.",
     ),
     _GeneralOption(
         "-q", "--quiet", is_flag=True, help="Print only the verdicts; the exit status is the same."
@@ -405,7 +406,7 @@ class Program(CommandGroup):
         except OSError as error:
             raise Failure(system_error(error)) from error
         except MemoryError as error:
-            raise Failure("not enough memory; --jobs 1 takes the least") from error
+            raise Failure("not enough memory; --jobs 1 needs the least memory") from error
         except (GeneratorExit, SystemExit):
             raise
         except BaseException as error:  # a library in Rust that panics raises no Exception

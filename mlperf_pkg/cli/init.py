@@ -24,10 +24,11 @@ from mlperf_pkg.infra.text import visible
 def command(*, workspace: Path, force: bool) -> int:
     """Write mlperf-pkg.yaml, the configuration of a workspace.
 
-    The file lists every key with its meaning. Values that follow from the logs in
-    logs/ and the descriptions in systems/ are filled in; the others are examples,
-    commented out. If the system of some logs is unclear, each candidate has a list to
-    fill in. The command lists what is left to fill in.
+    The file lists every key with its meaning. Values that follow from the logs in logs/
+    and the descriptions in systems/ are filled in; all other keys have an example,
+    which is commented out. If it is unclear to which system some logs belong, the file
+    has, for each possible system, a list of logs to fill in. The command prints what is
+    left to fill in.
 
     Exit status: 0 if the file was written, 2 if it could not be.
 

@@ -129,11 +129,12 @@ def round_option(text: str) -> Callable[[_Function], _Function]:
     )
 
 
-_AS_THERE = ", as the flag in package_checker_params does."
+_AS_THERE = ", like the flag of this name in the file package_checker_params."
 _FLAGS = {
     "rcp-bypass": f"Accept result sets that fail the RCP test{_AS_THERE}",
     "seed-checker-bypass": f"Accept result sets that fail the seed test{_AS_THERE}",
-    "rcp-bert-train-samples": f"Take the convergence of BERT from train_samples{_AS_THERE}",
+    "rcp-bert-train-samples": "Read from the key train_samples how many samples BERT took to"
+    f" converge{_AS_THERE}",
 }
 
 
@@ -270,9 +271,9 @@ def shown(function: CommandFunction) -> CommandFunction:
     add_show = click.option(
         "--show",
         type=SuggestingChoice([*severities, _STATISTICS]),
-        help="Show all kinds of findings of this severity and above (default: warnings; of a"
-        " round, only the most important kinds); 'all' lists each finding with its source,"
-        " 'statistics' counts them by code and submitter, as a table.",
+        help="Show all findings of this severity and above (default: warnings and errors; for a"
+        " round, only the most important codes). 'all' also shows the source of each rule."
+        " 'statistics' prints a table of the findings by code and submitter.",
     )
     add_step = attached("showing", _showing, "show", "quiet")
     return add_show(reads("quiet")(add_step(function)))
@@ -299,8 +300,8 @@ def failing(function: CommandFunction) -> CommandFunction:
         type=SuggestingChoice([*severities, _OFFICIAL]),
         default=Severity.ERROR.value,
         show_default=True,
-        help="Exit with status 1 on findings of this severity and above; with 'official', only if"
-        " the official verdict is not 'pass'.",
+        help="Exit with status 1 if there is a finding of this severity or above. With 'official',"
+        " do so only if the official verdict is not 'pass'.",
     )
     return add_fail_on(attached("status", _status, "fail_on")(function))
 
@@ -377,8 +378,8 @@ def invalid_option(function: _Function) -> _Function:
     add_invalid = click.option(
         "--invalid",
         type=SuggestingChoice(("keep", "drop")),
-        help="Keep result sets that are not valid, or drop each of them and say why (default: write"
-        " nothing if there is one).",
+        help="Keep result sets that are not valid, or drop them and print why (default: write"
+        " nothing if a result set is not valid).",
     )
     return add_invalid(function)
 
@@ -393,8 +394,8 @@ def published_option(text: str) -> Callable[[_Function], _Function]:
         metavar="ROUND",
         callback=_round_names,
         shell_complete=completion.published_rounds,
-        help=f"{text} the published results of ROUND, such as 5.1, or of all; repeatable or"
-        " comma-separated.",
+        help=f"{text} the published results of a round, such as 5.1, or of all rounds ('all');"
+        " repeatable or comma-separated.",
     )
 
 
@@ -406,7 +407,9 @@ def _round_names(_: click.Context, __: click.Parameter, values: Iterable[str]) -
 def chart_option(text: str) -> Callable[[_Function], _Function]:
     """Add ``chart``, a local file."""
     return click.option(
-        "--chart", type=FILE, help=f"Also draw {text} (needs the extra 'report', see doctor)."
+        "--chart",
+        type=FILE,
+        help=f"Also draw {text}. This needs packages that 'mlperf-pkg doctor' lists.",
     )
 
 

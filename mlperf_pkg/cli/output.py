@@ -304,8 +304,8 @@ def _destination(value: str, formats: Sequence[str]) -> tuple[str | None, Path |
         expected = f"; expected one of {', '.join(formats)}"
         suggestion = did_you_mean(prefix, formats) or expected
         raise click.UsageError(
-            f"-o {value}: unknown format {prefix!r}{suggestion}"
-            f" (for a file of this name, write ./{value})"
+            f"-o {value}: unknown format {prefix!r}{suggestion} (to write to a file of this name,"
+            f" give ./{value})"
         )
     if not name:
         raise click.UsageError(f"-o {value}: no file name")

@@ -32,12 +32,13 @@ from mlperf_pkg.run.reading import ENDINGS
 @click.option(
     "--encrypt",
     type=SuggestingChoice([form.value for form in Form]),
-    help="Encrypt the archive in this form (default: not encrypted).",
+    help="Encrypt the archive in the format of the tool age (age) or of pack_submission.sh"
+    " (official); by default, the archive is not encrypted.",
 )
 @options.repeatable(
     "--recipient",
     metavar="KEY",
-    text="With --encrypt age, encrypt for the public key KEY (age1... or ssh-...)",
+    text="Encrypt for the public key KEY, which begins with age1 or ssh-; only with --encrypt age",
 )
 @secret.option("Encrypt")
 @options.invalid_option
@@ -55,18 +56,18 @@ def command(
 ) -> int:
     """Pack a submission tree into one archive with a checksum file.
 
-    The same tree gives the same bytes, on any machine and at any time, with the same
-    version of the package deflate, which the archive records. The archive contains
-    MANIFEST.json, the list of the SHA-256 of each file; a list is generated if the tree
-    has none. TREE is checked first and never written to.
+    The same TREE gives the same bytes on any machine and at any time, if the version of
+    the package deflate is the same; the archive records this version. The archive
+    contains MANIFEST.json, a list of all files with their SHA-256; if TREE has no such
+    list, one is generated for the archive. TREE is checked first, and never changed.
 
-    --invalid drop leaves out the result sets that are not valid, together with the
-    system descriptions and code that only they need, and checks the rest again. The
-    tables and MANIFEST.json in the archive list the rest.
+    --invalid drop leaves out the result sets that are not valid, and the system
+    descriptions and code that only these sets need. The rest is checked again; the
+    tables and MANIFEST.json in the archive list only the rest.
 
-    --encrypt age writes the age format, and official the form that pack_submission.sh
-    --unpack reads, with its file name. The command that decrypts the archive is
-    printed.
+    --encrypt age writes the format of the tool age. --encrypt official writes the
+    format that pack_submission.sh --unpack reads, under the file name that this script
+    expects. The command that decrypts the archive is printed.
 
     Exit status: 0 if the tree was packed, 1 if it is not valid, 2 if it could not be
     packed.
@@ -126,7 +127,7 @@ def _without_invalid(
         invalid = packing.reasons(report)
         if not invalid or len(invalid) >= len(report.result_sets):
             return tree, report
-        say("note", [f"left out, as {reason}" for reason in invalid.values()])
+        say("note", [f"a result set is left out, because {reason}" for reason in invalid.values()])
         tree, report = packing.without_sets(tree, report, invalid, check_options)
 
 

@@ -51,13 +51,13 @@ def origin_options(function: CommandFunction) -> CommandFunction:
     add_custom = click.option(
         "--custom",
         type=EXISTING_FILE,
-        help="Use the points in FILE (format of mlperf-logging) instead of those of"
-        " mlperf-logging.",
+        help="Use the reference points in FILE instead of those of mlperf-logging. FILE has the"
+        " format of mlperf-logging.",
     )
     add_merge = options.flag(
         "--merge",
-        text="Add the points of --custom FILE to those of mlperf-logging; a point of FILE"
-        " replaces one of the same batch size.",
+        text="Use the points of --custom FILE beside those of mlperf-logging; if both have a point"
+        " for a batch size, that of FILE is used.",
     )
     add_step = attached("origin", _origin, "custom", "merge")
     return add_custom(add_merge(add_step(function)))
@@ -74,7 +74,9 @@ def _origin(custom: Path | None, *, merge: bool) -> PointsOrigin:
 
 @command.command(name="show")
 @_benchmark_argument
-@options.round_option("Use this round (default: the newest round with points of the benchmark).")
+@options.round_option(
+    "Show the points of this round (default: the newest round that has points for the benchmark)."
+)
 @reads("usage")
 @click.option(
     "--all/--pruned",
@@ -92,9 +94,10 @@ def _origin(custom: Path | None, *, merge: bool) -> PointsOrigin:
 )
 @options.flag(
     "--interpolate",
-    text="Show every batch size from the smallest to the largest point that the test uses.",
+    text="Show the reference point for every batch size between the smallest and the largest that"
+    " the RCP test uses.",
 )
-@options.chart_option("all reference runs and points into FILE, .svg, .png or .html")
+@options.chart_option("all reference runs and points into FILE, which ends in .svg, .png or .html")
 @origin_options
 @options.written(SHOW_FORMATS)
 def show(
@@ -112,9 +115,9 @@ def show(
     """Show the reference points of a benchmark.
 
     Show for each batch size the number of reference runs, their olympic mean and
-    deviation, the smallest acceptable mean (limit), and whether the RCP test uses
-    the point. Without BENCHMARK, list the benchmarks of the round; csv and json then
-    contain all their points. Numbers in csv and json are not rounded.
+    deviation, the smallest acceptable mean (limit), and whether the RCP test uses the
+    point. Without BENCHMARK, list the benchmarks of the round; csv and json then
+    contain the points of all these benchmarks. Numbers in csv and json are not rounded.
 
     --chart draws every reference run, the mean of each batch size, the points that
     the RCP test does not use, and the smallest acceptable mean between them.
@@ -163,14 +166,15 @@ def check_points(
     """Test the convergence of result sets against reference points.
 
     PATH is as for 'mlperf-pkg check'. Show for each result set its batch size, olympic
-    mean, smallest acceptable mean (limit) and margin, the factor that the test gives for
-    the score, and whether the set passes. Open sets are tested too, but need not pass.
-    With more than 20 sets, text shows only those that do not pass.
+    mean, smallest acceptable mean (limit) and margin, the factor by which the test
+    multiplies the score, and whether the set passes. Open sets are tested too, but need
+    not pass. With more than 20 sets, text shows only those that do not pass.
 
     --custom FILE tests against points that mlperf-logging does not have, such as a
-    pending change. They replace the points of mlperf-logging, as with --custom_rcps of
-    the official RCP checker; --merge adds them instead. FILE applies to the benchmarks
-    that its points name. If mlperf-logging comes to another outcome, both are shown.
+    pending change. The points of FILE replace those of mlperf-logging, as with
+    --custom_rcps of the official RCP checker; with --merge, they are added instead.
+    FILE applies to the benchmarks that its points name. If the points of mlperf-logging
+    give another outcome, both outcomes are shown.
 
     Exit status: 0 if all sets pass except Open ones, 1 if one fails or was not checked,
     2 if no set could be tested.
@@ -200,8 +204,8 @@ def diff_points(
     """Show how the reference points of rounds OLD and NEW differ.
 
     List the points that were added (+), removed (-) or changed (~), with their runs,
-    mean and smallest acceptable mean (limit). A point with the same runs is listed if
-    the RCP test uses it in only one of the rounds.
+    mean and smallest acceptable mean (limit). A point whose runs did not change is
+    listed if the RCP test uses the point in only one of the two rounds.
 
     Exit status: 0 with or without differences, 2 if a round has no points.
 

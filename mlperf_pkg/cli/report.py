@@ -38,42 +38,47 @@ _FORMATS = ("svg", "png")
 @options.filtered
 @options.flag(
     "--history",
-    text="Write the page of all published rounds, with the results in PATH if it is given.",
+    text="Write the page of all published rounds, together with the results in PATH if PATH is"
+    " given.",
 )
 @click.option(
     "--from",
     "export",
     type=LocalPath(exists=True),
     metavar="EXPORT",
-    help="With --history, show the results of an export instead of the published ones.",
+    help="Show the results in EXPORT, which 'mlperf-pkg export' wrote, instead of the published"
+    " results; only with --history.",
 )
 @click.option(
     "--site",
     type=LocalPath(),
     metavar="DIR",
-    help="Write a site into DIR, for static hosting: a page for each PATH, the page of all"
-    " published rounds, and an index.",
+    help="Write a static web site into DIR: a page for each PATH, a page of all published rounds,"
+    " and an index.",
 )
-@options.flag("--review", text="With --site, add the review of each round.")
+@options.flag("--review", text="Add a review of each round to the site; only with --site.")
 @options.repeatable(
     "--draw",
     "charts",
     type=SuggestingChoice(("all", *_CHARTS)),
-    text="Write charts instead of the page, each to its own file: all, or those of one kind",
+    text="Write the charts of this name, or all charts, instead of the page; each chart has a file"
+    " of its own",
 )
 @click.option(
     "--format",
     "format_",
     type=SuggestingChoice(_FORMATS),
-    help=f"With --draw, write vectors (svg) or pixels (png) (default: {_FORMATS[0]}).",
+    help="Write the charts of --draw as vector graphics (svg) or as pixels (png) (default:"
+    f" {_FORMATS[0]}).",
 )
 @click.option(
     "-o",
     "--output",
     type=LocalPath(),
     metavar="FILE",
-    help=f"Write the page to FILE; - is standard output (default: {DEFAULT_PAGE}, with --history"
-    f" {DEFAULT_HISTORY}). With --draw, FILE is a folder (default: {DEFAULT_CHARTS}).",
+    help=f"Write the page to FILE; - is standard output (default: {DEFAULT_PAGE}, or"
+    f" {DEFAULT_HISTORY} with --history). With --draw, FILE is a folder (default:"
+    f" {DEFAULT_CHARTS}).",
 )
 @options.force_option()
 def command(
@@ -92,24 +97,26 @@ def command(
 ) -> int:
     """Write one HTML page: verdicts, results, charts and findings.
 
-    With --history, the page has the results of all published rounds instead: each
-    benchmark over rounds and against Moore's law, one chart and a table of all results.
+    With --history, the page has the results of all published rounds instead: for each
+    benchmark, a chart of the best results by round beside Moore's law; then one chart
+    and one table of all results.
 
     PATH is as for 'mlperf-pkg check'. The page is a single file that loads nothing
     from the network and runs only its own scripts: send it, print it, archive it.
     The command prints the name of the page on standard output, and the verdicts on
     standard error.
 
-    With --site, each PATH is a round with a page of its own. Existing files of DIR are
-    overwritten only with --force, and no other file is touched.
+    With --site, each PATH is a round with a page of its own. Existing pages in DIR are
+    overwritten only with --force; all other files in DIR stay.
 
-    With --draw, the charts are written as files, whose names are printed: for each
-    result set the curves of its runs, their times, the RCP test and the timeline; for
-    each benchmark, the scoreboard. PATH may then be a folder inside a submission
-    (ACME/results/dgx/bert), which is drawn with its system names.
+    With --draw, each chart is written to a file, and the names of the files are
+    printed. The charts of a result set are the curves and the times of its runs, the
+    RCP test and the timeline; a benchmark has the scoreboard. PATH may then also be a
+    folder inside a submission, such as ACME/results/dgx/bert; its charts have the names
+    of the systems as in the whole submission.
 
-    The command needs packages that are not always installed; if some are missing, it
-    names them.
+    The command needs Python packages that are not always installed. If one is missing,
+    the error names the command that installs it.
 
     Exit status: 0 if there is no error (with --history or --site: if the pages were
     written), 1 if there is one, 2 if the page could not be written. With --draw: 0 if
@@ -276,9 +283,9 @@ def _charts(
             files[f"{name}.{format_}"] = picture
         else:
             reason = visible(picture.reason)
-            click.echo(f"mlperf-pkg: {name}: cannot be drawn: {reason}", err=True)
+            click.echo(f"mlperf-pkg: the chart {name} cannot be drawn: {reason}", err=True)
     if not files:
-        click.echo("mlperf-pkg: nothing to draw", err=True)
+        click.echo("mlperf-pkg: there is nothing to draw", err=True)
         return 1
     write_together(folder, files, replace=force)
     for file in files:

@@ -28,12 +28,13 @@ DEFAULT_FOLDER = "summary"
     type=click.Choice([Basis.OFFICIAL.value, Basis.RULES.value]),
     default=Basis.OFFICIAL.value,
     show_default=True,
-    help="Choose the verdict that the scores in the tables need.",
+    help="Choose which errors keep a result set out of the tables: only those by both the official"
+    " checker and the written rules (official), or all errors by the written rules (rules).",
 )
 @options.flag(
     "--anonymous",
-    text="Write private ids without names, for as long as results are confidential; needs"
-    " --private-ids outside FOLDER.",
+    text="Write private ids instead of the names of submitters and systems, while results are"
+    " confidential. This needs --private-ids with a FILE outside FOLDER.",
 )
 @options.force_option("Overwrite an existing summary; private ids are kept.")
 def command(
@@ -54,17 +55,18 @@ def command(
     result set, with its rank in its table; results.json has everything. The folder
     official has the same files as 'mlperf-pkg score --tables'.
 
-    The tables leave out a result set without a score, or with an error by both the
-    official checker and the written rules; scores.csv and results.json give the reason.
-    The column 'remarks' has the codes of all other errors. With '--verdict rules', every
-    error by the written rules counts. To accept a result set, waive the finding in
-    mlperf-pkg.yaml.
+    The tables leave out a result set that has no score, or an error that both the
+    official checker and the written rules find; scores.csv and results.json give the
+    reason. The column 'remarks' has the codes of all other errors. With '--verdict
+    rules', the tables leave out a result set with any error by the written rules. To
+    accept a result set all the same, waive the finding in mlperf-pkg.yaml.
 
-    Every system has a private id. FILE keeps the ids: a later run reads it, adds the ids
-    of new systems, and never changes, removes or reuses one. Use the same FILE for every
-    summary of a round. With '--anonymous', the columns that name a system, its hardware
-    and size, software, links and notes are empty, rows are in the order of their ids, and
-    the folder official is not written; what could still identify a row is printed.
+    Every system has a private id. FILE keeps the ids: when the command is run again, it
+    adds the ids of new systems to FILE, and never changes, removes or reuses an id. Use
+    the same FILE for every summary of a round. With '--anonymous', the columns that
+    name a system, its hardware, size and software, links and notes are empty. Rows are
+    in the order of their ids, and the folder official is not written. What could still
+    identify a row is printed.
 
     Exit status: 0 if every result set is in the tables, 1 if something is missing,
     2 if the summary could not be written.

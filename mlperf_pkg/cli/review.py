@@ -82,13 +82,15 @@ def review_round(
 ) -> int:
     """Write a review of a round, and print its summary.
 
-    ROUND_FOLDER is a folder of submissions. FOLDER receives one page, review.html, the
-    same as README.md and review.json, and a folder tables/ with CSV for each table.
-    Counts come first, then objections, findings by weight, and problems such as a
-    missing system description, which do not affect the rest of the review.
+    ROUND_FOLDER is a folder of submissions. FOLDER receives the review as one page,
+    review.html, the same content as README.md and review.json, and a folder tables/
+    with each table as a CSV file. The summary shows counts first, then objections,
+    findings by weight, and problems such as a missing system description. A problem
+    does not affect the rest of the review.
 
-    Objections have the states of objections/objections.yaml, or objections.yaml, and the
-    deadlines of calendar.yaml, in the current folder, if there are such files.
+    The states of objections are read from objections/objections.yaml or
+    objections.yaml, and their deadlines from calendar.yaml, if the current folder has
+    such files.
 
     To review a folder that is named like a command below, write ./NAME.
 
@@ -162,15 +164,17 @@ def objection(
 ) -> int:
     """Write objections, ready to be filed as issues.
 
-    An objection covers the findings of one code against one submitter: excerpts of the
-    lines, the values found and expected, the rule with its section, and the values of
-    the reference; its title names submitter, system and benchmark. CODES are codes or
-    prefixes of codes, separated by commas, or 'all' for all errors that break a written
-    rule. PATH is a round, a submission, or a part of one.
+    An objection covers the findings of one code against one submitter. It quotes the
+    lines of the logs, and gives the values found and expected, the rule with its
+    section, and the values of the reference. Its title names the submitter, the system
+    and the benchmark. CODES are codes or prefixes of codes, separated by commas, or
+    'all' for all errors that break a written rule. PATH is a round, a submission, or a
+    part of one.
 
-    FOLDER/objections.yaml lists the objections with their states, drafted at first, and
-    a JSON file beside each has the runs that it is about. Objections that it lists
-    already are not written again. 'review objections' changes the states.
+    FOLDER/objections.yaml lists the objections with their states, which are drafted at
+    first. Beside each objection, a JSON file has the runs that the objection is about.
+    Objections that objections.yaml lists already are not written again. 'review
+    objections' changes the states.
 
     Exit status: 0 if objections were written, 2 if not.
 
@@ -200,19 +204,19 @@ def _wanted(code: str) -> str:
 @click.argument("file", type=FILE)
 @click.argument("tree", type=PATH, required=False)
 @options.judged
-@options.repeatable("--id", "ids", metavar="ID", text="Change this objection")
-@click.option("--state", metavar="STATE", help="Set the state of the objections with --id.")
-@click.option("--issue", metavar="URL", help="Record the issue of the objection.")
-@click.option("--note", metavar="TEXT", help="Record a note.")
-@options.repeatable("--by", metavar="ORG", text="Add an organisation that objects")
-@options.repeatable("--not-by", metavar="ORG", text="Remove an organisation that no longer objects")
+@options.repeatable("--id", "ids", metavar="ID", text="Change the objection with this ID")
+@click.option("--state", metavar="STATE", help="Set the state of the objections that --id names.")
+@click.option("--issue", metavar="URL", help="Record URL as the GitHub issue of the objection.")
+@click.option("--note", metavar="TEXT", help="Record TEXT as a note on the objection.")
+@options.repeatable("--by", metavar="ORG", text="Add ORG to the organisations that object")
+@options.repeatable("--not-by", metavar="ORG", text="Remove ORG from the organisations that object")
 @click.option(
     "--issues",
     type=FILE,
     metavar="JSON",
     help=(
-        "Read JSON, the output of 'gh issue list': new objections, and for the others their states"
-        " and the organisations that object."
+        "Read the output of 'gh issue list' from the file JSON. Add the objections that are new,"
+        " and update the states and the objecting organisations of the others."
     ),
 )
 @options.written(objection_text.OBJECTION_FORMATS)
@@ -264,12 +268,14 @@ def objections(
     """
     if bool(ids) != any(changes.values()):
         needed = "--state, --issue, --note, --by or --not-by"
-        raise click.UsageError(f"--id and what changes belong together: {needed}")
+        raise click.UsageError(
+            f"--id needs a change, and a change needs --id; changes are {needed}"
+        )
     state = changes["state"]
     if state:
         changes["state"] = states.state_of(state, "--state").value
     if changes["state"] == states.ObjectionState.WAIVED and tree is None:
-        raise click.UsageError("the state waived needs TREE, the round with the correction")
+        raise click.UsageError("--state waived needs TREE, the corrected round")
     target.refuse_early((tree,) if tree else ())
     calendar = dates.calendar_here()
     if issues:
@@ -320,17 +326,19 @@ def agenda(*, file: Path) -> int:
     "--start",
     type=click.DateTime(["%Y-%m-%d"]),
     metavar="DATE",
-    help=f"Count from this day of submission, such as 2026-10-16 (default: read {dates.NAME}).",
+    help="Count from DATE, the day on which submissions are due, such as 2026-10-16 (default: the"
+    f" day in {dates.NAME}).",
 )
 @options.written(dates.CALENDAR_FORMATS)
 def calendar(*, start: datetime | None, target: Output) -> int:
     """Write the dates of a review: text, YAML, JSON, or iCalendar.
 
     All dates follow from the deadline of submissions, a Friday at 13:00. Times are
-    Pacific. Where a command helps with what is due, it is named. To change a date, write
-    calendar.yaml into the current folder and edit it: 'review', 'review objections' and
-    'review agenda' read it there. Without it, 'review' takes the deadline of the
-    rulebook.
+    Pacific. If a command of mlperf-pkg helps with what is due, the date names the
+    command. To change a date, write calendar.yaml into the current folder and edit the
+    file: 'review', 'review objections' and 'review agenda' read calendar.yaml there.
+    Without the file, 'review' counts from the submission deadline that mlperf-pkg knows
+    for the round.
 
     Exit status: 0 if the dates were written, 2 if not.
 
@@ -422,7 +430,7 @@ def packages(*, review_dir: Path, output: Path) -> int:
 def _sides(ctx: click.Context, _: click.Parameter, sides: tuple[str, ...]) -> tuple[str, ...]:
     if len(sides) in (0, 2) or ctx.resilient_parsing:
         return sides
-    raise click.UsageError("expected OLD and NEW, or neither for all published rounds")
+    raise click.UsageError("give OLD and NEW, or neither of them to compare all published rounds")
 
 
 @command.command(name="compare")
@@ -439,7 +447,8 @@ def _sides(ctx: click.Context, _: click.Parameter, sides: tuple[str, ...]) -> tu
     "--proof",
     type=PATH,
     metavar="FOLDER",
-    help="Read results on retired benchmarks of OLD, which prove Previews, from FOLDER.",
+    help="Read from FOLDER new results on benchmarks of OLD that are retired; such results can"
+    " settle a Preview.",
 )
 @options.judging
 @options.written(LISTING_FORMATS)
@@ -485,7 +494,7 @@ def compare(
     from mlperf_pkg.commands.review import previews, resubmitted  # noqa: PLC0415 - slow to import
 
     if proof and (what != "previews" or not sides):
-        raise click.UsageError("--proof belongs to previews of two rounds")
+        raise click.UsageError("--proof applies only to 'previews OLD NEW'")
     target.refuse_early([*sides, proof] if proof else sides)
     old, new = read_sides(sides, check_options)
     if what == "previews":

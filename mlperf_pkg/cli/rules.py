@@ -154,21 +154,24 @@ def _rules_of(round_: Round, benchmark: Benchmark, division: str) -> list[explai
 
 @command.command()
 @click.argument("name", shell_complete=completion.subjects)
-@options.round_option("Show the rules in this round (default: the newest round of a benchmark).")
+@options.round_option(
+    "Show the rules in this round (default: the newest round that has the"
+    " benchmark; for a code or a key, all rounds)."
+)
 @options.division_option(
     "Show the rules of this division for a benchmark.", default="closed", show_default=True
 )
 @options.flag(
     "--hyperparameters",
     text="Show which hyperparameters of a benchmark are fixed, constrained or free in the Closed"
-    " division, and which of them are free only in the Open division.",
+    " division, and which ones are free only in the Open division.",
 )
 @options.repeatable(
     "--set",
     "settings",
     metavar="KEY=VALUE",
-    text="Say whether a hyperparameter of a benchmark may have this value, which is written as in a"
-    " log: 48, 0.1, true, [1, 2] or adamw",
+    text="Say whether hyperparameter KEY of a benchmark may have VALUE. Write VALUE as in a log:"
+    " 48, 0.1, true, [1, 2] or adamw",
 )
 @_written
 def show(
@@ -208,7 +211,9 @@ def show(
     target.refuse_early(())
     kind, subject = explain.subject_of(name)
     if kind != "benchmark" and (settings or hyperparameters):
-        raise UserError(f"--set and --hyperparameters are for a benchmark, which {subject} is not")
+        raise UserError(
+            f"--set and --hyperparameters need a benchmark; {subject} is not a benchmark"
+        )
     if kind != "benchmark":
         target.show(_explained(kind, subject, round_))
         return 0
@@ -245,7 +250,7 @@ def _explained(kind: str, subject: str, name: str | None) -> render.Document:
         histories = explain.in_round(histories, round_.name)
         if not histories:
             others = ", ".join(dict.fromkeys(rounds_with))
-            raise UserError(f"round {name} has no rule {subject}; there is one {others}")
+            raise UserError(f"round {name} has no rule {subject}; the rule exists {others}")
     if kind == "code":
         return render.of_rule(subject, histories[subject])
     return render.of_key(subject, histories)
@@ -269,8 +274,9 @@ def diff(
 ) -> int:
     """Show what changes for a submitter between rounds OLD and NEW.
 
-    List changes in benchmarks (with the keys of new ones), targets, numbers of runs,
-    rules, and the reference convergence points of the installed mlperf-logging.
+    List the changes of benchmarks, targets, numbers of runs and rules, and of the
+    reference convergence points in the installed mlperf-logging. For a new benchmark,
+    list the keys that its logs need.
 
     Exit status: 0 with or without changes, 2 if a round does not exist.
 

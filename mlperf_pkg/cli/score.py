@@ -40,18 +40,19 @@ def command(
     the factor that multiplies it, and the score. For several result sets, it shows one
     line per set: system, benchmark, score, RCP margin and verdict.
 
-    A published result set has the score that was published. Any other Closed one has the
-    factor of its RCP test, from round 2.1 of Training and 3.0 of HPC on.
+    The score of a published result set is the one that was published. From round 2.1 of
+    Training and 3.0 of HPC on, the score of any other Closed set is multiplied by the
+    factor of its RCP test.
 
-    The line "published" ranks the score among the published ones of the same benchmark
-    and division on the same number of accelerators, which the system description gives:
-    those of the set's own round or, for a new round, of the latest round with the same
-    target.
+    The line "published" ranks the score among published results of the same benchmark,
+    division and number of accelerators. The number is that of the system description.
+    The results are those of the same round or, for a new round, those of the latest
+    round with the same target.
 
     --tables needs submissions of one round. It writes the same files as the official
     summarizer: summary, summary_detailed and (HPC) summary_weak_scaling, each as .csv
-    and .json, and summary.xlsx. With --private-ids, every system in them has an id: new
-    ones are added to FILE, others stay.
+    and .json, and summary.xlsx. With --private-ids, every system in these files has an
+    id; the ids of new systems are added to FILE, and existing ids stay.
 
     Exit status: 0 if there is a score, 1 if there is none, 2 if the scores could not
     be computed.

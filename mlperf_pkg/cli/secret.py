@@ -40,7 +40,10 @@ def passphrase(file: Path | None, *, new: bool) -> str:
     """
     if file is not None:
         if is_special(file):
-            note(f"the passphrase is read from {file}, which may have to be waited for")
+            note(
+                f"the passphrase is read from {file}; this waits until another program has"
+                " written it"
+            )
         text = first_line(file).decode("utf-8", "surrogateescape")
         origin = str(file)
     elif VARIABLE in os.environ:
@@ -52,7 +55,8 @@ def passphrase(file: Path | None, *, new: bool) -> str:
         origin = "the passphrase"
     else:
         raise UserError(
-            f"no passphrase and no terminal to ask on: use --passphrase-file FILE or ${VARIABLE}"
+            "no passphrase is given, and there is no terminal to ask for it; use --passphrase-file"
+            f" FILE or ${VARIABLE}"
         )
     if not text:
         raise UserError(f"{origin}: the passphrase is empty")

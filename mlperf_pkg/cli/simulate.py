@@ -27,7 +27,8 @@ _REQUIRED = {"benchmarks": "--benchmark", "system": "--system", "submitter": "--
     multiple=True,
     metavar="NAME",
     shell_complete=completion.benchmarks,
-    help="Simulate this benchmark, such as bert (in a whole round, repeatable; default: all).",
+    help="Simulate this benchmark, such as bert. For a whole round, the option is repeatable"
+    " (default: all benchmarks).",
 )
 @click.option(
     "--system",
@@ -45,20 +46,21 @@ _REQUIRED = {"benchmarks": "--benchmark", "system": "--system", "submitter": "--
     "--runs", most=10_000, text="Simulate N runs (default: the number that the rules require)."
 )
 @options.seed_option(
-    "Seed the random numbers: the same options and seed write the same bytes. Give each system a"
-    " seed of its own: with the same seed, their runs are copies."
+    "Seed the random numbers; the same options and seed write the same bytes. Give each system a"
+    " different seed, as two systems with the same seed have the same runs."
 )
 @click.option(
     "--minutes",
     type=float,
     metavar="M",
-    help="Set the mean time to train (default: estimated from benchmark and accelerators).",
+    help="Set the mean time to train (default: estimated from the benchmark and the number of"
+    " accelerators).",
 )
 @options.count_option(
     "--accelerators",
     most=1_000_000,
-    text="Set the number of accelerators (default: from the packaged description of the system,"
-    " else 16).",
+    text="Set the number of accelerators (default: the number in the description of the system"
+    " that mlperf-pkg contains, else 16).",
 )
 @click.option(
     "--optimizer", metavar="NAME", help="Set the optimizer, where a benchmark allows several."
@@ -67,45 +69,48 @@ _REQUIRED = {"benchmarks": "--benchmark", "system": "--system", "submitter": "--
     "--failure",
     "failures",
     type=SuggestingChoice(list(FAILURES)),
-    text="Make the last run fail (in a whole round, the last run of every tenth result set)",
+    text="Make the last run fail in this way; in a whole round, the last run of every tenth result"
+    " set",
 )
 @options.count_option(
     "--records",
     least=0,
     most=1_000_000,
     default=0,
-    text="Add N records of training statistics to each log; 1000 make a log of real size.",
+    text="Add N records of training statistics to each log; with 1000, a log is as large as a real"
+    " one.",
 )
 @click.option(
     "--layout",
     type=SuggestingChoice(list(simulation.LAYOUTS)),
     default="flat",
     show_default=True,
-    help="Write all logs into one folder, or into folders as in results/.",
+    help="Write all logs into one folder (flat), or into folders as in results/ (tree).",
 )
 @options.count_option(
     "--submitters",
     most=10_000,
-    text="Write a whole round of submissions, with N submitters (default with --system-count: 3).",
+    text="Write a whole round of submissions, with N submitters (default if --system-count is"
+    " given: 3).",
 )
 @options.count_option(
     "--system-count",
     "systems",
     most=100_000,
-    text="Write a whole round with N systems, shared among all submitters (default with"
-    " --submitters: 10).",
+    text="Write a whole round with N systems, shared among all submitters (default if --submitters"
+    " is given: 10).",
 )
 @options.count_option(
     "--sets",
     most=100,
-    text="In a whole round, run N benchmarks on each system (default: 1 and 2 in turn).",
+    text="Run N benchmarks on each system of a whole round (default: 1 and 2 in turn).",
 )
 @options.repeatable(
     "--with",
     "extras",
     type=SuggestingChoice(simulation.EXTRAS),
-    text="In a whole round, add power logs to systems of up to four nodes (power), or stubs of"
-    " code in benchmarks/ (code)",
+    text="Add power logs to systems of up to four nodes (power), or placeholders of the code to"
+    " benchmarks/ (code); only in a whole round",
 )
 @reads("usage", "jobs")
 @options.force_option("Replace a whole round that was simulated before.")
@@ -113,7 +118,7 @@ _REQUIRED = {"benchmarks": "--benchmark", "system": "--system", "submitter": "--
 def command(ctx: click.Context, /, *, folder: Path, force: bool, **values: Any) -> int:
     """Write logs of simulated runs into FOLDER.
 
-    The logs pass 'mlperf-pkg check', unless --failure makes runs fail.
+    The logs pass 'mlperf-pkg check' unless --failure is given.
 
     FOLDER receives the logs of one result set:
     FOLDER/<ID>_<benchmark>_<number>.log or, with --layout tree,
@@ -122,8 +127,8 @@ def command(ctx: click.Context, /, *, folder: Path, force: bool, **values: Any) 
     in. If that file exists, it must describe the same submitter, division and number
     of accelerators. Existing files are never overwritten. The paths are printed.
 
-    With --submitters or --system-count, FOLDER becomes a whole round instead: a
-    submission of each submitter, with systems/ and results/. FOLDER must not exist.
+    With --submitters or --system-count, FOLDER becomes a whole round instead, with a
+    submission of each submitter (systems/ and results/). FOLDER must then not exist.
 
     Exit status: 0 if all files were written, 2 if they could not be.
 
@@ -151,11 +156,13 @@ def _write_set(folder: Path, values: dict[str, Any]) -> None:
     """Write the logs of one result set; print their paths and that of a new description."""
     missing = [option for name, option in _REQUIRED.items() if not values[name]]
     if missing:
-        raise click.UsageError(f"missing {', '.join(missing)} (or --submitters)")
+        raise click.UsageError(
+            f"missing {', '.join(missing)}; to write a whole round, give --submitters instead"
+        )
     if len(values["benchmarks"]) > 1:
         raise click.UsageError(
-            "--benchmark is given more than once; a result set has one benchmark"
-            " (--submitters writes a round with several)"
+            "--benchmark is given more than once; a result set has one benchmark (--submitters"
+            " writes a whole round, with several benchmarks)"
         )
     values["benchmark"] = values["benchmarks"][0]
     values["division"] = values["division"] or DIVISIONS[0]

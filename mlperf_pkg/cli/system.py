@@ -17,8 +17,8 @@ from mlperf_pkg.results.wording import counted
 
 _FOLDER = "systems"
 _ROUND = (
-    "Apply the rules of this round, such as 2.0 (default: that of mlperf-pkg.yaml, else the newest"
-    " round in the rulebook)."
+    "Apply the rules of this round, such as 2.0 (default: the round in mlperf-pkg.yaml, else the"
+    " newest round that mlperf-pkg knows)."
 )
 
 
@@ -59,15 +59,16 @@ def init(
 ) -> int:
     """Describe this machine as a system, or a system from its nodes.
 
-    Run the command on a node of the system, in the environment used for training:
-    versions are those of the Python distributions installed there. Required fields
-    that could not be detected begin with "FILL IN", which 'system check' rejects.
-    The host's name is not read. The folder systems/ of FILE is created if necessary.
+    Run the command on a node of the system, in the environment used for training, as
+    the versions of frameworks and libraries are those of the Python packages installed
+    there. Required fields that could not be detected begin with "FILL IN", which
+    'system check' rejects. The name of the host is not read. If FILE is in a folder
+    systems/ that does not exist, the folder is created.
 
-    If nodes may differ, run it on each of them, and then with the NODEs: descriptions
-    that it wrote, or folders of such *.json files, one for each node.
-    Standard error lists the fields in which nodes differ; if several values are
-    possible, the field begins with "FILL IN".
+    If nodes may differ, run the command on each node. Then run it once more and name as
+    NODEs the descriptions that it wrote, one for each node, or folders of such *.json
+    files. The fields in which nodes differ are listed on standard error; if several
+    values are possible, the field begins with "FILL IN".
 
     Exit status: 0 if the description was written and the nodes are alike, 1 if they
     differ, 2 if the description could not be written.

@@ -23,7 +23,8 @@ from mlperf_pkg.render import FORMATS
     "--extract",
     type=LocalPath(),
     metavar="FOLDER",
-    help="Unpack into the new folder FOLDER, if nothing changed since packing.",
+    help="Unpack the archive into FOLDER, which must not exist yet, if no file has changed since"
+    " packing.",
 )
 @options.count_option(
     "--max-unpacked",
@@ -36,7 +37,8 @@ from mlperf_pkg.render import FORMATS
     "-i",
     "--identity",
     type=EXISTING_FILE,
-    help="Decrypt the archive with the private keys in FILE: identities of age, or keys of SSH.",
+    help="Decrypt the archive with the private keys in FILE: identities of the tool age, or SSH"
+    " keys.",
 )
 @options.shown
 @options.failing
@@ -55,9 +57,9 @@ def command(
 ) -> int:
     """Verify that an archive or a tree is unchanged and valid.
 
-    An archive is compared with the checksum file beside it, decrypted if necessary,
-    and unpacked into a temporary folder. Each file is compared with MANIFEST.json.
-    Then the tree is checked as by 'mlperf-pkg check'.
+    An archive is compared with the checksum file beside it, decrypted if necessary, and
+    unpacked into a temporary folder. Each file is compared with MANIFEST.json. Then the
+    submission is checked as with 'mlperf-pkg check'.
 
     Exit status: 0 if there is no error, 1 if there is one, 2 if it could not be
     verified.

@@ -88,7 +88,10 @@ def diagnoses() -> Iterator[Diagnosis]:
 
 def _packages() -> Iterator[Diagnosis]:
     if not requirements():
-        text = "not known: mlperf-pkg runs from its source without being installed"
+        text = (
+            "the required packages are not known, as mlperf-pkg runs from its source without being"
+            " installed"
+        )
         repair = f"pip install {package_source()}"
         yield Diagnosis("packages", DiagnosisState.NOTE, text, repair)
         return
@@ -103,7 +106,7 @@ def _packages() -> Iterator[Diagnosis]:
         repair = f"pip install {packages_of('')}"
         yield Diagnosis("packages", DiagnosisState.BROKEN, text, repair)
     else:
-        yield Diagnosis("packages", DiagnosisState.OK, "all required ones are installed")
+        yield Diagnosis("packages", DiagnosisState.OK, "all required packages are installed")
     for extra, purpose in EXTRAS.items():
         versions = versions_of[extra]
         if versions and all(versions.values()):
@@ -133,7 +136,7 @@ def _scanner() -> Diagnosis:
     if HAS_SCAN:
         return Diagnosis("part in C", DiagnosisState.OK, "installed")
     repair = f"{_reinstall()} --no-binary mlperf-pkg"
-    text = "not installed: logs are read more slowly; it takes a C compiler"
+    text = "not installed, so logs are read more slowly; installing the part needs a C compiler"
     return Diagnosis("part in C", DiagnosisState.NOTE, text, repair)
 
 
@@ -146,7 +149,9 @@ def _libyaml() -> Iterator[Diagnosis]:
         yield Diagnosis("libyaml", DiagnosisState.OK, "installed")
         return
     repair = "pip install --force-reinstall --only-binary pyyaml pyyaml"
-    text = "PyYAML was built without it, so rule files that are not compiled are read more slowly"
+    text = (
+        "PyYAML was built without libyaml, so rule files that are not compiled are read more slowly"
+    )
     yield Diagnosis("libyaml", DiagnosisState.NOTE, text, repair)
 
 
@@ -170,7 +175,10 @@ def _official() -> Diagnosis:
         )
         return Diagnosis(name, DiagnosisState.BROKEN, f"{text}, in {differences}", remedy())
     if unknown:
-        text = f"{version}; no official verdict for {', '.join(unknown)}: it has no rules for them"
+        text = (
+            f"{version} has no rules for {', '.join(unknown)}, so these rounds get no official"
+            " verdict"
+        )
         return Diagnosis(name, DiagnosisState.NOTE, text, f"pip install --upgrade {name}")
     return Diagnosis(name, DiagnosisState.OK, f"{version}, with the rules of all rounds")
 
@@ -224,7 +232,7 @@ def _compiled() -> Diagnosis:
     try:
         path = data_folder("rules") / COMPILED
         if not path.is_file():
-            return Diagnosis(name, DiagnosisState.NOTE, f"missing: {slow}", _COMPILE)
+            return Diagnosis(name, DiagnosisState.NOTE, f"missing, so {slow}", _COMPILE)
         repair = f"rm {shlex.quote(str(path))} && {_COMPILE}"
         documents = msgspec.msgpack.decode(path.read_bytes(), type=dict[bytes, msgspec.Raw])
         stale = sum(file.read_bytes() not in documents for file in path.parent.rglob("*.yaml"))
@@ -232,7 +240,7 @@ def _compiled() -> Diagnosis:
         return Diagnosis(name, DiagnosisState.BROKEN, str(error), repair)
     if stale:
         return Diagnosis(
-            name, DiagnosisState.NOTE, f"stale for {stale} of the rule files: {slow}", _COMPILE
+            name, DiagnosisState.NOTE, f"older than {stale} of the rule files, so {slow}", _COMPILE
         )
     return Diagnosis(name, DiagnosisState.OK, "fresh")
 
@@ -250,7 +258,7 @@ def _folders() -> Iterator[Diagnosis]:
     if folder:
         yield _folder("cache", folder, "charts are prepared anew each time")
     else:
-        text = "not used: its folder is not your own"
+        text = "not used, as its folder belongs to other users or they may write into it"
         yield Diagnosis("cache", DiagnosisState.NOTE, text, "export XDG_CACHE_HOME=FOLDER")
     try:
         yield _folder("temporary files", Path(tempfile.gettempdir()), "some commands fail")

@@ -96,7 +96,7 @@ def _setting(text: str) -> tuple[str, Any]:
     """Return a key and its value; a value that is not JSON is text."""
     key, equals, value = text.partition("=")
     if not equals:
-        raise UserError(f"--set {visible(text)}: expected KEY=VALUE, as global_batch_size=48")
+        raise UserError(f"--set {visible(text)}: expected KEY=VALUE, such as global_batch_size=48")
     try:
         return key, json.loads(value)
     except (ValueError, RecursionError):
@@ -170,12 +170,15 @@ def _outside_of_points(round_: Round, benchmark: Benchmark, size: int) -> Iterat
         return
     hint = f"mlperf-pkg rcp show {name} --round {round_.name} lists the points"
     if comparison.point is None:
-        message = f"{_BATCH_SIZE} is {{found}}, above all reference points: submit new ones"
+        message = (
+            f"{_BATCH_SIZE} is {{found}}, larger than in all reference points; new reference"
+            " points must be submitted"
+        )
         yield finding_of("RCP101", message, _PATH, found=size, hint=hint)
     elif comparison.message == rcp.SMALLER:
         message = (
-            f"{_BATCH_SIZE} is {{found}}, below all reference points: compared with the smallest,"
-            f" {comparison.point.batch_size:,}"
+            f"{_BATCH_SIZE} is {{found}}, smaller than in all reference points; the RCP test uses"
+            f" the point for the smallest, {comparison.point.batch_size:,}"
         )
         note = Severity.NOTE
         yield finding_of("RCP101", message, _PATH, severity=note, found=size, hint=hint)

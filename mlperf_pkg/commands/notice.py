@@ -38,7 +38,7 @@ _BESIDE_VERIFIED = (
 )
 _OPEN = (
     "Open results need not follow the rules of Closed on the model, its training and its"
-    " hyperparameters: compare them with Closed ones only where it is said what differs."
+    " hyperparameters. Compare Open results with Closed results only if you say what differs."
 )
 _MOST_BENCHMARKS = 12
 _DIVISIONS = {"closed": "Closed", "open": "Open"}
@@ -164,7 +164,7 @@ def embargo(results: Iterable[ShownResult]) -> str:
         published_rounds.update(
             (round_.usage, round_.name) for round_ in published.provenance.rounds
         )
-        as_of = f" It was not published on {published.provenance.made}."
+        as_of = f" On {published.provenance.made}, this had not happened yet."
     names = []
     for usage, round_ in sorted(
         {(result.usage, result.round) for result in results} - published_rounds

@@ -124,9 +124,11 @@ def _refuse_differences(path: Path, plan: simulation.RunPlan) -> None:
     differences: list[str] = []
     for name, (described, logged) in described_and_logged.items():
         if described not in (None, logged):
-            differences.append(f"the {name} is {shown(described)}, but {shown(logged)} in the logs")
+            differences.append(
+                f"the {name} is {shown(described)}, but {shown(logged)} in the logs to be written"
+            )
     if differences:
-        remedy = "choose another --system, or a folder outside of this one"
+        remedy = "choose another --system, or another FOLDER"
         raise UserError(f"{path} describes another system: {'; '.join(differences)}; {remedy}")
 
 

@@ -269,11 +269,11 @@ class _Guarded:
     def read(self, size: int = -1) -> bytes:
         self._reads += 1
         if self._reads > _READS_PER_MEMBER * LARGEST_NUMBER:
-            raise ArchiveError("too many headers")
+            raise ArchiveError("the archive has too many headers")
         data = self._file.read(size if 0 <= size <= self._left else self._left + 1)
         self._left -= len(data)
         if self._left < 0:
-            raise ArchiveError(f"a header of more than {self._most >> 20} MiB")
+            raise ArchiveError(f"a header is larger than {self._most >> 20} MiB")
         return data
 
     def renew(self) -> None:
@@ -294,11 +294,14 @@ def unfit(path: str) -> str | None:
     if path.startswith("/"):
         return "an absolute path"
     if any(part in {"", ".", ".."} for part in parts):
-        return "a path that leads elsewhere, or is another spelling of the same path"
+        return "a path with '..', '.' or an empty part"
     if "\0" in path or "\\" in path:
         return "a name with a backslash or a zero byte, which other systems read differently"
     if len(encoded) > _LONGEST_PATH or any(len(part.encode()) > _LONGEST_NAME for part in parts):
-        return f"longer than {_LONGEST_PATH} bytes, or a part longer than {_LONGEST_NAME}"
+        return (
+            f"a path longer than {_LONGEST_PATH} bytes, or with a part longer than {_LONGEST_NAME}"
+            " bytes"
+        )
     return unfit_on_windows(path) if sys.platform == "win32" else None
 
 

@@ -38,7 +38,7 @@ def cluster(scheduler: str) -> Iterator[Mapper]:
             worker has a different mlperf-pkg; the connection is lost.
     """
     if not _ADDRESS.fullmatch(scheduler):
-        expected = "expected one such as tcp://10.0.0.1:8786"
+        expected = "expected an address such as tcp://10.0.0.1:8786"
         raise UserError(f"{scheduler}: not the address of a Dask scheduler; {expected}")
     dask = resources.require("distributed", "cluster", "--scheduler")
     # It logs a traceback for a broken connection, which we report in words.

@@ -370,7 +370,7 @@ def _unused(scratch: Path) -> Iterator[None]:
     lock = os.open(scratch, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         if os.fstat(lock).st_uid != os.getuid():
-            raise PermissionError(errno.EPERM, "the folder of another user", str(scratch))
+            raise PermissionError(errno.EPERM, "the folder belongs to another user", str(scratch))
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
     finally:

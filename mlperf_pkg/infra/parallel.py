@@ -151,7 +151,7 @@ class _Pool(Mapper):
                 except OSError as error:  # no more processes, files or memory
                     if not self._workers:
                         reason = f"no process can be started: {error.strerror}"
-                        raise UserError(f"{reason}; --jobs 1 needs none") from error
+                        raise UserError(f"{reason}; --jobs 1 needs no other process") from error
                     self._number = len(self._workers)
                     break
                 self._send(new[-1])
@@ -249,7 +249,9 @@ def _packed(function: Callable[[_Item], object], item: _Item) -> bytes:
     try:
         return pickle.dumps((function(item),), -1)
     except (pickle.PicklingError, RecursionError, MemoryError) as error:
-        return pickle.dumps(WorkerLostError(f"its results cannot be sent: {error!r}"[:_REASON]))
+        return pickle.dumps(
+            WorkerLostError(f"the results of the process cannot be sent: {error!r}"[:_REASON])
+        )
     except Exception as error:  # noqa: BLE001 - raised again where the results are read
         import traceback
 

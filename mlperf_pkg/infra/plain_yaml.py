@@ -128,7 +128,9 @@ def _root(text: str) -> yaml.Node | None:
         def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
             event = self.peek_event()  # type: ignore[no-untyped-call]
             if self.check_event(yaml.AliasEvent):
-                problem = f"the alias *{event.anchor}; expected its value, as aliases are not read"
+                problem = (
+                    f"found the alias *{event.anchor}; expected a value, as aliases are not read"
+                )
                 raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
             self.depth += 1
             if self.depth > DEEPEST:

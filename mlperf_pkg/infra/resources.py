@@ -129,7 +129,9 @@ def data_folder(name: str) -> Path:
     for folder in (PACKAGE / "data" / name, PACKAGE.parent / name):
         if folder.is_dir():
             return folder
-    raise UserError(f"this installation of mlperf-pkg lacks its folder {name!r}: reinstall it")
+    raise UserError(
+        f"this installation of mlperf-pkg lacks the folder {name!r}; reinstall mlperf-pkg"
+    )
 
 
 @cache
@@ -163,7 +165,7 @@ def installed_version(name: str) -> str:
             if len(folders) > 1:
                 names = " and ".join(sorted(folders))
                 raise UserError(
-                    f"{folder}: {name} is installed twice, {names}: remove the folder that an"
+                    f"{folder}: {name} is installed twice ({names}); remove the folder that an"
                     f" upgrade left behind, or pip uninstall {name} twice and install it again"
                 )
             if folders:
@@ -219,8 +221,8 @@ def set_rules_context(context: RulesContext) -> None:
     for folder in context:
         if digest_of((folder.path, RULES)) != folder.digest:
             raise UserError(
-                f"{folder.path}: a worker has other rules there than this machine:"
-                " give all machines the same folder"
+                f"{folder.path}: a worker has other rules in this folder than this machine; give"
+                " all machines the same folder"
             )
     _context.set(context)
 

@@ -63,11 +63,11 @@ class SharedFile(Struct, frozen=True):
         try:
             if self.path.stat().st_size == self.size:
                 return open_file(self.path)
-            reason = f"its size there is not {self.size} bytes"
+            reason = f"it does not have {self.size} bytes on the machine of the worker"
         except OSError as error:
             reason = str(error.strerror)
         raise UserError(
-            f"{self.path}: a worker does not see this file: {reason}; with --scheduler, inputs"
+            f"{self.path}: a worker does not see this file ({reason}); with --scheduler, inputs"
             " must be in a folder that all machines share, or in a store (s3://...)"
         )
 

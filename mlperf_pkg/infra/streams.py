@@ -85,7 +85,7 @@ def bomb(unpacked: int, packed: int) -> str | None:
     if unpacked <= max(_ALWAYS_ALLOWED, _LARGEST_RATIO * packed):
         return None
     limits = f"{_ALWAYS_ALLOWED >> 30} GiB and more than {_LARGEST_RATIO} times its size"
-    return f"it unpacks to more than {limits}"
+    return f"the data unpacks to more than {limits}"
 
 
 class DamagedError(Exception):
@@ -250,13 +250,13 @@ def temporary_files() -> Iterator[Path]:
     try:
         folder = Path(gettempdir())
     except FileNotFoundError as error:
-        raise UserError(f"temporary files cannot be written anywhere: {remedy}") from error
+        raise UserError(f"temporary files cannot be written anywhere; {remedy}") from error
     try:
         yield folder
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
-        raise UserError(f"{folder}: no space is left for temporary files: {remedy}") from error
+        raise UserError(f"{folder}: no space is left for temporary files; {remedy}") from error
 
 
 class Spool:
@@ -405,6 +405,8 @@ class _MemberReader(DecompressingReader):
         self._checksum = zlib.crc32(buffer[:count], self._checksum)
         is_sound = not self._left and self._checksum == self._member.checksum
         if self._left < 0 or (not count and not is_sound):
-            self.problem = self.problem or "its size or its checksum in the archive is wrong"
+            self.problem = self.problem or (
+                "the size or the checksum of the file in the archive is wrong"
+            )
             return 0
         return count

@@ -169,7 +169,7 @@ class PublishedResults:
         by_set: tuple[list[int], ...] = tuple([] for _ in self._names[0])
         for log_hash, index in zip(*self._logs, strict=True):
             if index >= len(by_set):
-                raise _damaged(self._path, "there is no such result set")
+                raise _damaged(self._path, "a log names a result set that does not exist")
             by_set[index].append(log_hash)
         return tuple(map(tuple, by_set))
 
@@ -226,7 +226,7 @@ class PublishedResults:
     def _name(self, index: int) -> PublishedName:
         usages, rounds, paths = self._names
         if index >= len(paths):  # looked up here, as looking at all indexes takes time
-            raise _damaged(self._path, "there is no such result set")
+            raise _damaged(self._path, "a log names a result set that does not exist")
         return PublishedName(index, usages[index], rounds[index], name_in_round(paths[index]))
 
     @cached_property
@@ -359,7 +359,7 @@ def read_results(path: Path) -> PublishedResults:
     except msgspec.MsgspecError as error:
         raise _damaged(path, error) from error
     if file.crc != file.checksum:
-        raise _damaged(path, "its checksum is wrong")
+        raise _damaged(path, "the checksum is wrong")
     return PublishedResults(file, path)
 
 

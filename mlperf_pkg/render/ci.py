@@ -137,8 +137,8 @@ def _summary(report: Report, numbers: Mapping[str, int]) -> str:
         if numbers[kind] > SHOWN:
             left_out.append(wording.counted(numbers[kind] - SHOWN, kind))
     if left_out:
-        shows = f"GitHub shows {SHOWN} of a kind, the job summary lists all"
-        lines.append(f"left out: {', '.join(left_out)}; {shows}")
+        shows = f"GitHub shows at most {SHOWN} of each severity, and the job summary lists all"
+        lines.append(f"not shown here: {', '.join(left_out)}; {shows}")
     return "\n".join(map(visible, lines))
 
 
@@ -340,7 +340,7 @@ def _add_failure(test: ET.Element, errors: Sequence[Finding], view: View) -> Non
     worst = min(causes or errors, key=words.importance)
     message = visible(f"{worst.code}: {worst.text}")
     if len(errors) > 1:
-        message += f" (and {wording.counted(len(errors) - 1, 'error')} more)"
+        message += f" (and {wording.counted(len(errors) - 1, 'more error')})"
     failed = [basis for basis in BASES if any(error.fails(basis) for error in errors)]
     failure = ET.SubElement(test, "failure", type=" and ".join(failed), message=message)
     lines: list[str] = []

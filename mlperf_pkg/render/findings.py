@@ -201,9 +201,9 @@ NOT_DESCRIBED = "SET117"
 """The code of the finding that a system description was not checked."""
 
 _MOST_SYSTEMS = 4  # systems found by the same evidence
-_TO_JUDGE_SETS = "to judge sets, check a folder without --partial"
+_TO_JUDGE_SETS = "to judge the result sets, check a folder of logs without --partial"
 
-NO_RESULT_SET = "no result set: no log names its benchmark"
+NO_RESULT_SET = "there is no result set, as no log names its benchmark"
 
 
 def system_titles(report: Report) -> Callable[[ResultSetRow], str]:
@@ -277,7 +277,7 @@ def _difference(report: Report) -> str:
     if report.drift is None:
         return ""
     version = report.drift.installed.rpartition(" ")[2]
-    return f"the installed {version} differs in {'; '.join(report.drift.differs)}"
+    return f"the installed version {version} differs in {'; '.join(report.drift.differs)}"
 
 
 class _Judged(Protocol):
@@ -309,7 +309,10 @@ def _official_extent(report: Report, parts: Sequence[str]) -> str:
     details = list(parts)
     waived = [f for f in report.findings if f.waiver and f.fails(Basis.OFFICIAL)]
     if waived and fails:
-        details.append(f"{len(waived)} waived, which the official checker ignores")
+        details.append(
+            f"{wording.counted(len(waived), 'finding')} waived, but the official"
+            " checker ignores waivers"
+        )
     outcome = "rejects" if fails else "accepts"
     judged_logs_only = {row.judged for row in report.result_sets} == {False}
     what = "the logs" if judged_logs_only else "this"
@@ -327,18 +330,18 @@ def _reason(report: Report, basis: Basis) -> str:
     """Return why nothing was checked."""
     errors = [finding for finding in report.findings if finding.severity is Severity.ERROR]
     if any(finding.code.startswith("PACK") for finding in errors):
-        return "not confirmed as the files that were packed"
+        return "the files may not be those that were packed"
     if not (report.result_sets or report.runs):
         if report.round is None:
             return report.round_reason
         if all(verdict_on(row, basis) is not Verdict.NOT_CHECKED for row in report.systems):
             return "there is no result set"
     if basis is Basis.RULES:
-        return "the rulebook does not have the benchmark"
+        return "mlperf-pkg has no rules for the benchmark"
     if report.round is None:
-        why = "has no rules for these rounds, or skips these benchmarks"
+        why = "has no rules for these rounds, or does not check these benchmarks"
     elif has_ruleset(report.usage, report.round):
-        why = f"skips what is not a benchmark of round {report.round}"
+        why = f"does not check benchmarks that are not in round {report.round}"
     else:
         why = f"has no rules for round {report.round}"
     return f"{report.tool['reference']} {why}"
@@ -387,7 +390,7 @@ def sets_in_words(report: Report) -> Iterator[str]:
     if unjudged:
         number = len(report.result_sets)
         which = "" if len(unjudged) == number else f" in {len(unjudged)} of {number} result sets"
-        yield f"only the logs were judged{which}: {_TO_JUDGE_SETS}"
+        yield f"only the logs were judged{which}; {_TO_JUDGE_SETS}"
 
 
 def round_in_words(report: Report) -> str:

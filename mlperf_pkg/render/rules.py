@@ -187,11 +187,11 @@ def rule_fields(rule: Rule) -> dict[str, Any]:
 
 
 _HEADINGS = {
-    "fixed": "Closed fixes",
-    "constrained": "Closed constrains",
-    "free": "Closed leaves free",
-    "open": "Open fixes or constrains",
-    "freed": "Open frees",
+    "fixed": "Fixed in Closed",
+    "constrained": "Constrained in Closed",
+    "free": "Free in Closed",
+    "open": "Fixed or constrained in Open",
+    "freed": "Free only in Open",
 }
 
 
@@ -278,13 +278,13 @@ def of_comparison(comparison: RoundComparison, points: Sequence[PointChange]) ->
 def _comparison_lines(comparison: RoundComparison, points: Sequence[PointChange]) -> Iterator[str]:
     old = comparison.old
     new = comparison.new
-    dates = f"(submission {old.submission_date} -> {new.submission_date})"
+    dates = f"(submission date {old.submission_date} -> {new.submission_date})"
     yield f"{USAGES[new.usage]} {old.name} -> {new.name} {dates}"
     yield from _changed_benchmarks(comparison)
     if old.normalised != new.normalised:
         word = "are now" if new.normalised else "are no longer"
         yield ""
-        yield f"Scores {word} normalised where convergence beats the reference."
+        yield f"Scores {word} normalised if a result set converges faster than the reference."
     for where, changes in groupby(comparison.changes, key=attrgetter("where")):
         yield ""
         yield _heading(where)
@@ -384,9 +384,9 @@ def of_code(code: FindingCode, round_: Round | None) -> Document:
     """Return the explanation of another code, and whether it is in the rules of a round."""
     lines = list(_other(code))
     if round_:
-        words = "in the text of the rules"
+        words = "part of the written rules"
         if not code.applies_in(round_):
-            words = "not yet in the text of the rules; only the official checker may ask for it"
+            words = "not yet part of the written rules; only the official checker may require this"
         lines.append(wrapped(f"in {round_.name:<7}", words))
     return Document("show", lines, lambda: as_json(code))
 
@@ -427,7 +427,7 @@ def _other(code: FindingCode) -> Iterator[str]:
     yield wrapped("basis     ", explain.basis_of(code))
     yield wrapped("severity  ", explain.SEVERITY[code.severity])
     if code.since:
-        yield wrapped("since     ", f"the text of round {code.since} of Training")
+        yield wrapped("since     ", f"the written rules of Training {code.since}")
     yield from _labelled("instead", exceptions(code))
     yield wrapped("source    ", code.source)
 
@@ -494,7 +494,9 @@ def _explained(rules: Sequence[Rule]) -> Iterator[str]:
     yield from _labelled("basis", (f"{rule.basis}: {explain.BASIS[rule.basis]}" for rule in rules))
     yield from _labelled("severity", (explain.SEVERITY[rule.severity] for rule in rules))
     if any(rule.fatal for rule in rules):
-        yield from _labelled("fatal", ["the official checker crashes where it is broken"])
+        yield from _labelled(
+            "fatal", ["the official checker crashes on a log that breaks this rule"]
+        )
     messages = [rule.message for rule in rules if rule.message]
     yield from _labelled("message", (re.sub(_PLACEHOLDER, r"<\1>", text) for text in messages))
     yield from _labelled("hint", (rule.hint for rule in rules if rule.hint))

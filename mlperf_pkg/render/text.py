@@ -107,7 +107,9 @@ def text(report: Report, view: View) -> str:
         if not view.statistics:
             _findings(terminal, report, view)
         if report.configuration:  # to be completed for raw logs
-            heading = f"Complete this, and save it as {CONFIG_NAME} beside systems/"
+            heading = (
+                f"Complete the following lines, and save them as {CONFIG_NAME} beside systems/"
+            )
             terminal.line((heading, HEADING))
             for line in report.configuration.splitlines():
                 terminal.line((line, PLAIN))
@@ -195,8 +197,8 @@ def _findings(terminal: Terminal, report: Report, view: View) -> None:
                 _kind(terminal, kind, submitters)
         terminal.line()
     if hidden:
-        more = wording.counted(len(hidden), "more kind")
-        terminal.line((f"and {more}: --show {view.show} lists all kinds", PLAIN))
+        more = wording.counted(len(hidden), "more code")
+        terminal.line((f"and {more}; --show {view.show} lists all codes", PLAIN))
 
 
 def folded_kinds(findings: Sequence[Finding]) -> list[CodeGroup]:
@@ -335,7 +337,7 @@ def _summary(terminal: Terminal, report: Report, view: View) -> None:
         return
     counts = words.counts_in_words(report)
     if not _lists_all(report.findings, view):
-        counts += " (--show all lists them)"
+        counts += " (--show all lists every finding)"
     for sentence in (counts, words.round_in_words(report), *words.sets_in_words(report)):
         terminal.paragraph((sentence, PLAIN))
 
@@ -484,8 +486,8 @@ class Submitters:
             submitters = wording.counted(number, "submitter")
             submissions = wording.counted(self.number, "submission")
             remarks.append(
-                f"{submitters} in {submissions}: each company of a joint entry counts as one,"
-                " however many folders it has"
+                f"{submitters} in {submissions}: each company of a joint entry counts as one"
+                " submitter, however many folders it has"
             )
         return Table(SUBMITTERS, [RowGroup("", list(self.rows()), remarks)])
 

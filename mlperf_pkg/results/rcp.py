@@ -431,10 +431,10 @@ def no_limit_reason(result: RcpResult, points: Sequence[ReferencePoint]) -> str 
     point = max((p for p in points if p.name in result.points), key=_spread)
     subject = f"the reference point at batch size {_number(point.batch_size)}"
     if _spread(point) >= _OUTLIER:
-        return f"{subject} holds a value {_spread(point):.0f} times its median"
+        return f"{subject} has a value of {_spread(point):.0f} times its median"
     least = point.to_converge[0]
     most = point.to_converge[-1]
-    return f"{subject} holds values from {_number(least)} to {_number(most)}"
+    return f"{subject} has values from {_number(least)} to {_number(most)}"
 
 
 def has_limit(point: ReferencePoint) -> bool:

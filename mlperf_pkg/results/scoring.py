@@ -213,15 +213,18 @@ def choose(runs: Sequence[RunTime], required: int, drop: int) -> RunChoice:
         reason = upper.reason
         if len(windows) > 1:
             invalid = sum(not window.valid for window in windows)
-            reason = f"the median is infinite: {invalid} of {len(windows)} windows have no result"
+            reason = (
+                f"the median is infinite, as {invalid} of {len(windows)} windows of {required}"
+                " consecutive runs have no result"
+            )
         return RunChoice(windows, math.inf, None, reason)
     median = lower.minutes / 2 + upper.minutes / 2
     chosen = next(window for window in windows if window.minutes == upper.minutes)
     tie = ""
     if lower.minutes != chosen.minutes:
         tie = (
-            f"runs {lower.first + 1} to {lower.last + 1} are equally close to the median;"
-            " the slower window is taken"
+            f"runs {lower.first + 1} to {lower.last + 1} are equally close to the median; the"
+            " slower of the two windows is chosen"
         )
     return RunChoice(windows, median, chosen, tie)
 

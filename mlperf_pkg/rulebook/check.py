@@ -82,13 +82,15 @@ def _problem_of_name(path: Path) -> str:
     """Return what is wrong with the name of a file, or with the folders that it is in."""
     *folders, name = path.parts
     if path.suffix != ".yaml":
-        return f"misnamed: expected {path.stem}.yaml"
+        return f"the file is misnamed; expected the name {path.stem}.yaml"
     if len(folders) == 2:  # noqa: PLR2004 - usage and round
         return _problem_of_folders(*folders)
     if folders:
-        return "misplaced: expected it at <usage>/<round>/<benchmark>.yaml"
+        return "the file is misplaced; expected at <usage>/<round>/<benchmark>.yaml"
     if name not in _SHARED:
-        return f"misnamed: not a file of a rulebook{suggestion(name, _SHARED)}"
+        return (
+            f"the file is misnamed, as rules have no file of this name{suggestion(name, _SHARED)}"
+        )
     return ""
 
 
@@ -96,9 +98,11 @@ def _problem_of_folders(usage: str, round_name: str) -> str:
     with rules_read_from():
         names = documents.usages()
     if usage not in names:
-        return f"misplaced: unknown usage {usage!r}{suggestion(usage, names)}"
+        return f"the file is misplaced, as there is no usage {usage!r}{suggestion(usage, names)}"
     if not is_round_name(round_name):
-        return f"misplaced: expected a folder such as {usage}/7.0, not {usage}/{round_name}"
+        return (
+            f"the file is in the folder {usage}/{round_name}; expected a folder such as {usage}/7.0"
+        )
     if documents.own_file(usage, round_name, ROUND) is None:
         near = nearest(ROUND, documents.own_stems(usage, round_name))
         question = f"; is it {near!r}?" if near else ""
@@ -134,11 +138,11 @@ def _problems_of_labels(round_: Round) -> Iterator[Problem]:
     label = documents.own(round_.usage, round_.name, ROUND)["round"]
     if label != round_.name:
         yield problem(
-            ("round",), f"round is {label}; expected {round_.name} as in the folder's name"
+            ("round",), f"round is {label}; expected {round_.name}, as in the name of the folder"
         )
     if not round_.ruleset.startswith(f"{round_.name}."):
         yield problem(
-            ("ruleset",), f"ruleset is {round_.ruleset}; expected one such as {round_.name}.0"
+            ("ruleset",), f"ruleset is {round_.ruleset}; expected a ruleset such as {round_.name}.0"
         )
 
 
@@ -149,7 +153,7 @@ def _problems_of_benchmarks(round_: Round) -> Iterator[Problem | RulebookError]:
     expected = {ROUND, *round_.benchmarks}
     for stem in stems:
         if stem not in expected:
-            message = f"misnamed: {stem} is not a benchmark of round {round_.name}"
+            message = f"the file is misnamed, as {stem} is not a benchmark of round {round_.name}"
             message += suggestion(stem, expected)
             yield problem_of(usage, round_.name, stem, (), message)
     for benchmark in round_.benchmarks:
@@ -159,7 +163,7 @@ def _problems_of_benchmarks(round_: Round) -> Iterator[Problem | RulebookError]:
             yield error
             continue
         if rules is None:
-            message = f"benchmark {benchmark} has no rules: expected a file {benchmark}.yaml"
+            message = f"benchmark {benchmark} has no rules; expected a file {benchmark}.yaml"
             message += suggestion(benchmark, stems)
             yield problem_of(usage, round_.name, ROUND, ("benchmarks",), message)
 
@@ -313,7 +317,7 @@ def _problems_of_codes() -> Iterator[Problem]:
         yield from _codes_given_twice(uses)
         for use in uses:
             if use.code in codes():
-                yield use.problem(f"code {use.code} is in findings.yaml; expected an unused one")
+                yield use.problem(f"code {use.code} is in findings.yaml; expected an unused code")
 
 
 def _codes_of_other_runs(usage: str, uses: Sequence[_Use]) -> Iterator[Problem]:
@@ -329,7 +333,7 @@ def _codes_of_other_runs(usage: str, uses: Sequence[_Use]) -> Iterator[Problem]:
         if use.key != first.key or not may_differ:
             place = first.problem("")
             yield use.problem(
-                f"code {use.code} of {use.subject} is that of {first.subject}"
+                f"code {use.code} of {use.subject} is already used by {first.subject}"
                 f" ({place.file}:{place.line})"
             )
 
@@ -340,7 +344,7 @@ def _codes_given_twice(uses: Sequence[_Use]) -> Iterator[Problem]:
     for use in uses:
         place = (use.round, use.stem, use.steps[:-1], use.code)
         if place in places:
-            yield use.problem(f"code {use.code} is that of another rule of {use.key}")
+            yield use.problem(f"code {use.code} is already used by another rule of {use.key}")
         places.add(place)
 
 

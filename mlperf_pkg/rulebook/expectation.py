@@ -303,7 +303,11 @@ def in_general(formula: str, subject: str) -> str:
         joint = " or " if expects.alternatives else " and "
         return joint.join(f"{limit.kind}{in_words(limit.bound)}" for limit in expects.limits)
     tree = parsed(formula)
-    return in_words(tree, {"value": subject}) if tree else "what its formula computes"
+    return (
+        in_words(tree, {"value": subject})
+        if tree
+        else ("the value that the formula of the rule computes")
+    )
 
 
 def member_of(tree: ast.expr, owner: str) -> str:

@@ -51,10 +51,10 @@ from mlperf_pkg.rulebook.rounds import where_instead
 EVERY_RUN = "every run"
 
 BASIS: Mapping[Basis, str] = {
-    Basis.BOTH: "the written rules require it and the official checker tests it",
+    Basis.BOTH: "the written rules require this, and the official checker tests it",
     Basis.OFFICIAL: "the official checker rejects what the written rules allow",
-    Basis.RULES: "the written rules require it, and the official checker does not test it",
-    Basis.ADVICE: "neither the written rules nor the official checker requires it",
+    Basis.RULES: "the written rules require this, and the official checker does not test it",
+    Basis.ADVICE: "neither the written rules nor the official checker requires this",
 }
 SEVERITY: Mapping[Severity, str] = {
     Severity.ERROR: "error: the verdict does not pass",
@@ -62,8 +62,8 @@ SEVERITY: Mapping[Severity, str] = {
     Severity.NOTE: "note: a note fails no verdict",
 }
 _OF_OWN: Mapping[Basis, str] = {
-    Basis.BOTH: "no rule is about it, and what was not checked passes neither verdict",
-    Basis.RULES: "no rule is about it, but it fails the verdict by the rules",
+    Basis.BOTH: "no rule of MLPerf is about this, but what was not checked passes neither verdict",
+    Basis.RULES: "no rule of MLPerf is about this, but it fails the verdict by the rules",
 }
 
 
@@ -116,7 +116,7 @@ def conditions(rule: Rule) -> Iterator[str]:
     if rule.tensors is not None:
         yield f"naming each of {len(rule.tensors)} tensors once"
     if rule.reached:
-        yield "status success only where the last evaluation reached the target"
+        yield "status success only if the last evaluation reached the target"
     if rule.covers_target:
         yield "no earlier than the evaluation that reached the target"
     if rule.no_later_than:
@@ -519,7 +519,7 @@ def _require_in_either(benchmark: str, before: Round, after: Round) -> None:
     if benchmark not in names:
         meant = f"{', '.join(names)}{did_you_mean(benchmark, names)}"
         neither = f"neither round {before.name} nor {after.name}"
-        raise UserError(f"{neither} has a benchmark {benchmark!r}: there are {meant}")
+        raise UserError(f"{neither} has a benchmark {benchmark!r}; the benchmarks are {meant}")
 
 
 class _Roster(Struct, frozen=True):
@@ -708,7 +708,7 @@ def known_code(code: str) -> str:
     wanted = code.upper()
     if wanted in names:
         return wanted
-    raise UserError(f"no finding has the code {code!r}: {_near(wanted, names)}")
+    raise UserError(f"no finding has the code {code!r}; {_near(wanted, names)}")
 
 
 def known_prefix(prefix: str) -> str:
@@ -722,7 +722,7 @@ def known_prefix(prefix: str) -> str:
     if wanted and any(code.startswith(wanted) for code in names):
         return wanted
     prefixes = {*names, *map(_family, names)}
-    raise UserError(f"no code begins with {prefix!r}: {_near(wanted, prefixes)}")
+    raise UserError(f"no code begins with {prefix!r}; {_near(wanted, prefixes)}")
 
 
 def _near(wanted: str, names: Set[str]) -> str:

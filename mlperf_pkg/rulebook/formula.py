@@ -457,7 +457,7 @@ def tree_of(text: str) -> ast.expr:
     try:
         return ast.parse(_with_python_choices(words), mode="eval").body
     except SyntaxError as error:
-        raise FormulaError(f"it cannot be read: {error.msg}") from error
+        raise FormulaError(f"it cannot be read ({error.msg})") from error
 
 
 def _with_python_choices(text: str) -> str:
@@ -557,7 +557,7 @@ def _called(tree: ast.expr) -> Evaluate:
     text = written(tree)
     if _is_integer(tree):
         double = f"{text}.0" if isinstance(tree, ast.Constant) else f"double({text})"
-        raise FormulaError(f"{text} is a whole number: write {double}")
+        raise FormulaError(f"{text} is a whole number; write {double}")
     raise FormulaError(f"expected a number, not {text}")
 
 

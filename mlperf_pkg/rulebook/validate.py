@@ -317,7 +317,9 @@ def _complaints_of_formulas(document: Mapping[str, Any]) -> Iterator[tuple[Steps
             yield steps, f"formula of {owner} is not valid: {error}"
             continue
         if is_rule and parsed(formula) is None and not _says_what_is_needed(document, steps):
-            message = "cannot be put into words: say with needed what the rule expects"
+            message = (
+                "cannot be put into words; add the field needed, which says what the rule expects"
+            )
             yield steps, f"formula of {owner} {message}"
 
 
@@ -342,7 +344,10 @@ def _complaints_of_definitions(document: Mapping[str, Any]) -> Iterator[tuple[St
             yield steps, f"{name!r} uses {later!r}, which is not defined before it"
     defined: list[tuple[Steps, str]] = [((DEFINE, name), definitions[name]) for name in names]
     for place in _too_long([*defined, *formulas]):
-        yield place, f"longer than {_LONGEST:,} characters with the definitions that it uses"
+        yield (
+            place,
+            f"longer than {_LONGEST:,} characters, with the definitions that the expression uses",
+        )
 
 
 def _too_long(expressions: Iterable[tuple[Steps, str]]) -> Iterator[Steps]:

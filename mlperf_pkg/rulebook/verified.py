@@ -93,13 +93,15 @@ class Drift(Struct, frozen=True):
         return bool(self.code) or benchmark in self.rules
 
     def in_words(self) -> str:
-        """Return what differs: ``llama2_70b_lora of 5.1``."""
-        round_ = self.round if self.usage == TRAINING else f"{self.usage.upper()} {self.round}"
+        """Return what differs: ``the rules of llama2_70b_lora in round 5.1``."""
+        round_ = f"round {self.round}"
+        if self.usage != TRAINING:
+            round_ = f"{self.usage.upper()} {self.round}"
         parts = [CODE] if self.code else []
         if self.rules:
-            parts.append(f"{', '.join(self.rules)} of {round_}")
+            parts.append(f"the rules of {', '.join(self.rules)} in {round_}")
         if self.points:
-            parts.append(f"the reference points of {', '.join(self.points)} of {round_}")
+            parts.append(f"the reference points of {', '.join(self.points)} in {round_}")
         return ", ".join(parts)
 
 

@@ -252,7 +252,7 @@ def find_benchmark(usage: str, round_name: str, benchmark: str) -> tuple[Benchma
     look_up_benchmark(usage, round_name, benchmark)
     rules = load_benchmark(usage, round_name, benchmark)
     if not rules:
-        message = f"benchmarks lists {benchmark}, which has no file {benchmark}.yaml"
+        message = f"the list benchmarks has {benchmark}, but there is no file {benchmark}.yaml"
         raise error_of(usage, round_name, ROUND, ("benchmarks",), message)
     return rules, recipe_of(usage, round_name, benchmark)
 
@@ -271,7 +271,7 @@ def look_up(kind: str, name: str, names: Collection[str], where: str | None = No
     """
     if name not in names:
         meant = did_you_mean(name, names) if where is None else where
-        raise UserError(f"unknown {kind}: {name!r} (known: {', '.join(names)}){meant}")
+        raise UserError(f"unknown {kind}: {name!r}; expected one of {', '.join(names)}{meant}")
 
 
 def require_positive(name: str, number: float | None) -> None:
@@ -352,7 +352,9 @@ def _tracks(recipe: Recipe, benchmark: Benchmark) -> dict[str, tuple[Number, Num
     """
     targets: Mapping[str, Any] = benchmark.target.get("fields") or {"": benchmark.target}
     if not all(any(map(is_number, target.values())) for target in targets.values()):
-        raise error_of(*recipe.of, ("target",), "target has no number to train towards")
+        raise error_of(
+            *recipe.of, ("target",), "the target has no number that a run can train towards"
+        )
     starts: Any = recipe.untrained
     if starts is None:
         starts = {name: _untrained(target) for name, target in targets.items()}
@@ -360,8 +362,8 @@ def _tracks(recipe: Recipe, benchmark: Benchmark) -> dict[str, tuple[Number, Num
         starts = {"": starts}
     if None in starts.values():
         raise recipe.error(
-            "simulation has no untrained, and the target does not say whether training begins"
-            " below or above it"
+            "simulation lacks the field untrained, and the target does not say whether training"
+            " begins below or above the target"
         )
     tracks = {}
     for name, start in starts.items():

@@ -88,8 +88,8 @@ def find_input(argument: str, prefix: str = "") -> Input:
         if unread:
             raise UserError(f"{argument}: cannot be read: {unread.reason}")
         raise UserError(
-            f"{argument}: no MLPerf log here (no file holds a line with '{TOKEN.decode()}')"
-            f"{_not_read(contents)}"
+            f"{argument}: no MLPerf log here (no file has a line with"
+            f" '{TOKEN.decode()}'){_not_read(contents)}"
         )
     return contents
 
@@ -160,7 +160,7 @@ class _InputFinder(Struct):
         path = self.top.path
         content = content_of(path, _HEAD_BYTES)
         if content.is_encrypted:
-            raise UserError(f"{path}: {ENCRYPTED}: 'mlperf-pkg verify {path}' checks it")
+            raise UserError(f"{path}: {ENCRYPTED}; 'mlperf-pkg verify {path}' checks the archive")
         if content.problem:
             raise UserError(f"{path}: cannot be read: {content.problem}")
         place = Place(self.top.location, self.top.label or path.name, content.compression)

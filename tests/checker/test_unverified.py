@@ -31,10 +31,11 @@ DESCRIPTION = f"{ROOT}/systems/{SYSTEM}.json"
 LORA_WRONG = "lora wrong"
 RETINANET_WRONG = "retinanet wrong"
 FAST = ("--interval", "0.05")
-DIFFERS = f"the installed {OTHER} differs in"
+DIFFERS = f"the installed version {OTHER} differs in"
 BY = f"official by mlperf-logging {VERIFIED}"
 BY_POINTS = (
-    f"by the reference points of mlperf-logging {OTHER}, which differ from those of {VERIFIED}"
+    f"with the reference points of mlperf-logging {OTHER}, which differ from those of version"
+    f" {VERIFIED}"
 )
 
 
@@ -79,12 +80,17 @@ def report_of(done: Done) -> Any:
     [
         ("none", (ROOT,), 0, f"official: pass, mlperf-logging {OTHER} accepts this\n"),
         ("new ruleset", (ROOT,), 0, f"official: pass, mlperf-logging {OTHER} accepts this\n"),
-        ("rules", (ROOT,), 0, f"{BY}: pass; {DIFFERS}\n{BENCHMARK} of {ROUND}\nrules: "),
+        (
+            "rules",
+            (ROOT,),
+            0,
+            f"{BY}: pass; {DIFFERS}\nthe rules of {BENCHMARK} in round {ROUND}\nrules: ",
+        ),
         ("rules", (ROOT, "--fail-on", "official"), 1, f"{BY}: pass; "),
-        ("rules", (LOG,), 0, f"{BY}: pass; {DIFFERS}\n{BENCHMARK} of {ROUND}\n"),
+        ("rules", (LOG,), 0, f"{BY}: pass; {DIFFERS}\nthe rules of {BENCHMARK} in round {ROUND}\n"),
         ("rules", (LOG, "--fail-on", "official"), 1, f"{BY}: pass; "),
         ("rules", (RETINANET,), 0, f"official: pass, mlperf-logging {OTHER} accepts this"),
-        ("rules", (f"{LORA_WRONG}/{ROOT}",), 1, f"{BY}: FAIL; {DIFFERS}\n{BENCHMARK} of"),
+        ("rules", (f"{LORA_WRONG}/{ROOT}",), 1, f"{BY}: FAIL; {DIFFERS}\nthe rules of"),
         (
             "rules",
             (f"{RETINANET_WRONG}/{ROOT}",),
@@ -95,26 +101,26 @@ def report_of(done: Done) -> Any:
             "rules",
             (ROOT, "--format", "log"),
             0,
-            f"{BY} verdict: pass; {DIFFERS} {BENCHMARK} of {ROUND}\n",
+            f"{BY} verdict: pass; {DIFFERS} the rules of {BENCHMARK} in round {ROUND}\n",
         ),
         (
             "rules",
             (ROOT, "--format", "markdown"),
             0,
-            f"**{BY}**: pass; {DIFFERS} {BENCHMARK} of {ROUND}\n",
+            f"**{BY}**: pass; {DIFFERS} the rules of {BENCHMARK} in round {ROUND}\n",
         ),
         (
             "rules",
             (ROOT, "--format", "github"),
             0,
-            f"{BY}: pass; {DIFFERS} {BENCHMARK} of {ROUND}",
+            f"{BY}: pass; {DIFFERS} the rules of {BENCHMARK} in round {ROUND}",
         ),
         (
             "points",
             (ROOT,),
             0,
-            f"official: pass, mlperf-logging {OTHER} accepts this; the installed {OTHER} differs\n"
-            f"in the reference points of {BENCHMARK} of {ROUND}\n",
+            f"official: pass, mlperf-logging {OTHER} accepts this; the installed version"
+            f" {OTHER}\ndiffers in the reference points of {BENCHMARK} in round {ROUND}\n",
         ),
         (
             "points that reject",
@@ -122,8 +128,8 @@ def report_of(done: Done) -> Any:
             1,
             f"official: FAIL, mlperf-logging {OTHER} rejects this: 1 error in 1 of 2 result\n",
         ),
-        ("code", (ROOT,), 0, f"{BY}: pass; {DIFFERS} the code\nof the checkers\n"),
-        ("code", (RETINANET, "--fail-on", "official"), 1, f"{BY}: pass; {DIFFERS} the code"),
+        ("code", (ROOT,), 0, f"{BY}: pass; {DIFFERS}\nthe code of the checkers\n"),
+        ("code", (RETINANET, "--fail-on", "official"), 1, f"{BY}: pass; {DIFFERS}\nthe code"),
     ],
 )
 def test_check_says(
@@ -140,13 +146,13 @@ def test_check_says(
         ("none", None, "pass", {BENCHMARK: "pass", "retinanet": "pass"}),
         (
             "rules",
-            [f"{BENCHMARK} of {ROUND}"],
+            [f"the rules of {BENCHMARK} in round {ROUND}"],
             "not_checked",
             {BENCHMARK: "not_checked", "retinanet": "pass"},
         ),
         (
             "points",
-            [f"the reference points of {BENCHMARK} of {ROUND}"],
+            [f"the reference points of {BENCHMARK} in round {ROUND}"],
             "pass",
             {BENCHMARK: "pass", "retinanet": "pass"},
         ),
@@ -202,7 +208,7 @@ def test_findings_by_points_that_differ_say_so(run: Run) -> None:
 def test_the_score_note_of_a_set_names_the_points(run: Run) -> None:
     report = report_of(run("points", "check", ROOT, "--format", "json"))
     notes = {row["benchmark"]: row["score_note"] for row in report["result_sets"]}
-    assert notes[BENCHMARK].endswith(f"score and RCP margin are {BY_POINTS}")
+    assert notes[BENCHMARK].endswith(f"the score and the RCP margin are computed {BY_POINTS}")
     assert OTHER not in (notes["retinanet"] or "")
 
 
@@ -227,13 +233,13 @@ def unwrapped(text: str) -> str:
 @pytest.mark.parametrize(
     ("change", "arguments", "status", "says"),
     [
-        ("points", ("score", ROOT), 0, f"score and RCP margin are {BY_POINTS}"),
+        ("points", ("score", ROOT), 0, f"the score and the RCP margin are computed {BY_POINTS}"),
         (
             "rules",
             ("doctor",),
             1,
             f"broken mlperf-logging {OTHER} differs from {VERIFIED}, which the rulebook was"
-            f" verified against, in {BENCHMARK} of {ROUND}"
+            f" verified against, in the rules of {BENCHMARK} in round {ROUND}"
             f" pip install 'mlperf-logging=={VERIFIED}'",
         ),
         ("code", ("doctor",), 1, "verified against, in the code of the checkers pip install"),
@@ -243,8 +249,8 @@ def unwrapped(text: str) -> str:
             "rules",
             ("watch", LOG, *FAST),
             0,
-            f"official findings are those of mlperf-logging {VERIFIED}: {DIFFERS} {BENCHMARK} of"
-            f" {ROUND}",
+            f"official findings are those of mlperf-logging {VERIFIED}, as {DIFFERS} the"
+            f" rules of {BENCHMARK} in round {ROUND}",
         ),
         (
             "points",
@@ -258,14 +264,14 @@ def unwrapped(text: str) -> str:
             ("rcp", "check", ROOT),
             0,
             f"reference points: mlperf-logging {OTHER}, which differs from {VERIFIED} in the"
-            f" reference points of {BENCHMARK} of {ROUND} ",
+            f" reference points of {BENCHMARK} in round {ROUND} ",
         ),
         (
             "points",
             ("rcp", "diff", "5.0", ROUND),
             0,
             f"source: mlperf-logging {OTHER}, which differs from {VERIFIED} in the reference"
-            f" points of {BENCHMARK} of {ROUND} ",
+            f" points of {BENCHMARK} in round {ROUND} ",
         ),
     ],
 )
@@ -309,8 +315,8 @@ print(report.verdict.official.value, report.drift and report.drift.differs)
     ("change", "printed"),
     [
         ("none", "pass None\n"),
-        ("rules", f"not_checked ('{BENCHMARK} of {ROUND}',)\n"),
-        ("points", f"pass ('the reference points of {BENCHMARK} of {ROUND}',)\n"),
+        ("rules", f"not_checked ('the rules of {BENCHMARK} in round {ROUND}',)\n"),
+        ("points", f"pass ('the reference points of {BENCHMARK} in round {ROUND}',)\n"),
     ],
 )
 def test_the_report_of_the_api(here: Path, copy_of: CopyOf, change: str, printed: str) -> None:
@@ -349,9 +355,9 @@ def files_in(folder: Path) -> list[Path]:
     ("change", "tool", "differs"),
     [
         *(("code", tool, "the code of the checkers") for tool in OF_TREES),
-        *(("rules", tool, f"{BENCHMARK} of {ROUND}") for tool in OF_LOGS),
+        *(("rules", tool, f"the rules of {BENCHMARK} in round {ROUND}") for tool in OF_LOGS),
         *(
-            ("points", tool, f"the reference points of {BENCHMARK} of {ROUND}")
+            ("points", tool, f"the reference points of {BENCHMARK} in round {ROUND}")
             for tool in THAT_WRITE
         ),
     ],

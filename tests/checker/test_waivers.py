@@ -117,5 +117,5 @@ def test_a_benchmark_that_was_not_checked_does_not_pass(tmp_path: Path) -> None:
 
 def test_an_unknown_code_is_refused(tmp_path: Path) -> None:
     folder = write_set(tmp_path / "logs", simulated())
-    with pytest.raises(UserError, match=r"mlperf-pkg\.yaml:2: .*'SET1O1': did you mean SET1"):
+    with pytest.raises(UserError, match=r"mlperf-pkg\.yaml:2: .*'SET1O1'; did you mean SET1"):
         checked(folder, config("SET1O1", "*"))

@@ -70,7 +70,7 @@ def test_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert tables.endswith("\n1 error, 0 warnings, 0 notes\n")
     counts = "0 errors, 1 warning, 0 notes"  # the tree alone may be of results
     assert f"\n{counts}\n" in call("check", "submissions/Graphcore").stdout
-    assert result.stderr.startswith("note: there is no code of resnet")
+    assert result.stderr.startswith("note: a submission needs its code")
 
 
 # ---- what is there already ----------------------------------------------------------------
@@ -99,7 +99,10 @@ def test_force_replaces_own_trees_only(tmp_path: Path) -> None:
     [
         ({}, "link: added or changed since the submission was built"),
         ({"benchmarks/resnet/run.sh": b"train"}, "benchmarks/resnet/run.sh, link: added"),
-        ({MANIFEST: b'{"format": "mlperf-pkg/manifest/1"}'}, f"{MANIFEST}: not a manifest"),
+        (
+            {MANIFEST: b'{"format": "mlperf-pkg/manifest/1"}'},
+            f"{MANIFEST}: the file is not a manifest",
+        ),
         ({MANIFEST: b"{}"}, "was not built by mlperf-pkg"),
     ],
 )
@@ -130,11 +133,11 @@ def linked(tmp_path: Path) -> Path:
     ("setting", "message"),
     [
         ("extra_files: {Results.md: x}", "Results.md: not copied: the same name as results.md"),
-        ("extra_files: {a/../../b: x}", "a/../../b: not copied: a path that leads elsewhere"),
+        ("extra_files: {a/../../b: x}", "a/../../b: not copied: a path with '..'"),
         ("extra_files: {README: nowhere}", "nowhere is not a file or a folder"),
-        ("extra_files: {README: link}", ": link; --allow-outside copies from there"),
-        ("code: {resnet: code}", ": code; --allow-outside copies from there"),
-        ("code: {resnet: OUTSIDE/code}", ": OUTSIDE/code; --allow-outside copies from"),
+        ("extra_files: {README: link}", ": link; with --allow-outside, they are copied"),
+        ("code: {resnet: code}", ": code; with --allow-outside, they are copied"),
+        ("code: {resnet: OUTSIDE/code}", "OUTSIDE/code; with --allow-outside, they"),
     ],
 )
 def test_extra_files_and_code_that_are_refused(setting: str, message: str, linked: Path) -> None:
@@ -155,8 +158,11 @@ def test_an_option_copies_what_is_outside_the_workspace(linked: Path) -> None:
 def test_nothing_valid_is_left(tmp_path: Path) -> None:
     result = call("build", resnet_workspace(tmp_path, RESNET[:4]), "--invalid", "drop")
     assert result.exit_code == 1
-    assert "note: left out, as bow-pod16/resnet is not valid:\n  results/bow-pod16" in result.stderr
-    assert "no result set is valid: nothing is left to build" in result.stderr
+    assert (
+        "note: a result set is left out, because bow-pod16/resnet is not valid:\n"
+        "  results/bow-pod16"
+    ) in result.stderr
+    assert "no result set is valid, so nothing is left to build" in result.stderr
 
 
 # ---- refusals, and the options that override them -----------------------------------------
@@ -168,7 +174,7 @@ def test_ambiguous_platform_until_the_configuration_resolves_it(tmp_path: Path) 
     result = call("build", root)
     assert result.exit_code == 1
     assert "Bow Pod16/resnet/closed: SET125: the system may be any of bow-pod16" in result.stderr
-    heading = f"Complete this, and save it as {root / CONFIG_NAME}:\n"
+    heading = f"Complete the following lines, and save them as {root / CONFIG_NAME}:\n"
     _, _, block = result.stderr.partition(heading)
     key = "bow-pod16 or pod16-tf for resnet on Bow Pod16"
     assert f"systems:\n  {key}:\n    platforms:\n    - Bow Pod16\n" in block
@@ -202,7 +208,7 @@ def test_every_reason_is_reported(tmp_path: Path) -> None:
                 ": SET101: the number of runs (files result_*.txt) is 11; expected 10"
                 " [official checker]\n"
             ),
-            "    hint: --choose-runs takes the 10 consecutive runs whose result is closest to",
+            "    hint: --choose-runs submits 10 consecutive runs, those whose result is closest to",
         )
         if text not in result.stderr
     ] == []
@@ -217,7 +223,7 @@ def test_no_output_inside_the_logs(tmp_path: Path) -> None:
     root = resnet_workspace(tmp_path)
     before = bytes_below(root)
     result = call("build", root, "--output", root / "logs")
-    overlaps = f"{root}/logs/Graphcore: overlaps with the input folder {root}/logs"
+    overlaps = f"{root}/logs/Graphcore: this folder and the input folder {root}/logs overlap"
     assert (result.exit_code, overlaps in result.stderr) == (2, True)
     assert bytes_below(root) == before
 
@@ -229,7 +235,7 @@ def test_no_output_over_the_input(
     monkeypatch.chdir(resnet_workspace(tmp_path))
     assert call("build").exit_code == 0
     result = call("build", "submissions/Graphcore", *options, "--force")
-    assert (result.exit_code, ": choose another --output" in result.stderr) == (2, True)
+    assert (result.exit_code, "; choose another --output" in result.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -241,7 +247,7 @@ def test_no_output_over_the_input(
         ),
         (
             ["systems", "logs"],
-            "put logs into the folder {root}/logs, or name another one with --logs",
+            "put logs into the folder {root}/logs, or name another folder with --logs",
         ),
     ],
 )
@@ -283,7 +289,7 @@ def test_closed_runs_are_submitted_as_open_on_demand(
 ) -> None:
     result = call("build", described_as_open, "--as-open", *options)
     assert result.exit_code == 0
-    assert "bow-pod16/resnet: submitted as Open, as you asked" in result.stderr
+    assert "bow-pod16/resnet: submitted as Open because of --as-open" in result.stderr
     tree = bytes_below(described_as_open / "submissions/Graphcore")
     assert [tree[path] for path in RESULTS] == list(RESNET)
 
@@ -326,7 +332,7 @@ def test_one_after_the_other_is_both_at_once(tmp_path: Path) -> None:
     root = both_divisions(tmp_path)
     result = call("build", root, "--division", "open")
     assert (result.exit_code, systems_of(root)) == (0, DIVISIONS["open"])
-    assert "note: left out, as they are of the closed division: " in result.stderr
+    assert ("note: these logs are left out, as they are of the closed division: ") in result.stderr
     before = bytes_below(root / TREE)
     result = call("build", root, "--division", "closed")
     assert result.exit_code == 0

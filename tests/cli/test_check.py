@@ -86,7 +86,7 @@ def test_the_configuration_here_is_read_unless_it_is_inside_the_input(
     monkeypatch.chdir(folder.parent)
     spoil(folder)
     Path("mlperf-pkg.yaml").write_text(WAIVER)
-    note = "note: mlperf-pkg.yaml is inside the input .: its waivers are not read; to read"
+    note = "note: mlperf-pkg.yaml is inside the input ., so its waivers are not read; to read"
     is_read = line == "logs" or "--config" in line
     result = call("check", *line.split())
     assert (note in result.stderr, "waived by Jane" in result.stdout) == (not is_read, is_read)
@@ -121,7 +121,7 @@ def test_select_and_ignore(
 
 def test_an_unknown_prefix_is_refused(folder: Path) -> None:
     result = call("check", folder, "--select", "SEET")
-    assert (result.exit_code, "no code begins with 'SEET': did you" in result.stderr) == (2, True)
+    assert (result.exit_code, "no code begins with 'SEET'; did you" in result.stderr) == (2, True)
 
 
 # ---- formats and several outputs ----------------------------------------------------------

@@ -110,7 +110,7 @@ def test_each_benchmark_has_a_chart_of_its_own_with_its_baseline(
     assert [file.name for file in files] == names
     picture = files[0].read_text("utf-8")
     assert "relative to 5.0 NVIDIA/" in picture
-    assert ">systems with 8 accelerators, as the baseline" in picture
+    assert ">systems with 8 accelerators, like the baseline" in picture
     assert int(re.findall(r'height="(\d+)"', picture)[0]) < 1500
 
 

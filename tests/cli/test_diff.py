@@ -40,7 +40,7 @@ def test_text(old: Path, tmp_path: Path) -> None:
     assert [
         text
         for text in (
-            "description changed - to be decided Rule: corrections until Wednesday of week 3",
+            "description changed - to be decided Rule: a description may be corrected until",
             '10.284 (5 runs) 10.284 (4 runs); "\\u001b[31m\\u202e" (1 run)',
             "4 runs unchanged 1 run changed: result_0.txt",
             f"system systems/{SYSTEM}.json",

@@ -119,7 +119,7 @@ def test_commands(tree: Path, command: tuple[str, ...], path: Callable[[Path], P
         pytest.param(
             [],
             "--round 2.0",
-            r"mlperf-logging \S+ skips what is not a benchmark of round 2\.0",
+            r"mlperf-logging \S+ does not check benchmarks that are not in round 2\.0",
             id="no benchmark of the round",
         ),
         pytest.param(
@@ -128,7 +128,7 @@ def test_commands(tree: Path, command: tuple[str, ...], path: Callable[[Path], P
         pytest.param(
             [f"results/{SYSTEM}", f"systems/{SYSTEM}.json"],
             "",
-            "no log and no folder name gives the round",
+            "neither a log nor the name of a folder says which round it is",
             id="nothing",
         ),
     ],

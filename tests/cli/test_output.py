@@ -106,7 +106,7 @@ def test_destinations(outputs: list[str], format_: str | None, expected: list[st
     [
         (
             ["jsn:a"],
-            r"unknown format 'jsn'; did you mean json\? \(for a file of this name, write ./jsn:a\)",
+            r"unknown format 'jsn'; did you mean json\? \(to write to a file of this name,",
         ),
         (["json:"], "no file name"),
         (["a", "json:./a"], "-o json:./a is given twice"),

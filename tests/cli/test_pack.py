@@ -72,12 +72,15 @@ def test_an_invalid_tree_is_packed_only_on_demand(tree: Path) -> None:
         ("-o {tree}/../a\x7fb", "the name cannot be in a checksum file"),
         ("-o {tree}/../a.zip", "the format is .tar.gz, not .zip"),
         ("--encrypt official --passphrase-file /dev/null", "the passphrase is empty"),
-        ("--encrypt age --passphrase-file /dev/null", "read from /dev/null, which may have to be"),
+        ("--encrypt age --passphrase-file /dev/null", "read from /dev/null; this waits until"),
         ("--encrypt official --recipient age1x", "--recipient applies only to --encrypt age"),
-        ("--encrypt age --passphrase-file {tree}/not-utf-8", "is not UTF-8, as age expects"),
+        (
+            "--encrypt age --passphrase-file {tree}/not-utf-8",
+            "is not UTF-8 text, which age requires",
+        ),
         ("--encrypt age --recipient age1x", "'age1x' is not a recipient"),
         ("--encrypt age --recipient age1x --passphrase-file /dev/null", "cannot be used together"),
-        ("--encrypt age", "no passphrase and no terminal to ask on"),
+        ("--encrypt age", "no passphrase is given, and there is no terminal"),
         ("--passphrase-file /dev/null", "--passphrase-file applies only to --encrypt"),
     ],
 )
@@ -122,7 +125,8 @@ def test_what_is_packed_is_as_if_it_had_been_built(
     before = bytes_below(root / "keep")
     result = call("pack", "keep/Graphcore", "--invalid", "drop", "-o", "a.tar.gz")
     assert (result.exit_code, bytes_below(root / "keep")) == (0, before)
-    left_out = re.findall(r"note: left out, as (\S+) is not valid:\n  \S+: (\w+): ", result.stderr)
+    pattern = r"note: a result set is left out, because (\S+) is not valid:\n  \S+: (\w+): "
+    left_out = re.findall(pattern, result.stderr)
     assert left_out == [("bow-pod16/bert", "SET101"), ("bow-pod64/resnet", "SET101")]
     assert call("pack", "drop/Graphcore", "-o", "b.tar.gz").exit_code == 0
     assert Path("a.tar.gz").read_bytes() == Path("b.tar.gz").read_bytes()
@@ -153,8 +157,9 @@ def test_left_out(tmp_path: Path, change: dict[str, bytes], left: set[str]) -> N
         assert {"/".join(parts) for parts in names} == left
     else:
         assert result.stderr.endswith(
-            "nothing was packed: what is left has errors, or no result set is valid: fix the"
-            " errors, or pack the submission anyway with --invalid keep\n"
+            "nothing was packed: no result set is valid, or the files without the invalid sets"
+            " still have errors; fix the errors, or pack the submission anyway with --invalid"
+            " keep\n"
         )
 
 

@@ -80,10 +80,10 @@ def test_show_batch_sizes() -> None:
         "       500        2,419,217    196,562  2,278,968  448 to 4,608",
         "   100,000                -          -          -  missing",
     ]
-    assert (
-        lines[-1]
-        == "missing: this batch size is larger than all points and needs new reference runs"
-    )
+    assert lines[-2:] == [
+        "missing: the batch size is larger than those of all points, and needs new",
+        "reference runs",
+    ]
 
 
 def test_show_all_benchmarks_of_a_round() -> None:
@@ -91,8 +91,8 @@ def test_show_all_benchmarks_of_a_round() -> None:
     assert lines[0] == "Reference convergence points of training 5.1"
     assert lines[3] == "  bert             samples  10      13     7  256 to 16,384"
     assert lines[-2:] == [
-        "Round 5.1 does not have bert: its points are not used.",
-        "8 benchmarks; 'mlperf-pkg rcp show BENCHMARK' shows the points of one",
+        "Round 5.1 does not have the benchmark bert, so the points of bert are not used.",
+        "8 benchmarks; 'mlperf-pkg rcp show BENCHMARK' shows the points of a benchmark",
     ]
 
 
@@ -135,7 +135,7 @@ def test_refusals(line: str, message: str) -> None:
 
 HOSTILE: dict[str, Any] = {
     "no reference point": {},
-    "outside of 0 to 100": {"an endless search": whole([1e300, 2e300] * 5)},
+    "outside the range of 0 to 100": {"an endless search": whole([1e300, 2e300] * 5)},
     "expected less than 1,000": {"a huge batch size": whole(RUNS, BS=1e9)},
     'a has no "Hyperparams"': {"a": point(RUNS)},
     'a has no "Epochs to converge"': {
@@ -209,9 +209,8 @@ def test_a_chart_and_a_table_replace_others_together(
 def test_diff() -> None:
     text = shown("diff", "5.0", "5.1")
     assert (
-        "dlrm_dcnv2, epochs to converge; 4 points unchanged\n"
-        "  ~ 135,168: the same runs, no longer used by the test\n"
-        "  + 160,000: 20 runs, mean 0.9583, limit 0.9319\n"
+        "dlrm_dcnv2, epochs to converge; 4 points unchanged\n  ~ 135,168: the runs are the same,"
+        " but no longer used by the RCP test\n  + 160,000: 20 runs, mean 0.9583, limit 0.9319\n"
     ) in text
     assert "  ~ 1,152: runs 6, mean 322,560 -> 313,344, limit 322,560 -> 285,344\n" in text
     assert "  - 9,216: 6 runs, mean 691,200, limit 592,206\n" in text
@@ -290,7 +289,7 @@ def test_check_of_a_folder_without_logs(tmp_path: Path) -> None:
     ("benchmark", "runs", "points", "status", "words"),
     [
         ("resnet", 5, None, 0, "1 result set: 1 pass"),
-        ("resnet", 4, None, 0, "4 of 5 runs"),
+        ("resnet", 4, None, 0, "has 4 of the 5 required runs"),
         (
             "minigo",
             None,

@@ -134,7 +134,7 @@ def test_a_chart_that_cannot_be_prepared_is_named_and_the_others_are_written(
     result = call("report", logs, "-o", out, "--draw", "all")
     name = "Graphcore-bow-pod16-resnet-closed"
     assert result.exit_code == 1
-    assert result.stderr == f"mlperf-pkg: {name}.rcp: cannot be drawn: {DEFECT}\n"
+    assert result.stderr == f"mlperf-pkg: the chart {name}.rcp cannot be drawn: {DEFECT}\n"
     files = [f"{name}.{chart}.svg" for chart in ("curves", "timeline", "times")]
     assert names(out) == [*files, "resnet.scoreboard.svg"]
 
@@ -142,7 +142,7 @@ def test_a_chart_that_cannot_be_prepared_is_named_and_the_others_are_written(
 def test_nothing_to_draw(tmp_path: Path) -> None:
     logs = write_set(tmp_path / "logs", (without(simulated()[0], "run_start"),))
     result = call("report", logs, "-o", tmp_path / "out", "--draw", "times")
-    assert (result.exit_code, result.stderr) == (1, "mlperf-pkg: nothing to draw\n")
+    assert (result.exit_code, result.stderr) == (1, "mlperf-pkg: there is nothing to draw\n")
     assert not (tmp_path / "out").exists()
 
 

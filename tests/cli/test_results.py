@@ -97,7 +97,7 @@ def test_an_anonymous_summary(root: Path, tmp_path: Path) -> None:
         name: [] for name in names(out)
     }
     assert "ACME" not in result.stdout
-    assert "What could still identify a row: its scores" in result.stdout
+    assert "The scores of a row could still identify the submitter" in result.stdout
 
 
 @pytest.mark.parametrize(

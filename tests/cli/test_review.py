@@ -65,8 +65,8 @@ def test_problems_are_listed_and_the_rest_is_complete(poor: Path, tmp_path: Path
     assert result.exit_code == 1, result.output
     assert json.loads((folder / "review.json").read_bytes())["problems"] == [
         "Beta and be_ta are counted as one submitter: Beta",
-        "Gamma: 1 result set without a system description (bow-pod16): division and accelerators"
-        " are unknown",
+        "Gamma: 1 result set without a system description (bow-pod16), so division and"
+        " accelerators are unknown",
         "1 file not read or checked (LOG110, a file without records):"
         " ACME/results/bow-pod16/resnet/result_0.txt",
     ]
@@ -95,12 +95,12 @@ def test_several_rounds(a_round: Path, tmp_path: Path) -> None:
         ("{round} --joint ACME+Btea", "'Btea' is not a submitter of the round; did you mean"),
         ("{round} --exclude ACNE", "--exclude: 'ACNE' is not a submitter of the round; did"),
         ("logs", "no submission; expected the folder of one round"),
-        ("compare previews 4.1", "expected OLD and NEW, or neither for all published"),
+        ("compare previews 4.1", "give OLD and NEW, or neither of them to compare all"),
         ("compare previews 5.0 4.1", "not later than 5.0 (published); expected OLD"),
         ("compare previews 1.5 2.0", "1.5: not a folder, and no such round was published"),
         (
             "compare previews 5.1 6.0",
-            "6.0: not a folder, and newer than the published results of this",
+            "6.0: not a folder, and the round is newer than the published",
         ),
         ("compare previews 4.1 ./5.0", "./5.0: no such file or folder"),
     ],
@@ -134,7 +134,7 @@ def test_force_replaces_a_review(a_round: Path, reviewed: Path) -> None:
     ("options", "message"),
     [
         ("-o {out}/review", "{out}/review: exists already; --force replaces it"),
-        ("-o {out}/review --force", "notes.md is not part of the review"),
+        ("-o {out}/review --force", "as notes.md is not part of it"),
         ("-o {out}/notes --force", "exists, but is not a review"),
         ("-o {round}/review --force", "refusing to write inside an input folder"),
     ],

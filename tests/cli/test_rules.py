@@ -69,7 +69,7 @@ NEAREST = [
     (("show", "bret"), "did you mean bert?"),
     (
         ("list", "resnet", "--round", "5.1"),
-        "5.1 has no benchmark 'resnet'; resnet ended in round 4.0",
+        "5.1 has no benchmark 'resnet'; the last round of resnet was 4.0",
     ),
     (
         ("list", "bert", "--benchmark", "ssd"),
@@ -78,11 +78,11 @@ NEAREST = [
     (("list", "5.1", "5.0"), "two rounds, 5.0 and 5.1: name only one"),
     (
         ("show", "BERT111", "--round", "5.1"),
-        "no rule BERT111; there is one in 0.7, from 1.0 to 5.0",
+        "no rule BERT111; the rule exists in 0.7, from 1.0 to 5.0",
     ),
-    (("show", "lr_rates", "--round", "5.1"), "round 5.1 has no rule lr_rates; there is one"),
+    (("show", "lr_rates", "--round", "5.1"), "round 5.1 has no rule lr_rates; the rule exists"),
     (("show", "SET101", "--round", "5.2"), "the rulebook has no round '5.2'"),
-    (("show", "SET101", "--set", "max_steps=1"), "are for a benchmark, which SET101 is not"),
+    (("show", "SET101", "--set", "max_steps=1"), "need a benchmark; SET101 is not a benchmark"),
     (("list", "zzzz", "--round", "hpc"), "the rulebook has no round 'hpc'; it has 0.7, "),
 ]
 
@@ -130,11 +130,11 @@ IN_ONE_ROUND = [
         "5.1",
         "\n  SSD105   Closed retinanet in 5.1: once, 0.0\n",
     ),
-    ("SEED101", "5.1", "\nin 5.1    in the text of the rules\n"),
+    ("SEED101", "5.1", "\nin 5.1    part of the written rules\n"),
     (
         "SEED101",
         "3.0",
-        "\nin 3.0    not yet in the text of the rules; only the official checker may",
+        "\nin 3.0    not yet part of the written rules; only the official checker may",
     ),
     ("SEED", "1.0", "\nSEED104  note, advice    a repeated seed"),
 ]
@@ -176,15 +176,15 @@ def test_what_is_fixed_free_and_constrained(group: str, key: str, words: str) ->
 def test_what_is_fixed_free_and_constrained_as_text() -> None:
     lines = output("show", "resnet", "--round", "4.0", "--hyperparameters").splitlines()
     assert lines[1] == "resnet: hyperparameters"
-    assert [line for line in lines if line.startswith(("Closed", "Open"))] == [
-        "Closed fixes",
-        "Closed constrains",
-        "Closed leaves free",
-        "Open fixes or constrains",
-        "Open frees",
+    assert [line for line in lines if line.startswith(("F", "C"))] == [
+        "Fixed in Closed",
+        "Constrained in Closed",
+        "Free in Closed",
+        "Fixed or constrained in Open",
+        "Free only in Open",
     ]
     assert "  lars_epsilon (opt_name lars)                             0.0" in lines
-    assert lines[lines.index("Open fixes or constrains") + 1] == "  none"
+    assert lines[lines.index("Fixed or constrained in Open") + 1] == "  none"
 
 
 # ---- diff ---------------------------------------------------------------------------------
@@ -192,22 +192,13 @@ def test_what_is_fixed_free_and_constrained_as_text() -> None:
 
 def test_diff() -> None:
     assert output("diff", "2.0", "v2.1") == (
-        "MLPerf Training 2.0 -> 2.1 (submission 2022-05-20 -> 2022-10-14)\n"
-        "\n"
-        "Scores are now normalised where convergence beats the reference.\n"
-        "\n"
-        "Closed bert\n"
-        "  - opt_epsilon: once\n"
-        "  + opt_lamb_epsilon: once [official]\n"
-        "\n"
-        "Reference convergence points (olympic mean of the reference runs)\n"
-        "  bert, in samples\n"
-        "    ~ batch size 448: 2,621,696 (20 runs) -> 2,414,421 (23 runs)\n"
-        "  ssd, in epochs\n"
-        "    + batch size 1,280: 6.667 (20 runs)\n"
-        "    + batch size 2,048: 7.889 (20 runs)\n"
-        "\n"
-        "Unchanged: dlrm, maskrcnn, minigo, resnet, rnnt, unet3d\n"
+        "MLPerf Training 2.0 -> 2.1 (submission date 2022-05-20 -> 2022-10-14)\n\nScores are now"
+        " normalised if a result set converges faster than the reference.\n\nClosed bert\n  -"
+        " opt_epsilon: once\n  + opt_lamb_epsilon: once [official]\n\nReference convergence points"
+        " (olympic mean of the reference runs)\n  bert, in samples\n    ~ batch size 448:"
+        " 2,621,696 (20 runs) -> 2,414,421 (23 runs)\n  ssd, in epochs\n    + batch size 1,280:"
+        " 6.667 (20 runs)\n    + batch size 2,048: 7.889 (20 runs)\n\nUnchanged: dlrm, maskrcnn,"
+        " minigo, resnet, rnnt, unet3d\n"
     )
 
 

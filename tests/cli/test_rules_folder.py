@@ -98,7 +98,7 @@ def test_workers_of_a_cluster_know_them_and_one_that_has_others_is_refused(
     monkeypatch.setattr(digest, lambda *patterns: next(digests, "another"))
     result = call(*arguments)
     assert result.exit_code == 2
-    assert "our-rules: a worker has other rules there than this machine" in result.stderr
+    assert "our-rules: a worker has other rules in this folder than this machine" in result.stderr
 
 
 def test_a_rule_is_added_to_a_round_of_the_package(tmp_path: Path) -> None:

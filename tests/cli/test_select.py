@@ -23,15 +23,15 @@ def last_fail(number: int) -> tuple[bytes, ...]:
 @pytest.mark.parametrize(
     ("logs", "status", "text"),
     [
-        (SEVEN[:5], 0, "nothing to select: 5 of 5 runs"),
+        (SEVEN[:5], 0, "nothing to select, as the set has only the 5 runs that are required"),
         (SEVEN[:4], 1, "no valid result: only 4 of 5 runs"),
         (last_fail(1), 0, "submit result_"),
         (last_fail(2), 0, "runs 3 to 7 infinite 2 runs did not converge or have no time-to-train"),
-        (last_fail(3), 1, "no valid result: the median is infinite: 2 of 3 windows have no"),
+        (last_fail(3), 1, "no valid result: the median is infinite, as 2 of 3 windows"),
         (last_fail(2)[2:], 1, "no valid result: 2 runs did not converge or have no time-to-train"),
         ((*SEVEN[1:], without(SEVEN[0], "run_start")), 0, "1 run without run_start, sorted last"),
         ((CHESS,), 2, "not checked: no rules of chess"),
-        ((NAMELESS,), 2, "no result set: no log names its benchmark"),
+        ((NAMELESS,), 2, "there is no result set, as no log names its benchmark"),
     ],
 )
 def test_text(tmp_path: Path, logs: tuple[bytes, ...], status: int, text: str) -> None:

@@ -110,15 +110,16 @@ def test_a_description_is_kept(tmp_path: Path) -> None:
         pytest.param(
             lambda path: write_system(path.parent, path.stem, **OTHER),
             " describes another system: "
-            'the division is "open", but "closed" in the logs; '
-            "the number of accelerators is 16, but 8 in the logs; "
-            "choose another --system, or a folder outside of this one",
+            'the division is "open", but "closed" in the logs to be written; '
+            "the number of accelerators is 16, but 8 in the logs to be written; "
+            "choose another --system, or another FOLDER",
             id="of another division and size",
         ),
         pytest.param(
             lambda path: write_system(path.parent, path.stem, **{**ALIKE, "submitter": "Other"}),
-            ' describes another system: the submitter is "Other", but "ACME" in the logs; '
-            "choose another --system, or a folder outside of this one",
+            ' describes another system: the submitter is "Other", '
+            'but "ACME" in the logs to be written; '
+            "choose another --system, or another FOLDER",
             id="of another submitter",
         ),
         pytest.param(Path.mkdir, ": cannot be read: Is a directory", id="a folder"),
@@ -159,8 +160,14 @@ def test_a_whole_round(tmp_path: Path) -> None:
         ([*RESNET, "--system", "../x"], "--system '../x' is not a valid file name"),
         ([*RESNET, "--minutes", "-1"], "minutes is -1.0; expected a positive number"),
         ([*RESNET, "--optimizer", "adam"], "unknown optimizer of resnet: 'adam'"),
-        (["--benchmark", "bert"], "missing --system, --submitter (or --submitters)"),
-        (["--benchmark", "resnt", *RESNET[2:]], "unknown benchmark of training: 'resnt' (known:"),
+        (
+            ["--benchmark", "bert"],
+            "missing --system, --submitter; to write a whole round, give --submitters instead",
+        ),
+        (
+            ["--benchmark", "resnt", *RESNET[2:]],
+            "unknown benchmark of training: 'resnt'; expected one of",
+        ),
         ([*RESNET, "--benchmark", "bert"], "a result set has one benchmark"),
         (["--system-count", "3", "--runs", "3"], "--runs is an option of one result set"),
         ([*RESNET, "--with", "power"], "--with is an option of a whole round"),

@@ -91,10 +91,10 @@ def test_the_folder_of_descriptions_is_made(
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("--status onprm", "'onprm'; did you mean onprem? (known: Available on-premise;"),
+        ("--status onprm", "'onprm'; did you mean onprem? (the statuses are Available on-premise;"),
         ("-o no/such/folder/x.json", "the folder no/such/folder does not exist"),
         ("{nodes} {nodes}/n0.json", "n0.json: named twice; expected a file for each node"),
-        ("{nodes} --nodes 4", "--nodes is 4; expected 3, one for each file"),
+        ("{nodes} --nodes 4", "--nodes is 4; expected 3, the number of descriptions of nodes"),
         ("{nodes} -o {nodes}/x.json", "refusing to write inside an input folder"),
         ("{nodes}/..", "no system description in this folder"),
         ("{nodes}/no.json", "no.json: no such file or folder"),
@@ -115,7 +115,7 @@ def test_the_descriptions_that_travel_with_the_package() -> None:
     assert (result.exit_code, result.stderr) == (0, "")
     official = "pass    " if has_ruleset("training", rounds("training")[-1]) else "not checked"
     assert f"\n  dgx-a100-640gb   closed               8  {official}  pass\n" in result.stdout
-    assert "the newest of the rulebook\n\n" in result.stdout
+    assert "the newest round in the rulebook\n\n" in result.stdout
 
 
 def test_without_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,8 +132,8 @@ def test_without_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     ("log", "config", "paths", "round_"),
     [
         (RESNET[0], "", (), f"round 2.0: from the logs in logs/, {INFERRED}"),
-        (b"", "", (), f"round {NEWEST}: the newest of the rulebook"),
-        (b"", "usage: hpc", (), "round 3.0: the newest of the rulebook"),
+        (b"", "", (), f"round {NEWEST}: the newest round in the rulebook"),
+        (b"", "usage: hpc", (), "round 3.0: the newest round in the rulebook"),
         (RESNET[0], 'round: "2.1"', (), "round 2.1: as mlperf-pkg.yaml says"),
         (b"", 'round: "2.1"', ("systems/x.json", "--round", "2.0"), "round 2.0: as given"),
     ],

@@ -100,7 +100,7 @@ def test_as_json() -> None:
 @pytest.mark.parametrize(
     ("change", "name", "state", "text", "repair"),
     [
-        (without(), "packages", "ok", "all required ones are installed", ""),
+        (without(), "packages", "ok", "all required packages are installed", ""),
         (
             without("click", "rich"),
             "packages",
@@ -157,7 +157,7 @@ def test_as_json() -> None:
             replaced("has_ruleset", lambda _, name: name != "6.1"),
             "mlperf-logging",
             "note",
-            "no official verdict for training 6.1",
+            "has no rules for training 6.1, so these rounds",
             "pip install --upgrade mlperf-logging",
         ),
         (
@@ -179,7 +179,7 @@ def test_as_json() -> None:
             rules(lambda folder: (folder / "findings.yaml").write_text("x: 1")),
             "compiled rulebook",
             "note",
-            "stale for 1 of",
+            "older than 1 of",
             "-m mlperf_pkg.rulebook.compile",
         ),
         (
@@ -207,7 +207,7 @@ def test_as_json() -> None:
             replaced("cache_folder", lambda: None),
             "cache",
             "note",
-            "its folder is not your own",
+            "its folder belongs to other users",
             "export XDG_CACHE_HOME=FOLDER",
         ),
         (

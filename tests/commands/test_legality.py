@@ -61,7 +61,7 @@ NO = {
         "llama31_8b",
         ("global_batch_size=50000",),
         "no",
-        "RCP101 global_batch_size is 50,000, above all reference points: submit new ones",
+        "RCP101 global_batch_size is 50,000, larger than in all reference points; new",
     ),
     "a value that is missing": (
         "llama31_8b",
@@ -82,7 +82,7 @@ def test_no_and_why(benchmark: str, settings: tuple[str, ...], answer: str, reas
 REFUSED = {
     "a typo": ("global_batchsize=4", "no hyperparameter 'global_batchsize'; did you mean global_"),
     "an event": ("run_start=4", "has no hyperparameter 'run_start'"),
-    "no value": ("global_batch_size", "expected KEY=VALUE, as global_batch_size=48"),
+    "no value": ("global_batch_size", "expected KEY=VALUE, such as global_batch_size=48"),
 }
 
 
@@ -101,7 +101,7 @@ def test_a_key_of_an_optimizer_that_is_not_given() -> None:
 def test_a_smaller_batch_size_than_those_of_all_points() -> None:
     result = asked("llama31_8b", "global_batch_size=8", round="5.1")
     assert result.exit_code == 0
-    assert "compared with the smallest, 16" in " ".join(result.stdout.split())
+    assert "uses the point for the smallest, 16" in " ".join(result.stdout.split())
     assert "hint: mlperf-pkg rcp show llama31_8b --round 5.1 lists" in result.stdout
 
 

@@ -221,6 +221,6 @@ def test_a_page_cannot_take_all_memory(
     parquet("runs", "status", ["x" * (64 << 20)])(path)
     monkeypatch.setattr(formats, "_MOST_MEMORY", 32 << 20)
     before = resource.getrlimit(resource.RLIMIT_AS)
-    with pytest.raises(UserError, match="some rows take more than 33,554,432 bytes"):
+    with pytest.raises(UserError, match="some rows need more than 33,554,432 bytes of memory"):
         Destination(path).read()
     assert resource.getrlimit(resource.RLIMIT_AS) == before

@@ -76,7 +76,7 @@ def test_a_bomb(format_: Compression, monkeypatch: pytest.MonkeyPatch) -> None:
     tracemalloc.start()
     with decompressed(BytesIO(packed), format_) as stream:
         size = sum(map(len, iter(lambda: stream.read(1 << 16), b"")))
-        problem = "it unpacks to more than 0 GiB and more than 100 times its size"
+        problem = "the data unpacks to more than 0 GiB and more than 100 times its size"
         assert problem_of(stream) == problem
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -116,14 +116,14 @@ def test_a_full_folder_of_temporary_files_is_named(
     spool = Spool()
     full = Mock(write=Mock(side_effect=OSError(number, os.strerror(number))))
     monkeypatch.setattr(spool, "file", full)
-    message = f"{tmp_path}: no space is left for temporary files: .* the variable TMPDIR"
+    message = f"{tmp_path}: no space is left for temporary files; .* the variable TMPDIR"
     with pytest.raises(UserError, match=message):
         spool.append(BytesIO(b"text"))
 
 
 def test_without_a_folder_of_temporary_files(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "gettempdir", Mock(side_effect=FileNotFoundError(2, "No usable")))
-    with pytest.raises(UserError, match="cannot be written anywhere: name a folder"):
+    with pytest.raises(UserError, match="cannot be written anywhere; name a folder"):
         Spool()
 
 

@@ -130,7 +130,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     for data, message in [
         (None, r"results are missing; reinstall mlperf-pkg$"),
         *((data, "results are damaged") for data in (b"", b"\xc1", encoded(FACTS)[:-5])),
-        *((msgspec.msgpack.encode(file), r"damaged \(its checksum is wrong\)") for file in CHANGED),
+        *((msgspec.msgpack.encode(file), r"damaged \(the checksum is wrong\)") for file in CHANGED),
     ]:
         if data is not None:
             path.write_bytes(data)

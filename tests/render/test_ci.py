@@ -186,7 +186,7 @@ def test_no_more_than_github_shows(
     ]
     (_, _, message), *others = annotated(report(findings=made), show=Show.ALL)
     assert len(others) == annotations
-    pattern = "\nleft out: (.*); GitHub shows 10 of a kind, the job summary lists all"
+    pattern = "\nnot shown here: (.*); GitHub shows at most 10 of each severity, and the job"
     assert re.findall(pattern, message) == left_out
 
 
@@ -289,7 +289,7 @@ def test_an_error_fails() -> None:
     assert case.system_out == "official: FAIL\nrules: pass"
     errors = [finding(LOG, 1, code="A1", basis=Basis.RULES), finding(LOG, 2, code="B1")]
     case = next(iter(suites(report(runs=(run(set=None),), findings=errors))[0]))
-    assert [part.message for part in failures(case)] == ["B1: wrong (and 1 error more)"]
+    assert [part.message for part in failures(case)] == ["B1: wrong (and 1 more error)"]
     assert failures(case)[0].text.count("\n") == 1
 
 

@@ -85,7 +85,7 @@ WARNING = Severity.WARNING
 BOTH_FAIL = Verdicts(Verdict.FAIL, Verdict.FAIL)
 ACCEPTS = "pass, mlperf-logging 9.9.9 accepts this"
 REJECTS = "FAIL, mlperf-logging 9.9.9 rejects this"
-SKIPS = "not checked, mlperf-logging 9.9.9 skips what is not a benchmark of round 2.0"
+SKIPS = "not checked, mlperf-logging 9.9.9 does not check benchmarks that are not in round 2.0"
 
 
 @pytest.fixture(autouse=True)
@@ -175,7 +175,7 @@ ROWS: list[tuple[str, Verdicts, dict[str, Any], Sequence[Finding], str, str]] = 
         sets(2, 2),
         on_sets(1),
         SKIPS,
-        "not checked, the rulebook does not have the benchmark",
+        "not checked, mlperf-pkg has no rules for the benchmark",
     ),
     (
         "a round without rules",
@@ -191,8 +191,8 @@ ROWS: list[tuple[str, Verdicts, dict[str, Any], Sequence[Finding], str, str]] = 
         {**sets(1), "round": None},
         [],
         (
-            "not checked, mlperf-logging 9.9.9 has no rules for these rounds, or skips these"
-            " benchmarks"
+            "not checked, mlperf-logging 9.9.9 has no rules for these rounds, or does not check"
+            " these benchmarks"
         ),
         "pass",
     ),
@@ -210,7 +210,7 @@ ROWS: list[tuple[str, Verdicts, dict[str, Any], Sequence[Finding], str, str]] = 
         {"systems": (system(verdict=NOT_CHECKED),), "round": "7.0"},
         [],
         "not checked, mlperf-logging 9.9.9 has no rules for round 7.0",
-        "not checked, the rulebook does not have the benchmark",
+        "not checked, mlperf-pkg has no rules for the benchmark",
     ),
     (
         "only descriptions",
@@ -233,8 +233,8 @@ ROWS: list[tuple[str, Verdicts, dict[str, Any], Sequence[Finding], str, str]] = 
         NOT_CHECKED,
         sets(2, 2),
         [finding("a.tar.gz", code="PACK102")],
-        "not checked, not confirmed as the files that were packed",
-        "not checked, not confirmed as the files that were packed",
+        "not checked, the files may not be those that were packed",
+        "not checked, the files may not be those that were packed",
     ),
 ]
 
@@ -262,25 +262,26 @@ TAKEN_BACK = Verdicts(Verdict.NOT_CHECKED, Verdict.PASS)
         pytest.param(
             DRIFT,
             TAKEN_BACK,
-            "official by mlperf-logging 9.9.8: FAIL; the installed 9.9.9 differs in bert of 2.0",
+            "official by mlperf-logging 9.9.8: FAIL; the installed version 9.9.9 differs in bert"
+            " of 2.0",
             id="all is concerned",
         ),
         pytest.param(
             OF_TWO_ROUNDS,
             TAKEN_BACK,
-            "official by mlperf-logging 9.9.8: pass; the installed 9.9.9 differs in a; b",
+            "official by mlperf-logging 9.9.8: pass; the installed version 9.9.9 differs in a; b",
             id="two rounds",
         ),
         pytest.param(
             DRIFT,
             PASS,
-            f"official: {ACCEPTS}; the installed 9.9.9 differs in bert of 2.0",
+            f"official: {ACCEPTS}; the installed version 9.9.9 differs in bert of 2.0",
             id="accepted, by other points",
         ),
         pytest.param(
             DRIFT,
             BOTH_FAIL,
-            f"official: {REJECTS}; the installed 9.9.9 differs in bert of 2.0",
+            f"official: {REJECTS}; the installed version 9.9.9 differs in bert of 2.0",
             id="what is not concerned fails",
         ),
     ],

@@ -57,7 +57,7 @@ def test_a_submission() -> None:
         official: FAIL, mlperf-logging 9.9.9 rejects this: 1 error in 1 of 3 result
         sets; 1 warning in 1 of 3 result sets; 1 of 3 result sets not checked
         rules:    pass, 1 warning in 1 of 3 result sets; 1 of 3 result sets not checked
-        1 error, 1 warning, 1 note (--show all lists them)
+        1 error, 1 warning, 1 note (--show all lists every finding)
         round 2.0: as given
 
         Result sets   Runs  Minutes  RCP margin   Official     Rules
@@ -128,12 +128,11 @@ def test_what_raw_logs_leave_open_is_shown_to_be_pasted() -> None:
         result_sets=(result_set(path=".", system_by="the folder name"), result_set(judged=False)),
         configuration="# who?\nsystems:\n  dgx: {}\n",
     )
-    heading = "Complete this, and save it as mlperf-pkg.yaml beside systems/"
+    heading = "Complete the following lines, and save them as mlperf-pkg.yaml beside systems/"
     assert f"{heading}\n# who?\nsystems:\n  dgx: {{}}\n" in shown
     assert (
-        "round 2.0: as given\nsystem found by the folder name: dgx\n"
-        "only the logs were judged in 1 of 2 result sets: to judge sets, check a folder\n"
-        "without --partial\n\n"
+        "round 2.0: as given\nsystem found by the folder name: dgx\nonly the logs were judged in 1"
+        " of 2 result sets; to judge the result sets, check\na folder of logs without --partial\n\n"
     ) in shown
 
 
@@ -168,7 +167,7 @@ def test_what_is_shown(show: str, shown: str, verbose: bool) -> None:
     """Waived findings always are; ``verbose`` shows runs, not findings."""
     verdicts, _, lines = text(verbose=verbose, show=Show(show), findings=MADE).partition("\n\n")
     assert lines == shown
-    more = "" if show == "all" else " (--show all lists them)"
+    more = "" if show == "all" else " (--show all lists every finding)"
     assert f"\n2 errors, 1 warning, 1 note, 1 waived{more}\n" in verdicts
 
 
@@ -215,7 +214,9 @@ def test_what_follows_is_folded_under_its_cause(
 
 
 def test_what_is_folded_is_counted_and_is_not_all() -> None:
-    assert "\n3 errors, 0 warnings, 1 note (--show all lists them)\n" in text(findings=FOLDED)
+    assert ("\n3 errors, 0 warnings, 1 note (--show all lists every finding)\n") in text(
+        findings=FOLDED
+    )
 
 
 def test_causes_in_several_sets_are_folded_by_their_code() -> None:
@@ -304,12 +305,12 @@ Submitters   Sets  Official     Rules        Errors  Warnings  RCP failures
 VERDICTS = """\
 official: FAIL, mlperf-logging 9.9.9 rejects this: 3 errors in 3 of 5 result
 sets; 1 warning in 1 submission, 1 in 1 file; 1 of 5 result sets not checked; 1
-waived, which the official checker ignores
+finding waived, but the official checker ignores waivers
 rules:    FAIL, 2 errors in 2 of 5 result sets; 2 warnings in 2 system
 descriptions, 1 in 1 submission, 1 in 1 file; 1 of 5 result sets not checked
 """
 COUNTS = """\
-3 errors, 4 warnings, 1 note, 1 waived (--show all lists them)
+3 errors, 4 warnings, 1 note, 1 waived (--show all lists every finding)
 round 2.0: as given
 
 """
@@ -363,8 +364,8 @@ def test_a_round(view: dict[str, Any], shown: str) -> None:
 @pytest.mark.parametrize(
     ("show", "kinds", "end"),
     [
-        ("warnings", 12, "4 more kinds"),
-        ("notes", 12, "5 more kinds"),
+        ("warnings", 12, "4 more codes"),
+        ("notes", 12, "5 more codes"),
         ("all", 17, "agreed"),
     ],
 )
@@ -373,7 +374,7 @@ def test_the_kinds_of_findings_of_a_round_are_limited(show: str, kinds: int, end
     made = replace(A_ROUND, findings=(*A_ROUND.findings, *more))
     shown = FORMATS["text"](made, View(100, wraps=True, show=Show(show)))
     assert len(set(re.findall(r"  ([A-Z]+\d+)(?: \[.*)?$", shown, re.M))) == kinds
-    assert shown.removesuffix(f": --show {show} lists all kinds\n").rstrip().endswith(end)
+    assert shown.removesuffix(f"; --show {show} lists all codes\n").rstrip().endswith(end)
     assert (shown.count("\n") < 100) == (show != "all")
 
 
@@ -508,8 +509,8 @@ def test_whose_file_it_is() -> None:
         (
             ["A", "B+C"],
             [
-                "3 submitters in 2 submissions: each company of a joint entry counts as one,"
-                " however many folders it has"
+                "3 submitters in 2 submissions: each company of a joint entry counts as one"
+                " submitter, however many folders it has"
             ],
         ),
     ],

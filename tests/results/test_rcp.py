@@ -440,7 +440,7 @@ def gpt3(batch_size: int, mean: float) -> tuple[RcpResult, tuple[ReferencePoint,
     return rcp.judge(points, batch_size, [mean] * 3, runs=3, drop=1), points
 
 
-REASON = "the reference point at batch size 3,072 holds a value 11 times its median"
+REASON = "the reference point at batch size 3,072 has a value of 11 times its median"
 
 
 @pytest.mark.parametrize("batch_size", [2560, 3072, 3584])
@@ -469,8 +469,8 @@ def test_explain_without_a_limit() -> None:
 @pytest.mark.parametrize(
     ("runs", "reason"),
     [
-        ([2, 10, 10, 11, 100], "holds a value 10 times its median"),
-        ([2, 8, 10, 16, 19.5], "holds values from 2 to 19.5"),
+        ([2, 10, 10, 11, 100], "has a value of 10 times its median"),
+        ([2, 8, 10, 16, 19.5], "has values from 2 to 19.5"),
     ],
 )
 def test_reason(runs: list[float], reason: str) -> None:

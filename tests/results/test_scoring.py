@@ -160,8 +160,14 @@ def test_examples_worked_by_hand(
     [
         ([1, 2], "only 2 of 3 runs"),
         ([F, F, 4], "2 runs did not converge or have no time-to-train; at most 1 may"),
-        ([F, F, 4, 5], "the median is infinite: 1 of 2 windows have no result"),
-        ([1, 2, 3, 4], "runs 1 to 3 are equally close to the median; the slower window is taken"),
+        (
+            [F, F, 4, 5],
+            "the median is infinite, as 1 of 2 windows of 3 consecutive runs have no result",
+        ),
+        (
+            [1, 2, 3, 4],
+            "runs 1 to 3 are equally close to the median; the slower of the two windows is chosen",
+        ),
         ([2, 2, 2, 2], ""),
         ([1, 2, 3, 4, 5], ""),
     ],

@@ -140,17 +140,18 @@ IN_THE_BENCHMARK = [
     (
         "value >= step",
         "value >=",
-        "12: formula of OWNB103 is not valid: it cannot be read: invalid syntax",
+        "12: formula of OWNB103 is not valid: it cannot be read (invalid syntax)",
     ),
     (
         "value >= step",
         "value >= 2 * step",
-        "12: formula of OWNB103 is not valid: 2 is a whole number: write 2.0",
+        "12: formula of OWNB103 is not valid: 2 is a whole number; write 2.0",
     ),
     (
         "value >= step",
         "step > 5.0 ? value > 1.0 : value > 2.0",
-        "12: formula of OWNB103 cannot be put into words: say with needed what the rule expects",
+        "12: formula of OWNB103 cannot be put into words; add the field needed, which says what"
+        " the rule expects",
     ),
     (
         "value >= step",
@@ -192,32 +193,32 @@ IN_THE_BENCHMARK = [
         "OWNB102",
         "OWNB101",
         (
-            "11: code OWNB101 of opt_name of Closed ownb is that of global_batch_size of"
+            "11: code OWNB101 of opt_name of Closed ownb is already used by global_batch_size of"
             " Closed ownb (rules/training/99.0/ownb.yaml:10)"
         ),
     ),
-    ("OWNB105", "OWNB104", "15: code OWNB104 is that of another rule of eval_accuracy"),
+    ("OWNB105", "OWNB104", "15: code OWNB104 is already used by another rule of eval_accuracy"),
     (
         "\nopen:",
         "\nvariants:\n  opt_name: {adamw: {epsilon: {code: OWNB101, occurs: once}}}\nopen:",
         (
-            "18: code OWNB101 of epsilon of Closed ownb is that of global_batch_size of Closed"
-            " ownb (rules/training/99.0/ownb.yaml:10)"
+            "18: code OWNB101 of epsilon of Closed ownb is already used by global_batch_size of"
+            " Closed ownb (rules/training/99.0/ownb.yaml:10)"
         ),
     ),
     (
         "OWNB201",
         "OWNB104",
         (
-            "18: code OWNB104 of eval_accuracy of Open ownb is that of eval_accuracy of Closed"
-            " ownb (rules/training/99.0/ownb.yaml:14)"
+            "18: code OWNB104 of eval_accuracy of Open ownb is already used by eval_accuracy of"
+            " Closed ownb (rules/training/99.0/ownb.yaml:14)"
         ),
     ),
     (
         "OWNB102",
         "LLAMAS103",
         (
-            "11: code LLAMAS103 of opt_name of Closed ownb is that of opt_name of Closed"
+            "11: code LLAMAS103 of opt_name of Closed ownb is already used by opt_name of Closed"
             " llama31_8b (rules/training/5.1/llama31_8b.yaml:"
         ),
     ),
@@ -225,11 +226,11 @@ IN_THE_BENCHMARK = [
         "OWNB102",
         "RUN110",
         (
-            "11: code RUN110 of opt_name of Closed ownb is that of block_start of every run"
-            " (rules/training/0.7/round.yaml:"
+            "11: code RUN110 of opt_name of Closed ownb is already used by block_start of every"
+            " run (rules/training/0.7/round.yaml:"
         ),
     ),
-    ("OWNB102", "SET101", "11: code SET101 is in findings.yaml; expected an unused one"),
+    ("OWNB102", "SET101", "11: code SET101 is in findings.yaml; expected an unused code"),
     # Another benchmark.
     (
         "runs:",
@@ -255,11 +256,11 @@ def assert_refused(folder: Path, file: str, text: str, problem: str) -> None:
 
 IN_THE_ROUND = [
     ('"99.0"', "99.0", '1: round is 99.0; expected a round in quotation marks, such as "6.1"'),
-    ('"99.0"', '"6.1"', "1: round is 6.1; expected 99.0 as in the folder's name"),
+    ('"99.0"', '"6.1"', "1: round is 6.1; expected 99.0, as in the name of the folder"),
     ('extends: "6.1"', 'extends: "6.9"', "2: round 99.0 extends 6.9, which does not exist"),
     ('extends: "6.1"', 'extends: "99.0"', "2: round 99.0 extends 99.0; expected an earlier round"),
     ('extends: "6.1"\n', "", "1: round of round 99.0 has no normalised"),
-    ("99.0.0", "6.1.0", "3: ruleset is 6.1.0; expected one such as 99.0.0"),
+    ("99.0.0", "6.1.0", "3: ruleset is 6.1.0; expected a ruleset such as 99.0.0"),
     (
         "2099-05-14",
         "14.5.2027",
@@ -273,7 +274,7 @@ IN_THE_ROUND = [
     (
         "[flux1, ownb]",
         "[flux1, ownb, gpt2]",
-        "5: benchmark gpt2 has no rules: expected a file gpt2.yaml",
+        "5: benchmark gpt2 has no rules; expected a file gpt2.yaml",
     ),
     (
         "benchmarks:",
@@ -289,7 +290,7 @@ IN_THE_ROUND = [
         "RUN901",
         "RUN110",
         (
-            "7: code RUN110 of seeds of every run is that of block_start of every run"
+            "7: code RUN110 of seeds of every run is already used by block_start of every run"
             " (rules/training/0.7/round.yaml:"
         ),
     ),
@@ -309,32 +310,33 @@ MISNAMED = [
         BENCHMARK_FILE,
         "training/99.0/ownbb.yaml",
         (
-            "training/99.0/ownbb.yaml:1: misnamed: ownbb is not a benchmark of round 99.0; did"
-            " you mean 'ownb'?"
+            "training/99.0/ownbb.yaml:1: the file is misnamed, as ownbb is not a benchmark of"
+            " round 99.0; did you mean 'ownb'?"
         ),
     ),
     (
         BENCHMARK_FILE,
         "training/99.0/ownbb.yaml",
         (
-            "training/99.0/round.yaml:5: benchmark ownb has no rules: expected a file"
-            " ownb.yaml; did you mean 'ownbb'?"
+            "training/99.0/round.yaml:5: benchmark ownb has no rules; expected a file ownb.yaml;"
+            " did you mean 'ownbb'?"
         ),
     ),
     (
         BENCHMARK_FILE,
         "training/99.0/ownb.yml",
-        "training/99.0/ownb.yml:1: misnamed: expected ownb.yaml",
+        "training/99.0/ownb.yml:1: the file is misnamed; expected the name ownb.yaml",
     ),
     (
         BENCHMARK_FILE,
         "training/ownb.yaml",
-        "training/ownb.yaml:1: misplaced: expected it at <usage>/<round>/<benchmark>.yaml",
+        "training/ownb.yaml:1: the file is misplaced; expected at <usage>/<round>/<benchmark>.yaml",
     ),
     (
         BENCHMARK_FILE,
         "tensor.yaml",
-        "tensor.yaml:1: misnamed: not a file of a rulebook; did you mean 'tensors.yaml'?",
+        "tensor.yaml:1: the file is misnamed, as rules have no file of this name; did you mean"
+        " 'tensors.yaml'?",
     ),
     (
         ROUND_FILE,
@@ -344,14 +346,15 @@ MISNAMED = [
     (
         BENCHMARK_FILE,
         "traning/99.0/ownb.yaml",
-        "traning/99.0/ownb.yaml:1: misplaced: unknown usage 'traning'; did you mean 'training'?",
+        "traning/99.0/ownb.yaml:1: the file is misplaced, as there is no usage 'traning'; did you"
+        " mean 'training'?",
     ),
     (
         BENCHMARK_FILE,
         "training/v99.0/ownb.yaml",
         (
-            "training/v99.0/ownb.yaml:1: misplaced: expected a folder such as training/7.0,"
-            " not training/v99.0"
+            "training/v99.0/ownb.yaml:1: the file is in the folder training/v99.0; expected a"
+            " folder such as training/7.0"
         ),
     ),
 ]

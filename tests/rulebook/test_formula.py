@@ -168,8 +168,8 @@ SIGNS = ("%", "**", "//", "&", "|", "^", "<<", "=", "@", "--")
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("value == 1", "1 is a whole number: write 1.0"),
-        ("value == int(other)", "int(other) is a whole number: write double(int(other))"),
+        ("value == 1", "1 is a whole number; write 1.0"),
+        ("value == int(other)", "int(other) is a whole number; write double(int(other))"),
         ("value ? true : false", "expected a condition, which is true or false, not value"),
         (
             "value < 1.0 < 2.0",
@@ -191,9 +191,9 @@ SIGNS = ("%", "**", "//", "&", "|", "^", "<<", "=", "@", "--")
             for sign in SIGNS
         ),
         ("value == \0", r"'\x00' at column 10 is not part of a formula"),
-        ("value ==", "it cannot be read: "),
-        ("", "it cannot be read: "),
-        pytest.param("(" * 10_000, "it cannot be read: ", id="many parentheses"),
+        ("value ==", "it cannot be read ("),
+        ("", "it cannot be read ("),
+        pytest.param("(" * 10_000, "it cannot be read (", id="many parentheses"),
         pytest.param(
             "value" + " + 1.0" * 5000 + " > 1.0", "it is nested too deeply", id="many terms"
         ),
@@ -209,7 +209,7 @@ def test_what_is_not_a_condition(text: str, problem: str) -> None:
     ("text", "problem"),
     [
         ("value > 1.0", "expected a number, not value > 1.0"),
-        ("int(value) * 2.0", "int(value) is a whole number: write double(int(value))"),
+        ("int(value) * 2.0", "int(value) is a whole number; write double(int(value))"),
         ("int(value) / 2", "expected a whole number, such as int(value), not int(value) / 2"),
     ],
 )

@@ -157,14 +157,15 @@ def test_a_file_that_is_gone_differs(install: CopyOf, tmp_path: Path) -> None:
     ("difference", "words"),
     [
         (NOTHING, ""),
-        (Drift("training", "5.1", rules=("bert",)), "bert of 5.1"),
-        (Drift("training", "5.1", rules=("bert", "gpt3")), "bert, gpt3 of 5.1"),
-        (Drift("training", "5.1", points=("bert",)), "the reference points of bert of 5.1"),
+        (Drift("training", "5.1", rules=("bert",)), "the rules of bert in round 5.1"),
+        (Drift("training", "5.1", rules=("bert", "gpt3")), "the rules of bert, gpt3 in round 5.1"),
+        (Drift("training", "5.1", points=("bert",)), "the reference points of bert in round 5.1"),
         (Drift("training", "5.1", code=("a.py", "b.py")), CODE),
-        (Drift("hpc", "3.0", rules=("deepcam",)), "deepcam of HPC 3.0"),
+        (Drift("hpc", "3.0", rules=("deepcam",)), "the rules of deepcam in HPC 3.0"),
         (
             SEVERAL,
-            f"{CODE}, bert, gpt3 of 5.1, the reference points of gpt3 of 5.1",
+            f"{CODE}, the rules of bert, gpt3 in round 5.1,"
+            " the reference points of gpt3 in round 5.1",
         ),
     ],
 )

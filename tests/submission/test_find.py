@@ -309,8 +309,8 @@ def test_labels() -> None:
 @pytest.mark.parametrize(
     ("head", "reason"),
     [
-        (b"age-encryption.org/v1\n", "an archive, not a log: 'mlperf-pkg verify"),
-        (b"Salted__12345678", "an archive, not a log: 'mlperf-pkg verify"),
+        (b"age-encryption.org/v1\n", "an archive, not a log; 'mlperf-pkg verify"),
+        (b"Salted__12345678", "an archive, not a log; 'mlperf-pkg verify"),
         (b"\x1f\x8b\x08", "cannot be read: the gzip data is damaged"),
         (b"PK\x03\x04", "cannot be read: the zip archive is damaged"),
     ],
@@ -504,7 +504,7 @@ def test_logs_in_an_archive(tmp_path: Path, archive: dict[str, bytes], logs: lis
         ({"a.tar.gz": gzip.compress(tar(a=LOG))[:-9]}, {"a.tar.gz": "the gzip data is cut off"}),
         ({"a.zip": b"PK\3\4"}, {"a.zip": "the zip archive is damaged"}),
         ({"a.txt": b"Salted__12345678"}, {"a.txt": "an archive, not a log"}),
-        ({"a.tar": tar(**{"../a.log": LOG})}, {"a.tar/../a.log": "a path that leads elsewhere"}),
+        ({"a.tar": tar(**{"../a.log": LOG})}, {"a.tar/../a.log": "a path with '..'"}),
     ],
     ids=", ".join,
 )

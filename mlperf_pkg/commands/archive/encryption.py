@@ -62,8 +62,8 @@ def form_of(path: Path) -> Form | None:
         head = stream.read(len(_AGE_ARMOR))
     if head == _AGE_ARMOR:
         raise UserError(
-            f"{path}: encrypted by age as text (age --armor), which is not read: decrypt it with"
-            " age -d, and verify the plain archive"
+            f"{path}: the file is encrypted by age as text (age --armor), which is not read;"
+            " decrypt the file with age -d, and verify the plain archive"
         )
     if head.startswith(_AGE_HEAD):
         return Form.AGE
@@ -159,14 +159,16 @@ def _by_aes(stream: BinaryIO, passphrase: str) -> Iterator[Sink]:
 
 def _decrypt_aes(source: Path, target: Path, secret: bytes) -> None:
     if (source.stat().st_size - _HEAD) % _BLOCK:
-        raise UserError(f"{source}: cannot be decrypted: it is cut off")
+        raise UserError(f"{source}: cannot be decrypted, as the file is cut off")
     with open_file(source) as read, target.open("xb") as write:
         salt = read.read(_HEAD)[len(_SALTED) :]
         first = read.read(_BLOCK)
         ciphers = (_cipher(_derived(secret, salt, number)) for number in _ITERATIONS)
         cipher = next((c for c in ciphers if c.decryptor().update(first).startswith(GZIP)), None)
         if cipher is None:
-            raise UserError(f"{source}: cannot be decrypted: a wrong passphrase, or it is damaged")
+            raise UserError(
+                f"{source}: cannot be decrypted; the passphrase is wrong, or the file is damaged"
+            )
         decryptor = cipher.decryptor()
         unpadder = _padding().unpadder()
         read.seek(_HEAD)
@@ -175,7 +177,9 @@ def _decrypt_aes(source: Path, target: Path, secret: bytes) -> None:
         try:
             write.write(unpadder.finalize())
         except ValueError as error:
-            raise UserError(f"{source}: cannot be decrypted: it is damaged at its end") from error
+            raise UserError(
+                f"{source}: cannot be decrypted, as the end of the file is damaged"
+            ) from error
 
 
 def _bytes(passphrase: str) -> bytes:
@@ -257,7 +261,8 @@ def _decrypt_age(source: Path, target: Path, identities: Path | None, ask: Ask) 
     with open_file(source) as stream:
         if _AGE_HEADER_END not in stream.read(_LARGEST_AGE_HEADER):
             raise UserError(
-                f"{source}: cannot be decrypted: its header has no end, or {_TOO_LARGE}"
+                f"{source}: cannot be decrypted, as the header of the file has no end, or"
+                f" {_TOO_LARGE}"
             )
     try:
         if identities is not None:
@@ -273,7 +278,7 @@ def _decrypt_age(source: Path, target: Path, identities: Path | None, ask: Ask) 
             needs = "a passphrase" if b"-> scrypt " in stream.read(1 << 10) else "an --identity"
         raise UserError(
             f"{source}: cannot be decrypted: {error}"
-            f" (it needs {needs}: a wrong one, or the file is damaged)"
+            f" (the file needs {needs}; the given one is wrong, or the file is damaged)"
         ) from error
 
 
@@ -297,8 +302,8 @@ def _identities(path: Path) -> list[object]:
 def _refuse_large(name: str, size: int) -> None:
     if size > _LARGEST_BY_PASSPHRASE:
         raise UserError(
-            f"{name}: larger than {_LARGEST_BY_PASSPHRASE >> 30} GiB, the limit of age by"
-            " passphrase: use --recipient, or --encrypt official"
+            f"{name}: larger than {_LARGEST_BY_PASSPHRASE >> 30} GiB, the limit of age with a"
+            " passphrase; use --recipient, or --encrypt official"
         )
 
 
@@ -306,7 +311,7 @@ def _of_age(passphrase: str) -> str:
     try:
         passphrase.encode()
     except UnicodeEncodeError as error:
-        raise UserError("the passphrase is not UTF-8, as age expects") from error
+        raise UserError("the passphrase is not UTF-8 text, which age requires") from error
     return passphrase
 
 

@@ -213,8 +213,11 @@ def refusal(report: Report, invalid: str | None) -> str | None:
         return None
     advice = "fix the errors, or pack the submission anyway with --invalid keep"
     if invalid == "drop":
-        return f"what is left has errors, or no result set is valid: {advice}"
+        return (
+            "no result set is valid, or the files without the invalid sets still have errors;"
+            f" {advice}"
+        )
     return (
-        f"{advice}; --invalid drop leaves out result sets that are not valid,"
-        " if any others are valid"
+        f"{advice}; --invalid drop leaves out the result sets that are not valid, if at least one"
+        " set is valid"
     )

@@ -139,7 +139,7 @@ def _tar(top: str, tree: Path, files: Sequence[HashedFile]) -> Iterator[bytes]:
             size += len(chunk)
             yield chunk
         if (size, digest.hexdigest()) != (file.size, file.sha256):
-            raise UserError(f"{tree / file.path}: changed while it was packed")
+            raise UserError(f"{tree / file.path}: the file changed while it was packed")
         yield bytes(-size % BLOCK)
         written += len(header) + size + -size % BLOCK
     end = 2 * BLOCK
@@ -233,10 +233,10 @@ class GzipDecompressor:
                 if not data:
                     return b""
                 if not data.startswith(GZIP[: len(data)]):
-                    raise damaged("something follows the compressed data")
+                    raise damaged("other data follows the end of the compressed data")
                 self._inflate = zlib.decompressobj(_WITH_HEADER)
             elif not data:
-                raise damaged("it is cut off: the compressed data does not end")
+                raise damaged("the archive is cut off, as the compressed data does not end")
             try:
                 inflated = self._inflate.decompress(data, size)
             except zlib.error as error:
@@ -325,14 +325,14 @@ class _Stream(Struct):
         self.left -= len(data)
         if self.left < 0:
             limit = f"{self.largest / GIB:g} GiB; --max-unpacked sets the limit"
-            raise BadArchive(_TOO_LARGE, f"it unpacks to more than {limit}")
+            raise BadArchive(_TOO_LARGE, f"the archive unpacks to more than {limit}")
         return data
 
     def portions(self, size: int) -> Iterator[bytes]:
         while size:
             data = self.some(size)
             if not data:
-                raise damaged("it is cut off: the tar archive does not end")
+                raise damaged("the archive is cut off, as the tar data does not end")
             size -= len(data)
             yield data
 
@@ -341,7 +341,7 @@ class _Stream(Struct):
 
     def padding(self, size: int) -> None:
         if any(self.exactly(-size % BLOCK)):
-            raise damaged("there is data between two members")
+            raise damaged("there is unexpected data between two members")
 
 
 def _write(stream: _Stream, member: _TarMember, path: Path) -> None:
@@ -366,11 +366,11 @@ def _members(stream: _Stream) -> Iterator[_TarMember | str]:
         block = stream.exactly(BLOCK)
         if not any(block):
             if extended:
-                raise damaged("a header without its member")
+                raise damaged("a header is not followed by the member that it describes")
             _check_end(stream)
             return
         if block[257:263] not in {b"ustar\0", b"ustar "}:
-            raise damaged("it is not a tar archive")
+            raise damaged("the decompressed file is not a tar archive")
         if sum(block[:148]) + sum(block[156:]) + 8 * ord(" ") != _number(block[148:156]):
             raise damaged("the checksum of a header is wrong")
         kind = block[156:157]
@@ -384,7 +384,7 @@ def _members(stream: _Stream) -> Iterator[_TarMember | str]:
             if member:
                 yield member
             extended = {}
-    raise BadArchive(_TOO_LARGE, "it has too many headers")
+    raise BadArchive(_TOO_LARGE, "the archive has too many headers")
 
 
 def _number(text: bytes) -> int:
@@ -407,7 +407,7 @@ def _member(block: bytes, kind: bytes, size: int, extended: dict[str, str]) -> _
             raise damaged("a size in a pax header is not a number")
         size = int(extended["size"])
     if folder and size:
-        raise damaged("a folder with content")
+        raise damaged("a folder has content of its own")
     if folder and path in {"", "."}:
         return None
     return _TarMember(path, folder, size, bool(_number(block[100:108]) & 0o100))
@@ -425,7 +425,7 @@ def _text(name: bytes) -> str:
 
 def _extension(stream: _Stream, size: int) -> bytes:
     if size > _LONGEST_EXTENSION:
-        raise BadArchive(_TOO_LARGE, f"a header of {size} bytes")
+        raise BadArchive(_TOO_LARGE, f"a header has {size} bytes, which is too many")
     data = stream.exactly(size)
     stream.padding(size)
     return data
@@ -435,10 +435,12 @@ def _extended(kind: bytes, data: bytes, before: dict[str, str]) -> dict[str, str
     """Return ``path`` and ``size`` of the next member, as far as an extension header has them."""
     fields = {"path": _text(data.removesuffix(b"\0"))} if kind != tarfile.XHDTYPE else _pax(data)
     if before.keys() & fields.keys():
-        raise damaged("two headers for one member")
+        raise damaged("a member has two headers for the same field")
     unknown = [key for key in fields if key not in {"path", "size"}]
     if unknown:
-        raise damaged(f"a pax header with {unknown[0]!r}")
+        raise damaged(
+            f"a pax header has the field {unknown[0]!r}, which an archive of files does not need"
+        )
     return fields
 
 
@@ -446,7 +448,7 @@ def _comment(data: bytes) -> str:
     """Return the comment of a global header, which must not contain anything else."""
     records = _pax(data, comment=True)
     if records.keys() - {"comment"}:
-        raise damaged("a global pax header")
+        raise damaged("a global pax header has more than a comment")
     return records.get("comment", "")
 
 
@@ -458,11 +460,11 @@ def _pax(data: bytes, *, comment: bool = False) -> dict[str, str]:
         length = int(match[1]) if match else 0
         record = data[:length]
         if not match or match.end() > length or len(record) < length or record[-1:] != b"\n":
-            raise damaged("a pax header that cannot be read")
+            raise damaged("a pax header cannot be read")
         key = _text(match[2])
         if not _WITHOUT_EFFECT.fullmatch(key) or (comment and key == "comment"):
             if key in records:
-                raise damaged("a pax header that repeats a key")
+                raise damaged("a pax header repeats a key")
             records[key] = _text(record[match.end() : -1])
         data = data[length:]
     return records

@@ -127,13 +127,16 @@ def _unpacked(
     tree = tar.hash_tree(inner if is_only else folder)
     findings = list(check_manifest(tree))
     if packed_by != tar.compressor():
-        reason = "not packed by mlperf-pkg"
+        reason = "the archive was not packed by mlperf-pkg"
         if packed_by is not None:
-            reason = f"compressed by {packed_by or 'another version'}, not {tar.compressor()}"
-        message = f"{reason}: only its manifest vouches for its files"
+            reason = (
+                f"the archive was compressed by {packed_by or 'another version of deflate'}, but"
+                f" {tar.compressor()} is installed"
+            )
+        message = f"{reason}; so its files were compared only with its manifest"
         findings.append(finding_of("PACK106", message, archive.name))
     elif _digest_of_packed(tree) != digest_of(plain):
-        message = "packing its files again gives other bytes"
+        message = "packing the files of the archive again gives different bytes"
         findings.append(finding_of("PACK105", message, archive.name))
     return tree, findings
 
@@ -207,16 +210,16 @@ def check_checksum(archive: Path) -> Iterator[Finding]:
     """Compare an archive with the checksum file beside it."""
     beside = archive.with_name(archive.name + SUFFIX)
     if not beside.exists():
-        message = f"no checksum file {beside.name} beside it"
+        message = f"there is no checksum file {beside.name} beside the archive"
         yield finding_of("PACK107", message, archive.name)
         return
     text = read_file(beside, MAX_BYTES).decode("utf-8", "replace")
     expected = _checksum_in(text, archive.name)
     digest = digest_of(archive)
     if expected is None:
-        yield finding_of("PACK101", f"no checksum of {archive.name}", beside.name)
+        yield finding_of("PACK101", f"the file has no checksum of {archive.name}", beside.name)
     elif digest != expected:
-        message = f"SHA-256 is {digest}; expected {expected} as in {beside.name}"
+        message = f"the SHA-256 is {digest}; expected {expected}, as in {beside.name}"
         yield finding_of("PACK101", message, archive.name, found=digest, expected=expected)
 
 
@@ -237,9 +240,17 @@ def check_manifest(tree: HashedTree, *, required: bool = True) -> Iterator[Findi
     own = files.pop(manifests.MANIFEST, None)
     if own is None:
         if required:
-            yield finding_of("PACK201", "no manifest lists the files", manifests.MANIFEST)
+            yield finding_of(
+                "PACK201",
+                "there is no manifest, so the files were not compared",
+                manifests.MANIFEST,
+            )
     elif own.size > manifests.LARGEST:
-        yield finding_of("PACK202", f"over {manifests.LARGEST >> 20} MiB", manifests.MANIFEST)
+        yield finding_of(
+            "PACK202",
+            f"the manifest is larger than {manifests.LARGEST >> 20} MiB, so it is not read",
+            manifests.MANIFEST,
+        )
     else:
         try:
             entries = manifests.read_manifest(tree.root)
@@ -254,18 +265,22 @@ def _compare(
 ) -> Iterator[Finding]:
     for path in sorted(entries.keys() | files.keys()):
         if path not in files:
-            yield finding_of("PACK203", f"listed in {manifests.MANIFEST}, but does not exist", path)
+            yield finding_of(
+                "PACK203", f"this file is listed in {manifests.MANIFEST}, but does not exist", path
+            )
             continue
         if path not in entries:
-            yield finding_of("PACK205", f"not listed in {manifests.MANIFEST}", path)
+            yield finding_of("PACK205", f"this file is not listed in {manifests.MANIFEST}", path)
             continue
         file = files[path]
         entry = entries[path]
         if file.size != entry.size:
-            message = f"{file.size} bytes; expected {entry.size} as in {manifests.MANIFEST}"
+            message = (
+                f"the file has {file.size} bytes; expected {entry.size}, as in {manifests.MANIFEST}"
+            )
             yield finding_of("PACK204", message, path, found=file.size, expected=entry.size)
         elif file.sha256 != entry.sha256:
-            message = f"the content differs from {manifests.MANIFEST} (SHA-256)"
+            message = f"the SHA-256 of the file differs from that in {manifests.MANIFEST}"
             yield finding_of("PACK204", message, path, found=file.sha256, expected=entry.sha256)
 
 

@@ -55,9 +55,9 @@ def read_manifest(folder: Path) -> dict[str, ManifestEntry]:
                 raise TypeError(entry)
         text = manifest_text(entries, contents["tool"])
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-        raise ValueError(f"not a manifest of the format {FORMAT}") from error
+        raise ValueError(f"the file is not a manifest of the format {FORMAT}") from error
     if text.encode() != data:
-        raise ValueError("changed since it was written")
+        raise ValueError("the manifest was changed after it was written")
     return {entry.path: entry for entry in entries}
 
 

@@ -53,7 +53,7 @@ from mlperf_pkg.submission.model import Place, ResultSet
 
 _NAMED_LOGS = 3
 _AS_OPEN = (
-    "submitted as Open, as you asked; its logs say closed, which 'mlperf-pkg check' reports as"
+    "submitted as Open because of --as-open; the logs say closed, so 'mlperf-pkg check' reports"
     " SET111"
 )
 _FOLDER_NAME = re.compile(r"\w[\w.+@,=&()-]*")
@@ -257,8 +257,8 @@ def _identified(workspace: BuildWorkspace) -> dict[str, Run]:
 def _unidentified(workspace: BuildWorkspace) -> Iterator[str]:
     divisions = " or ".join(DIVISIONS)
     lacking = (
-        f"no submission_benchmark, or no submission_division that is {divisions}:"
-        f" complete the log, or take it out of {workspace.folders.logs}"
+        f"submission_benchmark is missing, or submission_division is not {divisions}; complete the"
+        f" log, or take it out of {workspace.folders.logs}"
     )
     paths: dict[str, list[str]] = {}  # by reason
     for run in workspace.runs:
@@ -307,7 +307,7 @@ def _bad_names(sets: Iterable[PlannedSet]) -> Iterator[str]:
     systems = {planned.system.path: planned.system.id for planned in sets}
     for path, name in systems.items():
         if not _FOLDER_NAME.fullmatch(name):
-            yield f"{visible(path)}: {name!r} cannot name a folder in git: rename the file"
+            yield f"{visible(path)}: {name!r} cannot name a folder in git; rename the file"
     for planned in sets:
         if not _FOLDER_NAME.fullmatch(planned.benchmark):
             logs = _named([run.path for run in planned.runs])
@@ -330,11 +330,11 @@ def _notes(draft: _Draft) -> Iterator[str]:
     for planned in sorted(draft.candidates, key=lambda planned: planned.name):
         if draft.is_left_out(planned):
             runs = words.counted(len(planned.runs), "run")
-            yield f"left out as you asked: {planned.name}, {runs}"
+            yield f"{planned.name} is left out as you asked ({runs})"
     # Of options this is a problem; the configuration may name sets of another division.
     of_config = set(config.leave_out) - set(draft.leave_out)
     yield from _unknown(of_config, draft.candidates)
-    yield from _unknown(config.notes, draft.every_set, "for a note")
+    yield from _unknown(config.notes, draft.every_set, "has a note")
     logs = [stated(run, run.path) for run in workspace.runs]
     for problem in unmatched_patterns(config, logs):
         yield f"{CONFIG_NAME}: {problem}"
@@ -360,15 +360,18 @@ def _of_other_divisions(draft: _Draft) -> Iterator[str]:
     for division in DIVISIONS:
         paths = others.get(division)
         if paths:
-            yield f"left out, as they are of the {division} division: {_named(paths)}"
+            yield (
+                f"these logs are left out, as they are of the {division} division: {_named(paths)}"
+            )
 
 
 def _unknown(
-    names: Collection[str], sets: Iterable[PlannedSet], purpose: str = "to leave out"
+    names: Collection[str], sets: Iterable[PlannedSet], state: str = "was to be left out"
 ) -> Iterator[str]:
     set_names = {planned.name for planned in sets}
     for name in sorted(set(names) - set_names):
-        yield f"there is no result set {name} {purpose}{did_you_mean(name, set_names)}"
+        missing = f"{name} {state}, but there is no result set of this name"
+        yield f"{missing}{did_you_mean(name, set_names)}"
 
 
 def _unused(
@@ -379,7 +382,10 @@ def _unused(
         if division in (None, system.division) and system not in used:
             paths.append(system.path)
     if paths:
-        yield f"not copied, because there are no results: {', '.join(paths)}"
+        yield (
+            "these system descriptions are not copied, as their systems have no results:"
+            f" {', '.join(paths)}"
+        )
 
 
 def _no_code(workspace: BuildWorkspace, sets: Iterable[PlannedSet]) -> Iterator[str]:
@@ -388,7 +394,7 @@ def _no_code(workspace: BuildWorkspace, sets: Iterable[PlannedSet]) -> Iterator[
     if without:
         lines = "\n".join(f"    {benchmark}: <folder>" for benchmark in without)
         yield (
-            f"there is no code of {', '.join(without)}, and a submission needs it; name its"
+            f"a submission needs its code, but no code is named for {', '.join(without)}; name the"
             f" folder in {CONFIG_NAME}:\n  code:\n{lines}"
         )
 
@@ -411,8 +417,9 @@ def _submitter_problems(submitters: Sequence[str]) -> Iterator[str]:
     elif len(submitters) > 1:
         names = [visible(submitter) for submitter in submitters]
         yield (
-            f"several submitters: {', '.join(names)}. A submission has one submitter: build with"
-            f" the systems and logs of one at a time. If they are the same: {lines}{names[0]}"
+            f"the logs and system descriptions name several submitters: {', '.join(names)}. Build"
+            " one submission for each submitter, with its systems and logs only. If the names mean"
+            f" the same submitter: {lines}{names[0]}"
         )
     elif not _FOLDER_NAME.fullmatch(submitters[0]):
         proposed = re.sub(r"[^\w.+-]+", "-", submitters[0]).strip("-.")
@@ -453,8 +460,8 @@ def _in_words(selection: Selection, window: Window) -> str:
     others = [run.path for run in (*runs[: window.first], *runs[window.last + 1 :])]
     median = words.minutes(selection.choice.median)
     return (
-        f"runs {window.first + 1} to {window.last + 1} of {len(runs)} are closest to the"
-        f" median of {median} minutes; not submitted: {', '.join(others)}"
+        f"runs {window.first + 1} to {window.last + 1} of {len(runs)} are submitted, as their"
+        f" result is closest to the median of {median} minutes; not submitted: {', '.join(others)}"
     )
 
 
@@ -558,7 +565,7 @@ def without_invalid(
     sets = tuple(judged_set.planned for judged_set in valid)
     problems = plan.problems
     if judged and not any(planned.is_of(plan.division) for planned in sets):
-        problems += ("no result set is valid: nothing is left to build",)
+        problems += ("no result set is valid, so nothing is left to build",)
     return replace(plan, sets=sets, problems=problems), tuple(valid)
 
 
@@ -573,8 +580,8 @@ def waiver_notes(judged: Sequence[JudgedSet], workspace: BuildWorkspace) -> Iter
         number = words.counted(len(group), "finding")
         first = location(group[0])
         yield (
-            f"waived by {waiver.approved_by} until {waiver.until}: {number} {code}, the first in"
-            f" {first}: {waiver.reason}"
+            f"{waiver.approved_by} waived {number} {code} until {waiver.until}, the first in"
+            f" {first}, because: {waiver.reason}"
         )
     waivers = Waivers(workspace.config.waivers, CONFIG_NAME)
     for finding in waivers.stale(findings):
@@ -682,10 +689,10 @@ def _hint(finding: Finding) -> str | None:
         return finding.hint
     if finding.code == "SET101" and finding.found > finding.expected:
         return (
-            f"--choose-runs takes the {finding.expected} consecutive runs whose result is"
-            " closest to the median of all such windows; 'mlperf-pkg select' shows them"
+            f"--choose-runs submits {finding.expected} consecutive runs, those whose result is"
+            " closest to the median; 'mlperf-pkg select' shows which"
         )
     for flag, codes in BYPASSES.items():
         if finding.code in codes:
-            return f"--{flag} builds the result set and asks for a review of it"
+            return f"--{flag} builds the result set and asks reviewers to accept it"
     return finding.hint

@@ -23,7 +23,7 @@ from mlperf_pkg.render.text import warnings_text
 from mlperf_pkg.results import wording as words
 from mlperf_pkg.results.report import Report
 
-_UNCHECKED = "not checked: the rulebook or the official checker does not cover it"
+_UNCHECKED = "not checked, as mlperf-pkg or the official checker has no rules for this benchmark"
 
 
 class Order(Struct, frozen=True):
@@ -86,7 +86,9 @@ def prepare(folders: inputs.Folders, order: Order) -> Prepared:
     notes = [*plan.notes, *notes]
     judged = planning.judge(plan, workspace, order.bypasses)
     if order.invalid == "drop":
-        notes += [f"left out, as {reason}" for reason in planning.reasons(judged)]
+        notes += [
+            f"a result set is left out, because {reason}" for reason in planning.reasons(judged)
+        ]
         plan, judged = planning.without_invalid(plan, judged)
     target = folders.output / plan.submitter
     files: tuple[writing.PlannedFile, ...] = ()
@@ -133,7 +135,7 @@ def _notes(
     """Yield the notes on what is to be written."""
     yield from writing.code_notes(files)
     for path, flag in writing.parameters(judged).items():
-        yield f"{path} asks for {flag}: expect a review of it"
+        yield f"{path} asks for {flag}, which reviewers have to accept"
     yield from planning.waiver_notes(judged, workspace)
 
 

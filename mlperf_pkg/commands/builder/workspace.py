@@ -126,7 +126,7 @@ def _refuse_without_logs(folders: Folders) -> None:
         find_input(str(folders.logs))
     except UserError as error:
         place = folders.workspace / "logs"
-        hint = f"put logs into the folder {place}, or name another one with --logs"
+        hint = f"put logs into the folder {place}, or name another folder with --logs"
         raise UserError(f"{error}; {hint}") from error
 
 
@@ -157,7 +157,7 @@ def refuse_overlap(target: Path, workspace: BuildWorkspace) -> None:
     for folder in inputs:
         read = folder.resolve()
         if output.is_relative_to(read) or read.is_relative_to(output):
-            overlap = f"overlaps with the input folder {folder}: choose another --output"
+            overlap = f"this folder and the input folder {folder} overlap; choose another --output"
             raise UserError(f"{target}: {overlap}")
 
 
@@ -175,8 +175,8 @@ def refuse_outside(folders: Folders, config: Config) -> None:
             outside.append(name)
     if outside:
         raise UserError(
-            f"{CONFIG_NAME}: outside the workspace {folders.workspace}: {', '.join(outside)};"
-            " --allow-outside copies from there"
+            f"{CONFIG_NAME} names files outside the workspace {folders.workspace}:"
+            f" {', '.join(outside)}; with --allow-outside, they are copied"
         )
 
 
@@ -233,17 +233,17 @@ def _tree_notes(folders: Folders, contents: Input) -> Iterator[str]:
     """Yield notes on what is beside the logs of submission trees, and is not copied."""
     for tree in contents.submissions:
         name = folders.relative(tree.place.path)
-        yield f"the logs come from the submission tree {name}"
+        yield f"the logs are read from the submission {name}"
         flags = tree.flags.union(*(files.flags for files in tree.result_sets))
         if flags:
-            yield f"not copied from {name}: the flags {', '.join(sorted(flags))}"
+            yield f"the flags {', '.join(sorted(flags))} in {name} are not copied"
         for files in tree.result_sets:
             names = list(files.others)
             if files.pruned:
                 names.append(PRUNED)
             if names:
                 folder = folders.relative(files.place.path)
-                yield f"not copied from {folder}: {', '.join(names)}"
+                yield f"these files and folders of {folder} are not copied: {', '.join(names)}"
 
 
 def _not_counted(folders: Folders, checked: Checked) -> Iterator[str]:
@@ -256,10 +256,16 @@ def _not_counted(folders: Folders, checked: Checked) -> Iterator[str]:
     for context in checked.contexts:
         repeats += [_log_path(folders, checked.places[path]) for path in context.repeats]
     if no_runs:
-        yield f"not submitted, as no run started in them: {shortened(no_runs, _NAMED_LOGS)}"
+        yield (
+            "these logs are not submitted, as no run started in them:"
+            f" {shortened(no_runs, _NAMED_LOGS)}"
+        )
     if repeats:
         of_runs = shortened(sorted(repeats), _NAMED_LOGS)
-        yield f"not submitted, as a more complete log of the same run is: {of_runs}"
+        yield (
+            "these logs are not submitted, as a more complete log of the same run is submitted:"
+            f" {of_runs}"
+        )
 
 
 # ---- systems ------------------------------------------------------------------------------
@@ -273,8 +279,8 @@ def _descriptions(folders: Folders) -> dict[str, Path]:
     except OSError as error:
         raise UserError(
             f"{folder}: no system descriptions ({error.strerror}); write one on the system with"
-            f" 'mlperf-pkg system init -o {folder}/SYSTEM.json', or name their folder"
-            " with --systems"
+            f" 'mlperf-pkg system init -o {folder}/SYSTEM.json', or name another folder with"
+            " --systems"
         ) from error
     descriptions = {}
     for entry in entries.values():

@@ -222,7 +222,7 @@ def code_notes(files: Iterable[PlannedFile]) -> Iterator[str]:
     for implementation, paths in sorted(implementations.items()):
         lacking = [name for name in _EXPECTED if name not in paths]
         if lacking:
-            yield f"{implementation} has no {' and no '.join(lacking)}: reviewers expect them"
+            yield f"{implementation} has no {' and no '.join(lacking)}, which reviewers expect"
 
 
 # ---- extra files --------------------------------------------------------------------------
@@ -332,7 +332,7 @@ def refuse_to_replace(
     if not manifest.is_ours(target):
         raise UserError(
             f"{target}: exists and was not built by mlperf-pkg (it has no {manifest.MANIFEST} of"
-            " this tool), so it is not replaced: choose another --output"
+            " this tool), so it is not replaced; choose another --output"
         )
     others = others_in(target, division)
     if not force and not others.alone:
@@ -494,7 +494,7 @@ def _refuse_foreign(target: Path, files: Sequence[PlannedFile]) -> None:
     try:
         entries = manifest.read_manifest(target)
     except ValueError as error:
-        raise UserError(f"{target / manifest.MANIFEST}: {error}: nothing was replaced") from error
+        raise UserError(f"{target / manifest.MANIFEST}: {error}; nothing was replaced") from error
     planned = {file.path: file for file in files}
     foreign = []
     for entry in sorted(walk(target), key=lambda entry: entry.path):
@@ -510,10 +510,10 @@ def _refuse_foreign(target: Path, files: Sequence[PlannedFile]) -> None:
             foreign.append(entry.path)
     if foreign:
         raise UserError(
-            f"{target}: {_named(foreign)}: added or changed since the submission was built,"
-            " so the submission is not replaced. Move them away or, if they belong in it,"
-            f" into the workspace, and name them in {CONFIG_NAME}:\n"
-            f"  extra_files:\n    {foreign[0]}: <file in the workspace>"
+            f"{target}: {_named(foreign)}: added or changed since the submission was built, so the"
+            " submission is not replaced. Move these files away. If they belong in the submission,"
+            f" move them into the workspace and name them in {CONFIG_NAME}:\n  extra_files:\n"
+            f"    {foreign[0]}: <file in the workspace>"
         )
 
 

@@ -253,7 +253,8 @@ def convergence(
         return
     quality = metric or "evaluation"
     text = (
-        f"{quality} against {first.unit} trained; of each result set the run with the median time."
+        f"{quality} against {first.unit} trained; each result set is shown by its run with the"
+        " median time."
     )
     target: Rows = []
     if metric in targets:
@@ -339,12 +340,12 @@ def _comparison(
     measures = dict(_MEASURES)
     subject = "systems with any number of accelerators"
     if size and same and not all_sizes:
-        subject = f"systems with {wording.counted(size, 'accelerator')}, as the baseline"
+        subject = f"systems with {wording.counted(size, 'accelerator')}, like the baseline"
         compared = same
         del measures["per accelerator"]  # which is the speed
     more = len(compared) - _MOST_COMPARED
     if more > 0:
-        subject += f"; {more} slower ones are not shown"
+        subject += f"; {more} slower systems are not shown"
     rounds = {baseline.round, *(row.result.round for row in compared)}
     ratios: list[Mapping[str, Any]] = []
     for row in compared[:_MOST_COMPARED]:

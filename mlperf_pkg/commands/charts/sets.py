@@ -163,7 +163,7 @@ def _curve(name: str, drawn: DrawnSet, metric: str, target: float | None, max_po
     text += "."
     longest = max(len(run.evaluations(metric)) for run in drawn.runs)
     if longest > max_points:
-        text += f" Of up to {longest} evaluations of a run, {max_points} are shown."
+        text += f" At most {max_points} of the up to {longest} evaluations of a run are shown."
     rows = list(_curve_points(drawn, metric, max_points))
     layers = _curve_layers(quality, drawn, crowded=len(rows) > _CROWD)
     return Chart(name, title, text, view(layers, 260), {"points": rows, "target": goal})
@@ -339,7 +339,7 @@ def _timeline_text(drawn: DrawnSet, max_spans: int) -> str:
         phases = Counter(span.phase for span in run.curve.spans)
         logged = max(logged, *phases.values(), 0)
     if logged > max_spans:
-        text += f" Of up to {logged} spans of a phase, {max_spans} are shown."
+        text += f" At most {max_spans} of the up to {logged} spans of a phase are shown."
     return text
 
 
@@ -438,7 +438,7 @@ def rcp(drawn: DrawnSet) -> Chart | None:
     data = _reference_data(reference, required, min(least, reference[0].batch_size), allowed)
     kinds = [_MEAN, _PRUNED, _LIMIT]
     kinds += [point["kind"] for point in own]
-    means = f"their means, the smallest acceptable mean, and this set: {wording.rcp(drawn.row)}"
+    means = f"their means, the smallest acceptable mean, and this set ({wording.rcp(drawn.row)})"
     return _rcp_chart(data, own, drawn.unit, kinds, means)
 
 
@@ -458,12 +458,12 @@ def _rcp_chart(
     data: Mapping[str, Rows], own: Rows, unit: str, kinds: Sequence[str], means: str
 ) -> Chart:
     """Return the chart of reference data and ``own`` results; ``means`` says what else it shows."""
-    text = f"Batch size against {unit} to converge: every reference run as a tick, {means}."
+    text = f"The {unit} to converge at each batch size: every reference run as a tick, {means}."
     text += " The limit jumps at each point: between points, another number of runs is assumed."
     far = len(data["far"])
     if far:
         runs = wording.counted(far, "reference run")
-        text += f" {runs} beyond {_FAR} times the median not shown."
+        text += f" Not shown: {runs} beyond {_FAR} times the median."
     return Chart("rcp", _TITLE, text, _rcp_spec(unit, kinds), {**data, "own": own})
 
 

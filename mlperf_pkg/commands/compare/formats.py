@@ -36,12 +36,12 @@ FORMAT = "mlperf-pkg/compare/1"
 _Naming = Callable[[Result], str]
 
 _LEGEND = (
-    "Speed is the minutes of the baseline (*) divided by those of the system. Speed per"
+    "Speed is the minutes of the baseline (*) divided by the minutes of the system. Speed per"
     " accelerator, node and dollar, and training per joule, are ratios to the baseline."
 )
 _PUBLISHED = (
-    "[round]: published in that round; its score is as published, and its system is described by"
-    " its submitter."
+    "[round] marks a result that was published in this round. Its score is the published one, and"
+    " its submitter described the system."
 )
 _DERIVED = f"{SPEED_UP}, and speed per accelerator, node and dollar, and training per joule"
 _MOST_VALUES = 3  # of a hyperparameter
@@ -379,7 +379,7 @@ def _remarks(
         results = counted(hidden, "published result")
         yield f"{results} on other numbers of accelerators: --verbose shows them"
     if not any(row.baseline for row in rows):
-        yield "the baseline has no result here"
+        yield "the baseline has no result for this benchmark and division"
     names_by_remark: dict[str, dict[str, None]] = {}
     for row in rows:
         for remark in _remarks_on(row):
@@ -399,7 +399,7 @@ def _remarks_on(row: ComparisonRow) -> Iterator[str]:
     if row.result.note:
         yield row.result.note
     if row.result.rules is Verdict.FAIL:
-        yield "violates the written rules, see mlperf-pkg check"
+        yield "not valid by the written rules; 'mlperf-pkg check' shows why"
 
 
 def _ending(rows: Sequence[ComparisonRow]) -> Iterator[str]:

@@ -92,7 +92,7 @@ def _sets_to_compare(
     if not sets:
         group_names = ", ".join(sorted(group.title for group in groups))
         elsewhere = _rounds_in_words(row for row in scored.values() if is_compared(row))
-        raise UserError(f"--published: no result of {group_names} in these rounds{elsewhere}")
+        raise UserError(f"--published: no result of {group_names} in the chosen rounds{elsewhere}")
     return sets
 
 
@@ -122,8 +122,8 @@ def _of_rounds(
 def _unknown_round(name: str, existing: Sequence[str]) -> str:
     problem = f"no such round{did_you_mean(name, [*existing, ALL])}"
     if is_round_name(name) and version_of(name) > max(map(version_of, existing)):
-        problem = "newer than the published results of this package"
-    return f"{problem} (of {', '.join(dict.fromkeys(existing))}, all)"
+        problem = "the round is newer than the published results in mlperf-pkg"
+    return f"{problem} (the rounds are {', '.join(dict.fromkeys(existing))}; or all)"
 
 
 def _refuse_unknown(
@@ -141,8 +141,8 @@ def _refuse_unknown(
         if not any(fnmatchcase(name, pattern) for name in benchmarks):
             elsewhere = _elsewhere(pattern, list(sets_of_all_rounds))
             raise UserError(
-                f"--benchmark {pattern}: no published result in these rounds{elsewhere}"
-                f" (they have {', '.join(benchmarks)})"
+                f"--benchmark {pattern}: no published result of this benchmark in the chosen"
+                f" rounds{elsewhere} (these rounds have {', '.join(benchmarks)})"
             )
 
 

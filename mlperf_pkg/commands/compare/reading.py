@@ -238,7 +238,7 @@ def read_published(path: Path, argument: int) -> list[Result]:
     try:
         text = read_file(path, _LARGEST).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not text in UTF-8"
+        reason = error.strerror if isinstance(error, OSError) else "the file is not UTF-8 text"
         raise UserError(f"{path}: cannot be read: {reason}") from error
     reader = csv.DictReader(io.StringIO(text, newline=""))
     try:

@@ -258,66 +258,78 @@ class ChangeKind(StrEnum):
 
     BORROWED = (
         "borrowed",
-        "once per entry; all hyperparameters except batch sizes as a group, with the same software,"
-        " system and configuration; declared by Monday of week 3",
+        "an entry may borrow once, and all hyperparameters except batch sizes together; software,"
+        " system and configuration stay the same; the submitter declares it by Monday of week 3",
         _BORROWING,
     )
     BORROWED_IN_PART = (
         "borrowed in part",
-        "hyperparameters except batch sizes are replaced as a group; other changes are kept to a"
-        " minimum, with evidence that the model converges worse without them",
+        "all hyperparameters except batch sizes are replaced together; other changes are as few as"
+        " possible, and the submitter shows that the model converges worse without these changes",
         _BORROWING,
     )
     HYPERPARAMETERS = (
         "hyperparameters changed",
-        "in Closed, hyperparameters change in the review only by borrowing from another submitter,"
-        " or to fix an objection",
+        "in Closed, hyperparameters may change in the review only by borrowing from another"
+        " submitter, or to fix an objection",
         _BORROWING,
     )
     SCALE = (
         "scale changed",
-        "with borrowed hyperparameters, the largest scale of a benchmark on a system may change:"
-        " to a larger or faster one, up to the largest scale submitted on that system",
+        "an entry with borrowed hyperparameters may replace the largest scale of its benchmark on"
+        " its system; the new scale is larger or faster, and at most the largest scale submitted"
+        " on the system",
         _BORROWING,
     )
     NODES = (
         "nodes changed",
-        "the results table multiplies them by the accelerators in a node; the same runs ran on the"
-        " same nodes",
+        "the results table multiplies the number of nodes by the accelerators per node; as long as"
+        " the runs are the same, so is the number of nodes",
         "submission_rules, <system_desc_id>.json metadata",
     )
     RESUBMITTED = (
         "resubmitted",
         "logs of an earlier round may be submitted again if the system description is the same in"
-        " both rounds and they pass the newer round's checker; they do not prove a Preview",
+        " both rounds and the logs pass the checker of the newer round; such logs do not prove a"
+        " Preview",
         "training_rules, Results Resubmission",
     )
     COPIED = ("copied", "every result set has its own runs", "training_rules, Benchmark Results")
-    RENAMED = ("renamed", "the same logs and description under another name", _FIXING)
-    WITHDRAWN = ("withdrawn", f"{_LIMIT}, by amending the pull request", _CHANGING)
+    RENAMED = ("renamed", "a renamed entry keeps its logs and its description", _FIXING)
+    WITHDRAWN = (
+        "withdrawn",
+        f"an entry may be withdrawn {_LIMIT}, by amending the pull request",
+        _CHANGING,
+    )
     AGAIN = (
         "withdrawn and added again",
-        "an entry that is withdrawn is not replaced after the deadline: new runs come only from"
-        " borrowing or from an objection",
+        "an entry that is withdrawn may not be replaced after the deadline; only borrowing and"
+        " objections permit new runs",
         "submission_rules, Late Submissions",
     )
     ADDED = (
         "added",
-        "until the deadline, with a grace period of 60 minutes",
+        "entries may be added until the deadline, with a grace period of 60 minutes",
         "submission_rules, Late Submissions",
     )
-    TO_OPEN = ("moved to Open", _LIMIT, _CHANGING)
-    TO_CLOSED = ("moved to Closed", "an entry moves from Closed to Open, not back", _CHANGING)
+    TO_OPEN = ("moved to Open", f"an entry may move to Open {_LIMIT}", _CHANGING)
+    TO_CLOSED = (
+        "moved to Closed",
+        "an entry may move from Closed to Open, but not back",
+        _CHANGING,
+    )
     AVAILABILITY = (
         "availability changed",
-        "Available systems can be bought or rented at the submission; a Preview, which promises"
-        " that, needs new runs to become Available; parts of research, development or internal"
-        " systems become Available in the submission after next, or 221 days later",
+        "an Available system can be bought or rented on the day of the submission. A Preview"
+        " promises this, and becomes Available only with new runs. Parts of a research,"
+        " development or internal system become Available in the submission after next, or 221"
+        " days later",
         "submission_rules, Research, Development, or Internal Systems",
     )
     DESCRIPTION = (
         "description changed",
-        f"corrections {_LIMIT}, if the fields describe the system that executed the runs",
+        f"a description may be corrected {_LIMIT}, if its fields then describe the system that"
+        " executed the runs",
         "submission_rules, <system_desc_id>.json metadata",
     )
     AGAINST_LOGS = (
@@ -328,17 +340,18 @@ class ChangeKind(StrEnum):
     )
     SCALING = (
         "scaling.json changed",
-        "the RCP checker writes the factor; another one is a decision of the review",
+        "the RCP checker writes the factor; only the review may decide on another factor",
         "training_rules, Score scaling",
     )
     CODE = (
         "code changed",
-        f"{_LIMIT}, to fix an objection; borrowing changes only hyperparameters in it",
+        f"code may change {_LIMIT}, to fix an objection; borrowing may change only the"
+        " hyperparameters in the code",
         _FIXING,
     )
     EDITED = (
         "logs edited",
-        "logs are as the runs wrote them; corrections need an objection",
+        "logs stay as the runs wrote them; a correction needs an objection",
         _FIXING,
     )
     POWER = (
@@ -348,17 +361,20 @@ class ChangeKind(StrEnum):
     )
     RUNS = (
         "runs replaced",
-        "new runs only by borrowing or to fix an objection, all runs of an entry together",
+        "runs may be replaced only by borrowing or to fix an objection, and then all runs of an"
+        " entry together",
         _FIXING,
     )
     SCORE = (
         "score changed",
-        "only by borrowing or to fix an objection; final on Tuesday of week 3",
+        "a score may change only by borrowing or to fix an objection; scores are final on Tuesday"
+        " of week 3",
         "submission_rules, Schedule",
     )
     ENERGY = (
         "energy changed",
-        "it is computed from the power logs of the runs, and changes only with the runs",
+        "the energy is computed from the power logs of the runs, and changes only if the runs"
+        " change",
         "power_measurement, Scoring",
     )
 

@@ -412,7 +412,7 @@ def _score(change: SetChange, *, allowed: bool | None) -> Iterator[EntryVerdict]
     if growth is not None:
         text = f"by {growth:+.1f} %: {text}"
     if not change.same.new and not change.gone:
-        text += ", with the same runs"
+        text += ", although the runs are the same"
     yield ChangeKind.SCORE.verdict(change.new.name, text, allowed=allowed)
 
 
@@ -515,19 +515,19 @@ def _problems(change: SetChange) -> Iterator[str]:
     """Yield the reasons why a loan is against the rules, except its contents."""
     benchmark = change.new.row.benchmark
     if benchmark in _NOT_LENT:
-        yield f"not allowed for {benchmark}"
+        yield f"borrowing is not allowed for {benchmark}"
     software = [field for field in change.fields if field in _SOFTWARE]
     if software:
-        yield f"software changed: {', '.join(software)}"
+        yield f"the software changed in {', '.join(software)}"
     ignored = _NO_SYSTEM
     if change.scales:
         ignored |= _OF_SCALE
     system = [field for field in change.fields if field not in ignored]
     if system:
-        yield f"system changed: {', '.join(system)}"
+        yield f"the system changed in {', '.join(system)}"
     old_runs = len(change.new.logs) - change.same.new
     if old_runs:
-        yield f"{wording.counted(old_runs, 'run')} of the earlier entry"
+        yield f"still has {wording.counted(old_runs, 'run')} of the earlier entry"
 
 
 def _scaled(
@@ -555,12 +555,12 @@ def _scale_problems(
             if result_set.row.benchmark == change.old.row.benchmark:
                 largest_of_benchmark = max(largest_of_benchmark, size)
     if largest_of_benchmark > old:
-        yield f"{old} was not the largest scale"
+        yield f"{old} accelerators were not the largest scale"
     is_faster = change.percent is not None and change.percent < 0
     if new < old and not is_faster:
-        yield "neither larger nor faster"
+        yield "the new scale is neither larger nor faster"
     if largest < new:
-        yield f"the largest scale submitted is {largest}"
+        yield f"the largest scale submitted has {largest} accelerators"
 
 
 def _family(result_set: ComparedSet) -> tuple[str | None, str]:

@@ -288,7 +288,7 @@ def _set_group(change: changes.SetChange) -> RowGroup:
     remarks += _names("run", change.runs)
     edited = by_key((_edits(run), _to(run.old, run.new)) for run in change.same.edited)
     for edits, names in edited.items():
-        remarks.append(f"edited: {edits}: {', '.join(names)}")
+        remarks.append(f"edited {', '.join(names)}: {edits}")
     return RowGroup(title, rows, remarks)
 
 

@@ -395,7 +395,7 @@ def _of_times(both: Sequence[_RecordPair], unmoved: int) -> Iterator[Edit]:
     if not moved:
         return
     if len(set(shifts)) == 1 and not unmoved:
-        yield Edit("times moved", f"all of them, {_seconds(shifts[0])}")
+        yield Edit("times moved", f"all times {_seconds(shifts[0])}")
         return
     moved.sort(key=lambda item: item[1].key not in _CLOCK)  # those of the clock come first
     texts = []

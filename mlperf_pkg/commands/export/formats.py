@@ -110,7 +110,9 @@ def _within_memory(parts: Iterator[_Part]) -> Iterator[_Part]:
         try:
             part = next(parts, None)
         except MemoryError as error:
-            raise ValueError(f"some rows take more than {_MOST_MEMORY:,} bytes") from error
+            raise ValueError(
+                f"some rows need more than {_MOST_MEMORY:,} bytes of memory"
+            ) from error
         finally:
             resource.setrlimit(resource.RLIMIT_AS, limits)
         if part is None:
@@ -262,7 +264,7 @@ def _read_sqlite(path: Path) -> Rows:
         with closing(sqlite3.connect(url, uri=True)) as database:
             database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_LINE)
             if database.execute("PRAGMA user_version").fetchone() != (VERSION,):
-                raise ValueError("it has another version")
+                raise ValueError("the file has another version of the format")
             return {name: _sqlite_rows(database, table) for name, table in TABLES.items()}
 
 

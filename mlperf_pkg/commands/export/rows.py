@@ -481,7 +481,9 @@ def _refuse_unknown(names: Sequence[str], existing: Sequence[str]) -> None:
         if name not in (_ALL, *existing):
             suggestion = did_you_mean(name, [*existing, _ALL])
             rounds = ", ".join(existing)
-            raise UserError(f"--published {name}: no such round{suggestion} (of {rounds}, all)")
+            raise UserError(
+                f"--published {name}: no such round{suggestion} (the rounds are {rounds}; or all)"
+            )
 
 
 def _system_path(published: PublishedSet) -> str:

@@ -76,15 +76,19 @@ class ResultSetRecord(Struct, frozen=True):
     submitter: _Submitter
     companies: Annotated[
         str | None,
-        "the companies that submit it, `A+B` of a joint entry; null if no submitter is named",
+        "the companies that submit the set, `A+B` for a joint entry; null if no submitter is named",
     ]
     system: _System
     benchmark: _Benchmark
     division: Annotated[
-        str | None, "the division, as the description spells it, or the logs if there is none"
+        str | None,
+        "the division, as the description spells it; as the logs spell it if there is"
+        " no description",
     ]
     division_by_rules: _DivisionByRules
-    path: Annotated[str, "the path of the result set; several sets of raw logs may have the same"]
+    path: Annotated[
+        str, "the path of the result set; several sets of raw logs may have the same path"
+    ]
     system_path: Annotated[str | None, "the `path` of its system in `systems`"]
     runs_found: Annotated[int, "the number of runs"]
     runs_required: Annotated[int | None, "the number of runs that the rules require"]
@@ -130,15 +134,17 @@ class RunRecord(Struct, frozen=True):
     official_minutes: Annotated[float | None, "time-to-train of the official summarizer", "minutes"]
     status: Annotated[str | None, "the status of `run_stop`"]
     samples_to_converge: Annotated[
-        float | None, "the amount of training to the target", "unit of the benchmark's RCPs"
+        float | None,
+        "the amount of training until the target was reached",
+        "unit of the benchmark's RCPs",
     ]
     batch_size: Annotated[int | None, "the global batch size", "samples"]
     accelerators: Annotated[
-        int | None, "the number that the log names, or else that of the described system"
+        int | None, "the number of accelerators in the log, or else in the system description"
     ]
     energy_joules: Annotated[float | None, "the official energy of the run", "joules"]
     records: Annotated[int, "the number of records of the log"]
-    dropped: Annotated[str | None, "the reason why the score omits the run; null if it counts"]
+    dropped: Annotated[str | None, "the reason why the score omits the run; null if the run counts"]
     verdict_official: _Official
     verdict_rules: _Rules
 
@@ -166,7 +172,7 @@ class SettingRecord(Struct, frozen=True):
     set_path: _SetPath
     benchmark: _Benchmark
     key: Annotated[str, "the hyperparameter, as it is logged"]
-    value: Annotated[str, "its first value in a log, as JSON"]
+    value: Annotated[str, "the first value of the hyperparameter in a log, as JSON"]
     number: Annotated[float | None, "the value as a number; null if it is not a number"]
     runs: Annotated[int, "the number of runs with this value"]
 
@@ -179,10 +185,13 @@ class FindingRecord(Struct, frozen=True):
     code: Annotated[str, "the code, such as `BERT111`"]
     severity: Annotated[str, "`error`, `warning` or `note`"]
     basis: Annotated[str, "`both`, `official`, `rules` or `advice`"]
-    set: Annotated[str | None, "the `id` of the result set; null if the finding is not about one"]
+    set: Annotated[
+        str | None, "the `id` of the result set; null if the finding is not about a result set"
+    ]
     subject: Annotated[
         str | None,
-        "the path of the result set (raw logs: its `id`), description or submission; null: `path`",
+        "the path of the result set, description or submission that the finding is about; for raw"
+        " logs, the `id` of the set; null if the finding is about the file in `path`",
     ]
     path: Annotated[str, "the first file with the finding"]
     line: Annotated[int | None, "the line of the file, from 1"]
@@ -191,11 +200,13 @@ class FindingRecord(Struct, frozen=True):
     found: Annotated[str | None, "the first value found, as JSON"]
     expected: Annotated[str | None, "the first value expected, as JSON"]
     source: Annotated[str | None, "the document and section of the rule"]
-    waiver_reason: Annotated[str | None, "why the finding is waived; null if it is not"]
+    waiver_reason: Annotated[str | None, "why the finding is waived; null if it is not waived"]
     waiver_approved_by: Annotated[str | None, "who approved the waiver"]
     waiver_until: Annotated[str | None, "the last day of the waiver"]
     id: Annotated[str, "the `id` of the finding in the report of this check, such as `LOG101-1`"]
-    cause: Annotated[str | None, "the `id` of the finding from which it follows; null if none"]
+    cause: Annotated[
+        str | None, "the `id` of the finding from which this one follows; null if there is none"
+    ]
 
 
 def row(record: type[Struct], source: object, *first: Any, **others: Any) -> tuple[Any, ...]:

@@ -339,7 +339,7 @@ def _listed(texts: list[str]) -> str:
     values = list(dict.fromkeys(texts))
     text = ", ".join(values[:_MOST_VALUES])
     if len(values) > _MOST_VALUES:
-        text += f" (of {len(values)} values)"
+        text += f" and {len(values) - _MOST_VALUES} more values"
     return text
 
 

@@ -19,7 +19,7 @@ from mlperf_pkg.rulebook.explain import RoundComparison, compare, loaded
 from mlperf_pkg.rulebook.model import Benchmark, Round
 
 FORMAT = "mlperf-pkg/rcp-diff/1"
-_NOW_USED = {True: "now used by the test", False: "no longer used by the test"}
+_NOW_USED = {True: "now used by the RCP test", False: "no longer used by the RCP test"}
 _MARKS = {"added": "+", "removed": "-", "changed": "~", "pruned": "~", "used": "~"}
 
 
@@ -227,12 +227,12 @@ def _in_words(point: PointDifference) -> str:
 
 def _state_in_words(state: PointState) -> str:
     words = f"{state.runs} runs, mean {number(state.mean)}, limit {_limit(state)}"
-    return words if state.used else f"{words}, not used by the test"
+    return words if state.used else f"{words}, not used by the RCP test"
 
 
 def _change_in_words(kind: str, old: PointState, new: PointState) -> str:
     if kind != "changed":
-        return f"the same runs, {_NOW_USED[new.used]}"
+        return f"the runs are the same, but {_NOW_USED[new.used]}"
     changes = [
         f"runs {_before_and_after(f'{old.runs}', f'{new.runs}')}",
         f"mean {_before_and_after(number(old.mean), number(new.mean))}",

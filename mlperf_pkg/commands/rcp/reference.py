@@ -80,13 +80,20 @@ class Reference(Struct, frozen=True):
     def notes(self) -> Iterator[str]:
         """Notes below a table of the points."""
         if not self.in_round:
-            yield f"Round {self.round} does not have {self.benchmark}: its points are not used."
+            yield (
+                f"Round {self.round} does not have the benchmark {self.benchmark}, so the points"
+                f" of {self.benchmark} are not used."
+            )
         if not self.covered:
-            yield f"The official checker does not cover {self.benchmark}, and crashes on it."
+            yield (
+                f"The official checker has no RCP test for {self.benchmark}, and crashes on its"
+                " result sets."
+            )
         if self.allowance:
             yield (
-                f"The official checker accepts {self.allowance:,} {self.unit} less than the"
-                " smallest acceptable mean; the rules do so only in round 5.0."
+                f"The official checker also accepts a mean that is up to {self.allowance:,}"
+                f" {self.unit} below the smallest acceptable mean; the written rules allow this"
+                " only in round 5.0."
             )
 
     def at(self, batch_size: float) -> rcp.RcpComparison:
@@ -352,9 +359,12 @@ def _refused_point(record: PointRecord, dropped: int) -> str | None:
     if not values:
         return f'has no "{key}", which the official checker reads'
     if len(values) <= dropped:
-        return f"has {len(values)} runs, of which {dropped} are dropped; expected more"
+        return (
+            f"has {len(values)} runs; expected more than {dropped}, the number of runs that are"
+            " dropped"
+        )
     if record.batch_size >= _LARGEST:
         return f"has batch size {record.batch_size:.15g}; expected less than {_LARGEST:,.0f}"
     if not all(0 < value <= _MOST for value in values):
-        return f"has a run outside of 0 to {_MOST:,.0f}"
+        return f"has a run that converges outside the range of 0 to {_MOST:,.0f}"
     return None

@@ -31,8 +31,10 @@ MISSING = "missing"
 _STATES = {FOUND: USED, INTERPOLATED: BETWEEN, SMALLER: BELOW}
 _LEGEND = {
     PRUNED: "pruned: the test does not use this point, as neighbouring points converge as fast",
-    BELOW: "below all: this batch size is compared with the smallest point",
-    MISSING: "missing: this batch size is larger than all points and needs new reference runs",
+    BELOW: "below all: the batch size is smaller than those of all points, and is compared with"
+    " the smallest of them",
+    MISSING: "missing: the batch size is larger than those of all points, and needs new reference"
+    " runs",
 }
 
 
@@ -235,7 +237,9 @@ def _add_overview(terminal: Terminal, references: Sequence[Reference]) -> None:
             for note in reference.notes:
                 terminal.paragraph((note, PLAIN))
     count = counted(len(references), "benchmark")
-    terminal.paragraph((f"{count}; 'mlperf-pkg rcp show BENCHMARK' shows the points of one", PLAIN))
+    terminal.paragraph(
+        (f"{count}; 'mlperf-pkg rcp show BENCHMARK' shows the points of a benchmark", PLAIN)
+    )
 
 
 def add_item(terminal: Terminal, mark: str, text: str) -> None:
@@ -333,7 +337,7 @@ def points_picture(file: Path) -> Callable[[Reference], bytes]:
     def picture(reference: Reference) -> bytes:
         subject = f"{reference.benchmark}, {reference.usage} {reference.round}"
         chart = points_chart(reference.points, reference.runs.required, reference.unit, subject)
-        origin = f"Runs of the reference, not results. Source: {reference.source}."
+        origin = f"These are runs of the reference, not results. Source: {reference.source}."
         chart = replace(chart, notice=(origin,))
         if format_ != "html":
             return picture_of(chart, format_, file)

@@ -244,9 +244,9 @@ def text(result: TestedSets, view: View) -> str:
         terminal.table(Table(_columns(title_of), groups), apart=True)
     summary = _summary(result)
     if not groups:
-        summary += "; no row to show: every set passes (--verbose shows them)"
+        summary += "; every set passes; --verbose shows the sets"
     elif hides_passing:
-        summary += "; --verbose shows those that pass"
+        summary += "; --verbose also shows the sets that pass"
     terminal.paragraph((summary, PLAIN))
     terminal.paragraph((findings.round_in_words(result.report), PLAIN))
     return terminal.text()
@@ -284,7 +284,7 @@ def _remarks(tested: TestedSet, *, explains: bool) -> Iterator[str]:
     elif test and test.minimum is None:
         yield test.message
     if row.runs_required is not None and row.runs_found < row.runs_required:
-        yield f"{row.runs_found} of {row.runs_required} runs"
+        yield f"has {row.runs_found} of the {row.runs_required} required runs"
     if tested.is_custom:
         state_before = _state(tested.before)
         if tested.before is None:
@@ -300,7 +300,9 @@ def _summary(result: TestedSets) -> str:
     summary = f"{counted(len(states), 'result set')}: {', '.join(counts)}"
     optional = sum(tested.state is Verdict.FAIL and not tested.must_pass for tested in result.sets)
     if optional:
-        summary += f"; also {optional} FAIL of Open sets, which need not pass"
+        summary += (
+            f"; the sets with FAIL include {counted(optional, 'Open set')}, which need not pass"
+        )
     return summary
 
 

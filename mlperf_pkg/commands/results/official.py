@@ -149,10 +149,10 @@ def summarize(checked: Checked, ids: PrivateIds | None = None) -> Summary:
     usage = checked.report.usage
     round_ = checked.report.round
     if not checked.submissions or round_ is None or usage not in _USAGES:
-        raise UserError("no official tables: expected submissions, all of one round")
+        raise UserError("no official tables, as they need submissions, all of the same round")
     if not has_ruleset(usage, round_):
         reference = checked.report.tool["reference"]
-        raise UserError(f"no official tables: {reference} does not know round {round_}")
+        raise UserError(f"no official tables, as {reference} does not know round {round_}")
     from mlperf_logging.benchmark_meta import get_allowed_benchmarks
 
     benchmarks = get_allowed_benchmarks(usage, load_round(usage, round_).ruleset)
@@ -352,7 +352,7 @@ def official_files(
     try:
         files["summary.xlsx"] = official_workbook(summary)
     except MissingPackageError as error:
-        notes.append(f"no summary.xlsx: {error}")
+        notes.append(f"summary.xlsx was not written: {error}")
     notes += [f"not in the tables: {reason}" for reason in summary.left_out]
     return files, notes
 

@@ -248,10 +248,19 @@ def identifying(result: Publication) -> list[str]:
     for kind, names in submitters.items():
         if len(names) == 1:
             alone |= ids[kind]
-    remarks = ["What could still identify a row: its scores, if another summary has them"]
+    remarks = [
+        "The scores of a row could still identify the submitter, if another summary has the"
+        " same scores"
+    ]
     if alone:
-        why = "the only submitter in its division, category and benchmark, or with energy"
-        remarks.append(f"Of {why}: {wording.shortened(sorted(alone), _MOST_IDS)}")
+        why = (
+            "the only submitter in a division, category and benchmark, or of the only one with"
+            " energy"
+        )
+        remarks.append(
+            f"These ids could also be identified, as each is of {why}:"
+            f" {wording.shortened(sorted(alone), _MOST_IDS)}"
+        )
     return remarks
 
 
@@ -493,7 +502,7 @@ def _notes(
     """Yield what the chair should look at, or decide, such as the number of waived scores."""
     for names in spellings(row.submitter for _, row in pairs).values():
         if len(names) > 1:
-            yield f"one submitter in {len(names)} spellings: {', '.join(names)}"
+            yield f"the name of one submitter has {len(names)} spellings: {', '.join(names)}"
     for system, _ in pairs:
         written = own_id(system)
         used = ids[system.key]

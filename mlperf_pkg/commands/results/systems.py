@@ -158,7 +158,7 @@ def systems_with_results(argument: str, checked: Checked) -> list[SubmittedSyste
         problem = "no submission; expected <submitter>/systems and <submitter>/results"
         raise UserError(f"{argument}: {problem}")
     if checked.report.round is None:
-        problem = "submissions of several rounds; expected one round, or --round"
+        problem = "the submissions are of several rounds; expected one round, or --round ROUND"
         raise UserError(f"{argument}: {problem}")
     return sorted(systems_of(checked), key=lambda system: system.key)
 
@@ -174,7 +174,7 @@ def system_cells(description: Description) -> dict[str, Cell]:
     """
     missing = [name for name in REQUIRED if name not in description]
     if missing:
-        raise ValueError(f"no {', no '.join(missing)}")
+        raise ValueError(f"the description has no {' and no '.join(missing)}")
     cells: dict[str, Cell] = {}
     for name in _BY_KIND:
         value = _CELLS[name](description)

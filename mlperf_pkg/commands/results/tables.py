@@ -507,7 +507,7 @@ class ResultsFolder(Struct, frozen=True):
         former = (*_FILES, *(f"{OFFICIAL}/{name}" for name in summarizer.OFFICIAL_FILES))
         write_together(self.path, {**files, **private}, replace=self.force, former=former)
         written = [
-            f"In {self.path}: {', '.join(files)}",
+            f"Written into {self.path}: {', '.join(files)}",
             self._ids_in_words(ids, extended, systems),
             *remarks,
         ]
@@ -525,14 +525,14 @@ class ResultsFolder(Struct, frozen=True):
         self, ids: PrivateIds, extended: PrivateIds, systems: Sequence[SubmittedSystem]
     ) -> str:
         """Return how many systems have ids in the file, how many are new, how many unused."""
-        text = f"Private ids of {wording.counted(len(systems), 'system')} in {self.ids}"
+        text = f"The private ids of {wording.counted(len(systems), 'system')} are in {self.ids}"
         details = []
         new = len(extended.entries) - len(ids.entries)
         if new:
             details.append(f"{new} new")
         withdrawn = extended.entries.keys() - {system.key for system in systems}
         if withdrawn:
-            details.append(f"{len(withdrawn)} of withdrawn systems")
+            details.append(f"{len(withdrawn)} more of withdrawn systems")
         if details:
             text += f" ({', '.join(details)})"
         return text
@@ -542,8 +542,8 @@ def _refuse_telling_ids(result: Publication) -> None:
     """Check that no private id has the name of a submitter in it."""
     for row in result.rows:
         if letters(row.submitter) and letters(row.submitter) in letters(row.id):
-            subject = f"the private id of {row.key}, {row.id}"
-            raise UserError(f"{subject}, contains the name of the submitter")
+            subject = f"the private id {row.id} of {row.key}"
+            raise UserError(f"{subject} contains the name of the submitter")
 
 
 def _with_official_tables(
@@ -617,7 +617,7 @@ def _remarks(result: Publication, file: Path) -> Iterator[str]:
     notes = list(result.notes)
     if result.official_gaps:
         gaps = wording.counted(len(result.official_gaps), "gap")
-        notes.append(f"{OFFICIAL}: {gaps} in the official tables: see {file}")
+        notes.append(f"{OFFICIAL}: {gaps} in the official tables; see {file}")
     yield from _listed("Missing", result.missing, _SHOWN_MISSING, file)
     yield from _listed("Notes", notes, _SHOWN_NOTES, file)
 

@@ -58,7 +58,7 @@ EVENTS: Mapping[str, CalendarEvent] = {
         "missing reference points of gpt3 and llama31_405b are due", -35, _SAME_TIME
     ),
     "schedule": CalendarEvent(
-        "this schedule is agreed",
+        "the committee agrees on this schedule",
         -24,
         command="mlperf-pkg review calendar --start DATE -o calendar.yaml",
     ),
@@ -68,7 +68,7 @@ EVENTS: Mapping[str, CalendarEvent] = {
         "everybody has tried an upload", -10, command="mlperf-pkg pack SUBMISSION"
     ),
     "write_ups": CalendarEvent("write-ups are due in advance", -3),
-    "declining": CalendarEvent("last day to say that one will not submit", 3),
+    "declining": CalendarEvent("last day to announce that one does not submit after all", 3),
     SUBMISSION: CalendarEvent("submissions are due", 0, _SAME_TIME, "mlperf-pkg check SUBMISSION"),
     "first_summary": CalendarEvent(
         "summary of the results", 4, time(13, 30), f"{_RESULTS} --anonymous -o week0"
@@ -90,12 +90,18 @@ EVENTS: Mapping[str, CalendarEvent] = {
     "evidence": CalendarEvent(
         "evidence for failing RCP tests is due", 11, command=f"{_REVIEW} -o review"
     ),
-    "answers": CalendarEvent("owners answer the objections", 14, command=_LIST),
-    "first_decisions": CalendarEvent("the committee takes easy decisions", 15, command=_AGENDA),
-    "questions": CalendarEvent("the committee asks for information", 15),
-    "information": CalendarEvent("the information is due", 16),
-    "second_decisions": CalendarEvent("the committee decides what is left", 17, command=_AGENDA),
-    "borrowing": CalendarEvent("intended hyperparameter borrowing is declared", 21, command=_DIFF),
+    "answers": CalendarEvent("submitters answer the objections against them", 14, command=_LIST),
+    "first_decisions": CalendarEvent(
+        "the committee decides on easy objections", 15, command=_AGENDA
+    ),
+    "questions": CalendarEvent("the committee asks submitters for information", 15),
+    "information": CalendarEvent("the information that the committee asked for is due", 16),
+    "second_decisions": CalendarEvent(
+        "the committee decides on all other objections", 17, command=_AGENDA
+    ),
+    "borrowing": CalendarEvent(
+        "submitters declare the hyperparameters that they borrow", 21, command=_DIFF
+    ),
     "scores": CalendarEvent("scores are final", 22, command=f"{_LIST} {_ROUND}"),
     "final": CalendarEvent("code is final", 23, time(13), _DIFF),
     "final_results": CalendarEvent(
@@ -112,10 +118,10 @@ EVENTS: Mapping[str, CalendarEvent] = {
     "draft": CalendarEvent("draft of the results page", 28, time(13), f"{_RESULTS} -o draft"),
     "corrections": CalendarEvent("corrections of the results page are due", 29, time(13)),
     "staging": CalendarEvent(
-        "the results page is on staging", 29, time(17), f"{_RESULTS} -o staging"
+        "the results page is on the staging server", 29, time(17), f"{_RESULTS} -o staging"
     ),
     "publication": CalendarEvent(
-        "results are public; objections go to a chair by e-mail", 30, time(10)
+        "results are public; from now on, objections go to a chair by e-mail", 30, time(10)
     ),
 }
 """What is due on each date, by the names of ``calendar.yaml``."""
@@ -173,7 +179,9 @@ def read_calendar(path: Path) -> dict[str, datetime]:
         places[name] = where
         dates[name] = _moment(name, node.value, where)
     if SUBMISSION not in dates:
-        raise UserError(f"{path}: no date of {SUBMISSION}; the other dates are counted from it")
+        raise UserError(
+            f"{path}: the date of {SUBMISSION} is missing, from which the other dates are counted"
+        )
     usual = calendar_of(dates[SUBMISSION].date(), dates[SUBMISSION].time())
     for name, moment in dates.items():
         if abs(moment - usual[name]) > _FARTHEST:
@@ -194,7 +202,7 @@ def _moment(name: str, text: Any, where: str) -> datetime:
             return datetime.strptime(text, "%Y-%m-%d %H:%M")
         day = date.fromisoformat(text)
     except (TypeError, ValueError) as error:
-        reason = f"{name} is not a date; expected one such as 2026-10-16 or 2026-10-16 13:00"
+        reason = f"{name} is not a date; expected a date such as 2026-10-16 or 2026-10-16 13:00"
         raise UserError(f"{where}: {reason}") from error
     if isinstance(at, time):
         return datetime.combine(day, at)
@@ -207,8 +215,8 @@ _LINE = 75  # octets of a line, without its end
 _SPECIAL = r"([\\;,])"
 _ESCAPED = r"\\\1"
 _HEAD = """\
-# The dates of a review, in Pacific time. A line that is left out has the date by the rules; a date
-# without a time is due at the time of the rules, 23:59 unless they say another.
+# The dates of a review, in Pacific time. If a line is left out, its date is that of the rules. A
+# date without a time is due at the time of the rules, or at 23:59 if the rules name no time.
 """
 _ZONE = "America/Los_Angeles"
 # As of 2007, when the law last changed.

@@ -36,8 +36,9 @@ MOST_ITEMS = 25  # of one submission
 _FINDINGS = "Findings"
 _IN_FACTS = ("CODE100",)
 _TEXT = (
-    "Points to look at in each submission: questions that a program cannot answer, and the errors,"
-    " warnings and notes to look at, folded by code. The list does not cover all rules.",
+    "These are the points to look at in each submission. Some are questions that a program cannot"
+    " answer; the others are errors, warnings and notes, with one line for each code. The list"
+    " does not cover all rules.",
 )
 
 
@@ -85,8 +86,8 @@ def items(subject: Subject, examined: Examined) -> list[Item]:
     lines = [finding_line(group, examined) for group in groups]
     more = len(lines) + len(facts) - MOST_ITEMS
     if more > 0:
-        command = f"mlperf-pkg check {subject.name} shows them"
-        lines[-more - 1 :] = [f"{more + 1} more kinds of findings; {command}"]
+        command = f"'mlperf-pkg check {subject.name}' shows them"
+        lines[-more - 1 :] = [f"findings with {more + 1} more codes; {command}"]
     return [Item(_FINDINGS, line) for line in lines] + facts
 
 
@@ -232,7 +233,7 @@ def software(subject: Subject) -> Iterator[str]:
             continue
         old_version, old_text = before[name]
         if version < old_version:
-            yield f"older than in {subject.previous[0].round}: {text}; before {old_text}"
+            yield f"{text} is older than {old_text}, which round {subject.previous[0].round} had"
 
 
 def _text(system: SystemFile, field: str) -> str:
@@ -271,13 +272,16 @@ def code(subject: Subject) -> Iterator[str]:
     """Yield the files of code, and the sets without a configuration."""
     contents = next((item.context.code for item in subject.sets), None)
     if contents is None:
-        yield "no benchmarks/ folder: does the code in the repository match the logs?"
+        yield "there is no folder benchmarks/: does the code in the repository match the logs?"
     elif contents:
         files = sum(len(of_benchmark.files) for of_benchmark in contents.values())
         yield f"{counted(files, 'file')} for {listed(contents, 6)}: does the code match the logs?"
         without = [item.name for item in subject.sets if not _has_configuration(item)]
         if without:
-            yield f"no file is named after the system or is a configuration: {_sets(without)}"
+            yield (
+                "no file of the code is a configuration or is named after the system:"
+                f" {_sets(without)}"
+            )
 
 
 def _has_configuration(item: Tested) -> bool:
@@ -308,7 +312,7 @@ def statuses(subject: Subject) -> Iterator[str]:
     yield line
     previews = [name for name, kind in kinds.items() if kind == PREVIEW]
     if previews:
-        yield f"Previews, which require Available successors with new logs: {listed(previews)}"
+        yield f"these Previews need Available successors with new logs: {listed(previews)}"
 
 
 def seeds(subject: Subject) -> Iterator[str]:
@@ -319,7 +323,7 @@ def seeds(subject: Subject) -> Iterator[str]:
         if len(seeds_of_runs) > 1 and all(seeds_of_runs) and len(set().union(*seeds_of_runs)) == 1:
             same.append(item.name)
     if same:
-        yield f"the same seed in all runs: {_sets(same)}"
+        yield f"all runs of a set have the same seed: {_sets(same)}"
 
 
 def runs(subject: Subject) -> Iterator[str]:
@@ -339,14 +343,17 @@ def runs(subject: Subject) -> Iterator[str]:
                 shown = f"{ratio:.2f}" if ratio < _WHOLE else f"{ratio:,.0f}"
                 outlying.append(f"{short(path)} takes {shown} times the median")
     if outlying:
-        yield f"unlike the other runs of their set: {listed(outlying)}"
+        yield f"these runs are unlike the other runs of their set: {listed(outlying)}"
 
 
 def power(subject: Subject) -> Iterator[str]:
     """Yield the sets with power measurements."""
     measured = [item.name for item in subject.sets if item.row.energy_joules is not None]
     if measured:
-        question = "does it cover all nodes, the interconnect and the conversion efficiency?"
+        question = (
+            "does the measurement cover all nodes, the interconnect and the efficiency of power"
+            " conversion?"
+        )
         yield f"energy of {_sets(measured)}: {question}"
 
 

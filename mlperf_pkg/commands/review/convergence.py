@@ -264,7 +264,10 @@ _MISSING = (
     column("Submitters"),
     column("Result sets", numbers=True),
 )
-_MISSING_NOTE = "Reference runs: the number expected, twice the runs of a result set."
+_MISSING_NOTE = (
+    "Reference runs: the number of runs that a new reference point needs, which is twice that of a"
+    " result set."
+)
 _NORMALISED = (
     column("Submitter"),
     column("System"),
@@ -276,8 +279,8 @@ _NORMALISED = (
     column("Percent", numbers=True),
 )
 _SCORES = (4, 5)  # their places among the columns
-_NORMALISED_NOTE = "Minutes and percent: the increase of the time-to-train by the factor."
-_INCREASE = "increase by the factor (the score less the unscaled one, in minutes and in percent)"
+_NORMALISED_NOTE = "Minutes and percent: by how much the factor increases the time-to-train."
+_INCREASE = "increase by the factor (the score minus the unscaled score, in minutes and in percent)"
 
 
 # ---- words ----------------------------------------------------------------------------------
@@ -286,12 +289,12 @@ _INCREASE = "increase by the factor (the score less the unscaled one, in minutes
 _TEXTS = {
     FAILS: "A set that fails is rejected by default; evidence in its favour is due by the end of"
     " the first week of the review (training_rules, Handling RCP Failures).",
-    MISSING: "Missing reference points are due 24 hours after the submission deadline, those of"
-    " gpt3 and llama31_405b five weeks before it. The submission date is {date}.",
-    OFFICIAL: "Official only: the official checker fails the set by a rule that is newer than the"
+    MISSING: "Missing reference points are due 24 hours after the submission deadline; those of"
+    " gpt3 and llama31_405b are due five weeks before the deadline. The submission date is {date}.",
+    OFFICIAL: "Official only: the set fails the official checker, by a rule that is newer than the"
     " round.",
-    BYPASSED: "Bypassed: package_checker_params contains rcp-bypass, which only a review may"
-    " grant.",
+    BYPASSED: "Bypassed: package_checker_params contains rcp-bypass; only a review may grant this"
+    " exception.",
     OPEN: "Not compared: the official checker crashes or has no test for the benchmark, or the set"
     " has no mean to converge.",
 }

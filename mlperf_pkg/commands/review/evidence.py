@@ -164,9 +164,9 @@ class SubjectOutcome(Struct, frozen=True):
 _NEW_RUNS = SubjectOutcome(True, "by new runs")
 _NEW_DESCRIPTION = SubjectOutcome(True, "by a new description")
 _OTHER_FILES = SubjectOutcome(True, "by other files")
-_UNTIL = "stands until decided"
-_UNKNOWN = SubjectOutcome(False, f"its runs were not recorded: {_UNTIL}")
-_FEWER = SubjectOutcome(False, f"the same runs, some of them removed: {_UNTIL}")
+_UNTIL = "the objection stands until the committee decides"
+_UNKNOWN = SubjectOutcome(False, f"the runs of the objection were not recorded; {_UNTIL}")
+_FEWER = SubjectOutcome(False, f"the runs are the same, but some were removed; {_UNTIL}")
 
 
 def outcome_of(
@@ -225,9 +225,11 @@ def _of_runs(path: str, runs: Sequence[LoggedRun], examined: Examined) -> Subjec
         if digests_of({path: source}).get(path, b"").hex() != run.digest:
             edits.update(_edits(run.keys, _logged_keys(source)))
     if edits:
-        return SubjectOutcome(False, f"the same runs, logs edited: {_UNTIL}", edits)
+        return SubjectOutcome(
+            False, f"the runs are the same, but logs were edited; {_UNTIL}", edits
+        )
     if places - {path}:
-        return SubjectOutcome(False, f"the same runs in {', '.join(sorted(places))}: {_UNTIL}")
+        return SubjectOutcome(False, f"the same runs are in {', '.join(sorted(places))}; {_UNTIL}")
     if path not in examined.contexts:
         return None
     added = len(examined.contexts[path].runs) - len(runs) + missing

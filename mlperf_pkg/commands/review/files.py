@@ -181,7 +181,8 @@ def _readme(review: Review) -> str:
         f"# {escape_markdown(marked(review.title))}: review",
         review.counts,
         "\n".join(links),
-        f"The same as [one page]({PAGE}), as [JSON]({DATA}), and its tables as CSV in {TABLES}/.",
+        f"This review is also [one page]({PAGE}) and [JSON]({DATA}), and {TABLES}/ has its tables"
+        " as CSV files.",
     ]
     if review.problems:
         parts.append("## Missing or unclear")
@@ -456,8 +457,8 @@ def refuse_early(folder: Path, inputs: Sequence[str], *, force: bool) -> None:
     for entry in walk(folder):
         is_ours = entry.folder if entry.path == TABLES else entry.path in written
         if entry.link is not None or not is_ours:
-            reason = f"not replaced, as {entry.path} is not part of the review"
-            raise UserError(f"{folder}: {reason}; move it away or choose another --output")
+            reason = f"the review is not replaced, as {entry.path} is not part of it"
+            raise UserError(f"{folder}: {reason}; move the file away, or choose another --output")
 
 
 def write_review(folder: Path, files: Mapping[str, str], *, force: bool) -> None:

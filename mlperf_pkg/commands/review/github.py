@@ -102,9 +102,9 @@ def read_issues(path: Path) -> list[GithubIssue]:
     try:
         return msgspec.json.decode(read_file(path, _LARGEST), type=list[GithubIssue])
     except (OSError, ValueError, RecursionError, msgspec.DecodeError) as error:
-        needed = f"expected the output of: gh issue list --state all --json {FIELDS}"
+        needed = f"expected the output of 'gh issue list --state all --json {FIELDS}'"
         reason = getattr(error, "strerror", None) or error
-        raise UserError(f"{path}: no issues of GitHub ({reason}); {needed}") from error
+        raise UserError(f"{path}: not a list of GitHub issues ({reason}); {needed}") from error
 
 
 def take_issues(path: Path, file: Path) -> list[str]:
@@ -134,7 +134,10 @@ def take_issues(path: Path, file: Path) -> list[str]:
             new[added.id] = added
             lines.append(f"{added.id}: new, against {added.against}: {added.title}")
         else:
-            lines.append(f"#{issue.number} is left out: no label 'against <org>': {issue.title}")
+            lines.append(
+                f"issue #{issue.number} is left out, as it has no label 'against <org>':"
+                f" {issue.title}"
+            )
     text = filed.changed_entries(path, changes) if changes else ""
     if new or not path.exists():
         text = filed.with_new(path, new.values(), text)
@@ -157,7 +160,9 @@ def _changes(entry: ObjectionEntry, issue: GithubIssue) -> dict[str, str | tuple
     state = issue.decided
     if state is ObjectionState.WAIVED and entry.percent is None:
         state = entry.state
-        fields["note"] = "labelled as waived; --state waived measures it"
+        fields["note"] = (
+            "the issue is labelled waived; --state waived measures the change of the scores"
+        )
     for name, content in (("state", state), ("issue", issue.url), ("by", issue.named("by"))):
         fields[name] = content
     return {name: content for name, content in fields.items() if content != getattr(entry, name)}
@@ -194,7 +199,8 @@ def _entry(issue: GithubIssue, taken: Collection[str]) -> ObjectionEntry:
 _SCRIPT = """\
 #!/bin/sh
 # Files and labels the objections with GitHub's client, gh, and records the issues in {file}.
-# Read it, then run it in a clone of the repository of the issues, or with GH_REPO=owner/name.
+# Read this script. Then run it in a clone of the repository that has the issues, or with
+# GH_REPO=owner/name.
 set -eu
 """
 

@@ -48,11 +48,11 @@ _LINES = 3  # of one file
 _NAMED = 20  # files without an excerpt
 _POINTS = 12
 _CHARACTERS = 300
-_FOUND = "Found by mlperf-pkg, code {code} (`mlperf-pkg rules show {code}` explains it)."
+_FOUND = "Found by mlperf-pkg, code {code} (`mlperf-pkg rules show {code}` explains the code)."
 _BASES = {
     Basis.BOTH: "the written rules and the official checker",
     Basis.OFFICIAL: "the official checker",
-    Basis.RULES: "the written rules; the official checker does not test it",
+    Basis.RULES: "the written rules; the official checker does not test this",
     Basis.ADVICE: "neither a written rule nor the official checker",
 }
 
@@ -84,7 +84,7 @@ def _rule(finding: Finding) -> str:
     if code:
         explanation = " ".join(code.explanation.split())
         lines.append(f"- **Requirement:** {escape_markdown(explanation)}")
-    lines.append(f"- **Basis:** {_BASES[finding.basis]}")
+    lines.append(f"- **Required by:** {_BASES[finding.basis]}")
     return "\n".join(lines)
 
 
@@ -275,7 +275,7 @@ def _standing(item: filed.Judged) -> str:
         return f"{item.standing} {item.why}"
     number = len(item.entry.about)
     left = len(item.left) + len(item.undecided)
-    where = f" in {left} of {number}" if left and number > 1 else ""
+    where = f" in {left} of {number} places" if left and number > 1 else ""
     if item.undecided and not item.left:
         return f"{item.why}{where}"
     return "; ".join(filter(None, [f"{item.standing}{where}", item.why]))
@@ -330,7 +330,7 @@ def _summary(outcome: filed.ObjectionOutcome) -> str:
         elif item.standing is _STANDS:
             counts["standing" if item.is_open else item.entry.state.words] += 1
         else:
-            counts[item.standing or "not in the tree"] += 1
+            counts[item.standing or "not in TREE"] += 1
     counts["possible"] = len(outcome.new)
     numbers = [f"{count} {word}" for word, count in counts.items() if count]
     number = counted(len(judged), "objection")
@@ -390,11 +390,11 @@ OBJECTION_FORMATS = {"text": text, "json": json, "gh": github.script}
 
 # ---- objections in a review ---------------------------------------------------------------
 
-_NO_ERRORS = "There is no error by the written rules that no objection names."
+_NO_ERRORS = "There is an objection for every error by the written rules."
 _MAY_BE_FILED = (
-    "Errors by the written rules are possible objections until somebody files them{until}."
-    " 'mlperf-pkg review objection CODES ROUND_FOLDER -o FOLDER' writes the texts, one for each"
-    " code and submitter."
+    "An error by the written rules is a possible objection until somebody files an"
+    " objection{until}. 'mlperf-pkg review objection CODES ROUND_FOLDER -o FOLDER' writes the"
+    " texts of objections, one for each code and submitter."
 )
 
 
@@ -478,7 +478,9 @@ def texts(path: str, options: Options, wanted: Sequence[str], by: str | None) ->
     """
     examined, objections = _objections(path, options, wanted)
     if len(objections) > _PRINTED:
-        needed = f"expected at most {_PRINTED}, or -o FOLDER, which writes a file for each"
+        needed = (
+            f"expected at most {_PRINTED}, or -o FOLDER, which writes a file for each objection"
+        )
         raise UserError(f"{counted(len(objections), 'objection')}; {needed}")
     parts = [objection_text(objection, examined, by) for objection in objections]
     return "\n---\n\n".join(parts)
@@ -507,7 +509,9 @@ def write(
         files[filed.evidence_file(entry)] = evidence_of(item.about, (), examined)
     for file in files:
         if (folder / file).exists():
-            raise UserError(f"{folder / file}: exists, but is not in {filed.NAME}; move it away")
+            raise UserError(
+                f"{folder / file}: exists, but is not in {filed.NAME}; move the file away"
+            )
     if new:
         files[filed.NAME] = filed.with_new(states, entries)
         write_together(folder, files, replace=True)
@@ -536,7 +540,7 @@ def _objections(
     if objections:
         return examined, objections
     codes = sorted({finding.code for _, finding in examined.findings})
-    reason = f"nothing to object to for {', '.join(wanted)}"
+    reason = f"no finding of {', '.join(wanted)} to object to"
     if codes:
-        reason += f"; its findings have {', '.join(codes)}"
+        reason += f"; the findings have the codes {', '.join(codes)}"
     raise UserError(f"{path}: {reason}")

@@ -243,7 +243,7 @@ def _standing(
 def _of_people(entry: ObjectionEntry, evidence: ObjectionEvidence, examined: Examined) -> Judged:
     """Return the standing of an objection without a code, on which people decide."""
     changed = changed_files(entry.files, evidence, examined)
-    why = f"changed since: {', '.join(changed)}" if changed else ""
+    why = f"files changed since the objection was written: {', '.join(changed)}" if changed else ""
     return Judged(entry, ObjectionStanding.STANDS, why=why)
 
 
@@ -257,8 +257,8 @@ _SOURCE = "submission_rules, Fixing objections"
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./+-]*")
 _FORMAT = "mlperf-pkg/objections/2"
 _HEAD = """# The objections of a review. States: {states}.
-# The state waived requires percent: the total difference, below 2.
-# "mlperf-pkg review objections FILE TREE" shows which are settled in a corrected tree.
+# The state waived requires percent, the total difference of the scores, which must be below 2.
+# "mlperf-pkg review objections FILE TREE" shows which objections are settled in TREE.
 format: {format}
 objections:
 """
@@ -424,7 +424,10 @@ def state_of(text: str, where: str) -> ObjectionState:
 
 def _require_share(percent: float | None, where: str) -> None:
     if percent is None:
-        raise UserError(f"{where}: waived without percent; expected the total difference")
+        raise UserError(
+            f"{where}: the state waived lacks percent; expected the total difference"
+            " of the scores, in percent"
+        )
     if not 0 <= percent < WAIVED_BELOW:
         allowed = "that do not change the order of competitors may be waived"
         reason = f"only total differences below {WAIVED_BELOW:g} % {allowed} ({_SOURCE})"
@@ -444,7 +447,11 @@ def _with_share(item: Judged, rounds: dict[str, Examined], options: Options) -> 
     except UserError as error:
         return replace(item, doubt=str(error).removeprefix(f"{entry.id}: "))
     is_small = percent < WAIVED_BELOW
-    doubt = "" if is_small else f"{percent:.3g} % as measured, not below {WAIVED_BELOW:g} %"
+    doubt = (
+        ""
+        if is_small
+        else (f"the measured difference is {percent:.3g} %, which is not below {WAIVED_BELOW:g} %")
+    )
     return replace(item, measured=percent, doubt=doubt)
 
 
@@ -491,7 +498,7 @@ def _scores_before(
     left = {finding.about for _, finding in corrected.findings if finding.code == entry.code}
     if left.issuperset(entry.about):
         if not entry.code.startswith(_OF_FACTORS):
-            reason = "not corrected in this round, so there is nothing to measure"
+            reason = "the findings are not corrected in this round, so there is nothing to measure"
             raise UserError(f"{entry.id}: {reason}")
         scored = corrected.scored(entry.about)
         return {path: row.unscaled_minutes for path, row in scored.items()}

@@ -37,8 +37,8 @@ _T = TypeVar("_T")
 _SINCE = date(2025, 6, 12)  # of proofs on old benchmarks
 _MANY = 100  # percent, from which on decimals are not shown
 _LEGEND = (
-    "On: accelerators. Change: of the performance by time; s: by time x scale, on fewer"
-    " accelerators; e: by energy. ~: the systems match by name only."
+    "On: the number of accelerators. Change: how much the performance changed, by time; s: by time"
+    " x accelerators, as the successor has fewer; e: by energy. ~: the systems match by name only."
 )
 _BRIEF = (
     "outcome",
@@ -109,7 +109,7 @@ def _summary(rows: Sequence[Succession]) -> Iterator[str]:
     yield from details
     unsure = sum(map(_is_unsure, rows))
     if unsure:
-        yield f"{unsure} compared with systems that match by name only"
+        yield f"{wording.counted(unsure, 'Preview')} compared with systems that match by name only"
 
 
 def _is_unsure(row: Succession) -> bool:
@@ -463,12 +463,12 @@ def _changed(row: PublishedSet, round_: str) -> str:
     """Return the difference of a benchmark in another round in words, empty if there is none."""
     name = _benchmark_in(row, round_)
     if name is None:
-        return f"not in {round_}"
+        return f"the benchmark is not in round {round_}"
     old = load_benchmark(row.usage, row.round, row.benchmark)
     new = load_benchmark(row.usage, round_, name)
     if old and new and old.target == new.target:
         return ""
-    return f"another target in {round_}"
+    return f"the benchmark has another target in round {round_}"
 
 
 def _benchmark_in(row: PublishedSet, round_: str) -> str | None:
@@ -568,7 +568,7 @@ def _remarks(bare: Succession, best: _Candidate, *, is_matched: bool) -> Iterato
     row = bare.preview.row
     successor = best.entry.row
     if _is_late(best.entry, bare.due):
-        yield f"due in {bare.due}"
+        yield f"due in round {bare.due}"
     if not are_same(row.submitter, successor.submitter):
         yield f"submitted by {successor.submitter}"
     before = row.unscaled_minutes
@@ -578,7 +578,7 @@ def _remarks(bare: Succession, best: _Candidate, *, is_matched: bool) -> Iterato
         unscaled = Performance(bare.scale.number, before)
         costs = Performance(best.performance.scale, after).costs(unscaled)
         if costs.is_matched is not is_matched:
-            yield f"{costs.percent:+.1f} % without normalisation"
+            yield f"the change is {costs.percent:+.1f} % without normalisation"
 
 
 def _is_late(entry: SideEntry, due: str | None) -> bool:
@@ -611,6 +611,6 @@ def _why_none(preview: SideEntry, entries: Iterable[SideEntry]) -> str:
         if _is_of(row, result):
             statuses.add(category(result.status) or result.status)
     if statuses:
-        return f"only as {', '.join(sorted(statuses))}"
+        return f"results only with the status {', '.join(sorted(statuses))}"
     benchmarks = {result.benchmark for result in results}
-    return f"on this accelerator only {', '.join(sorted(benchmarks))}"
+    return f"results on this accelerator only for {', '.join(sorted(benchmarks))}"

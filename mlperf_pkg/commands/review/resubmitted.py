@@ -173,7 +173,7 @@ def _summary(rows: Sequence[ResubmittedSet], new: ReviewSide) -> Iterator[str]:
 
 def _kinds(row: ResubmittedSet) -> Iterator[str]:
     if row.identical < row.runs:
-        yield "with rewritten logs: the same runs or mean, but different files"
+        yield "with rewritten logs (the runs or their mean are the same, but the files differ)"
     if row.judgement.fields:
         yield "with a different system description"
     if row.description == _NOT_DESCRIBED:

@@ -292,7 +292,10 @@ def _problems(reviewed: ReviewedRound) -> Iterator[str]:
         if len(names) > 1:
             yield f"{wording.enumerated(names)} are counted as one submitter: {company}"
     if len(reviewed.submitters) == 1:
-        yield f"only one submitter: {next(iter(reviewed.submitters))}; nobody can review it"
+        yield (
+            f"the round has only one submitter, {next(iter(reviewed.submitters))}, so nobody can"
+            " review the results"
+        )
     for name, rows in reviewed.sets.items():
         if not rows:
             yield f"{name}: no result set"
@@ -310,7 +313,7 @@ def _without_system(rows: Sequence[ResultSetRow]) -> str:
     sets = wording.counted(len(rows), "result set")
     systems = list(dict.fromkeys(str(row.system) for row in rows))
     description = f"description ({wording.shortened(systems, _NAMED)})"
-    return f"{sets} without a system {description}: division and accelerators are unknown"
+    return f"{sets} without a system {description}, so division and accelerators are unknown"
 
 
 def _unread(reviewed: ReviewedRound) -> Iterator[str]:
@@ -330,7 +333,7 @@ def _unread(reviewed: ReviewedRound) -> Iterator[str]:
 # ---- sections -----------------------------------------------------------------------------
 
 _DECIMALS = 3
-_MARKED = "Marked: to be settled with the submitter."
+_MARKED = "Marked values have to be settled with the submitter."
 
 Cell = str | int | float | None
 """The content of a table; None is an empty cell."""
@@ -543,7 +546,7 @@ def text(listing: RoundListing, view: View) -> str:
             terminal.paragraph((listing.legend, PLAIN))
     hidden = len(listing.rows) - sum(len(group.rows) for group in groups)
     if hidden:
-        terminal.paragraph((f"{wording.counted(hidden, 'row')} more: --verbose shows them", PLAIN))
+        terminal.paragraph((f"{wording.counted(hidden, 'more row')}; --verbose shows all", PLAIN))
     return terminal.text()
 
 
@@ -723,7 +726,7 @@ def read_proofs(argument: str, old: ReviewSide, options: Options) -> tuple[SideE
     """
     rounds = {entry.row.round for entry in old.entries}
     if len(rounds) != 1:
-        raise UserError(f"{old.name} has several rounds; proofs are of one")
+        raise UserError(f"{old.name} has several rounds; --proof needs one round as OLD")
     return read_side(argument, replace(options, round=rounds.pop())).entries
 
 
@@ -766,8 +769,10 @@ def record_side(usage: str, round_: str | None = None) -> ReviewSide:
     if round_ and round_ not in names:
         reason = "no such round was published"
         if names and version_of(round_) > max(map(version_of, names)):
-            reason = "newer than the published results of this package"
-        raise UserError(f"{round_}: not a folder, and {reason} ({usage} {', '.join(names)})")
+            reason = "the round is newer than the published results in mlperf-pkg"
+        raise UserError(
+            f"{round_}: not a folder, and {reason} (the rounds of {usage} are {', '.join(names)})"
+        )
     hashes = published.hashes()
     entries = []
     for index, row in enumerate(published.sets):

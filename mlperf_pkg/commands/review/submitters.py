@@ -45,13 +45,14 @@ By = Literal["results", "scale"]
 _THREE = 3
 _LONGEST = 120  # characters of a finding in the summary
 _RULES = (
-    "Submitters are ranked by their number of results and paired down the ranking; the two of a"
-    " pair review each other. If the number is odd, the last three review each other.",
-    f"Results on systems with {LARGE} or more accelerators do not count in this ranking (Training"
-    " only): their submitters are ranked by their largest system, and review these results of each"
-    " other.",
-    "Each company of a joint entry counts as a submitter, for these entries, and never reviews its"
-    " partner. Folders whose descriptions name one company are one submitter.",
+    "Submitters are ranked by their number of results, and paired from the top of the ranking"
+    " down. The two of a pair review each other. If the number of submitters is odd, the last"
+    " three review each other.",
+    f"In Training, results on systems with {LARGE} or more accelerators do not count in this"
+    " ranking. The submitters of such results are ranked by their largest system as well, and then"
+    " review these results of each other.",
+    "For a joint entry, each of the companies counts as a submitter, and never reviews its"
+    " partner. Folders whose system descriptions name the same company count as one submitter.",
 )
 
 
@@ -72,7 +73,10 @@ _SUBMITTERS = (
 def submitters_section(reviewed: ReviewedRound) -> ReviewSection:
     """Return a table of all submitters, by name, also of those without a result set."""
     report = reviewed.report
-    note = "Largest: accelerators of the largest system with results. With errors: result sets."
+    note = (
+        "Largest: the number of accelerators of the largest system with results. With errors: the"
+        " number of result sets with errors."
+    )
     table = table_of(_SUBMITTERS, _submitters(reviewed), title="Submitters", note=note)
     numbers = {
         "submitter": reviewed.number,
@@ -449,8 +453,9 @@ _RANKS = (
     column("Largest", numbers=True),
 )
 _RANKS_NOTE = (
-    f"Large results: on systems with {LARGE} or more accelerators (processors in systems without"
-    " accelerators). Largest: accelerators of the largest system."
+    f"Large results: the number of results on systems with {LARGE} or more accelerators, or"
+    " processors if a system has no accelerators. Largest: the number of accelerators of the"
+    " largest system."
 )
 
 
@@ -485,7 +490,7 @@ def assignments_section(reviewed: ReviewedRound) -> ReviewSection:
     for rank in _ranks(reviewed):
         members += _members(rank)
         summary += _summary(rank)
-    note = "By: the ranking that paired them."
+    note = "By: the ranking that paired reviewer and submitter."
     tables = {
         "pairs": table_of_cells(_ASSIGNMENTS, pairs, title="Assignments", note=note),
         "rank": table_of(_RANKS, members, title="Ranks", note=_RANKS_NOTE),
@@ -522,7 +527,7 @@ def _assigned(rank: _Rank) -> Iterator[Assignment]:
             for folder in folders:
                 if folder in company.parts:
                     systems = wording.enumerated(company.parts[folder])
-                    why += f"; of the submission {folder} only {systems}"
+                    why += f"; in the submission {folder}, only the systems {systems}"
             yield Assignment(reviewer, company.name, tuple(folders), rank.by, why)
 
 
@@ -540,14 +545,18 @@ def _reviewed_by(rank: _Rank, group: ReviewGroup) -> Iterator[tuple[str | None, 
 def _why(rank: _Rank, group: ReviewGroup, reviewer: str | None) -> str:
     if reviewer is None:
         is_only = len(rank.members) == 1
-        alone = "the only one ranked" if is_only else "a partner of all others left in the ranking"
+        alone = (
+            ("the only submitter ranked")
+            if is_only
+            else "a partner of all other submitters left in the ranking"
+        )
         return f"{alone} by {rank.unit}"
     numbers = [str(index + 1) for index in group]
     values = [rank.value(company) for company in rank.members]
     values_of_group = wording.enumerated([str(values[index]) for index in group])
     reason = f"ranks {wording.enumerated(numbers)} by {rank.unit} ({values_of_group})"
     if len(group) == _THREE:
-        reason += ", the last three of an odd number"
+        reason += ", the last three, as the number is odd"
     if group != list(range(group[0], group[0] + len(group))):
         reason += ", as partners may not review each other"
     partners = rank.partners(group)
@@ -563,7 +572,7 @@ def _chosen(reviewed: ReviewedRound) -> Iterator[str]:
     for joint in joints(reviewed):
         yield f"{wording.enumerated(joint)} submit together."
     if choices.excluded:
-        yield f"Excluded: {', '.join(choices.excluded)}."
+        yield f"Excluded from the assignments: {', '.join(choices.excluded)}."
     idle = [company.name for company in companies(reviewed) if not any(company.results.values())]
     if idle:
         yield f"Without results and therefore without assignments: {', '.join(idle)}."
@@ -579,7 +588,7 @@ def _summary(rank: _Rank) -> Iterator[str]:
             text = wording.enumerated(rank.names(index for index in group if index in members))
             partners = rank.partners(group)
             if partners:
-                text += f" ({wording.enumerated(partners)} not each other)"
+                text += f" (but {wording.enumerated(partners)} do not review each other)"
             texts.append(text)
         alone += rank.names(index for index in group if index not in members)
     if alone:

@@ -98,7 +98,7 @@ def _selected(row: ResultSetRow, runs: tuple[Run, ...]) -> SelectedSet:
     if row.runs_required is None:
         return SelectedSet(row, runs, "not_checked", f"not checked: {row.score_note}")
     if rules is None or row.scaling == "weak":
-        reason = row.score_note or "nothing to select: all models of weak scaling count"
+        reason = row.score_note or "nothing to select, as all models of weak scaling count"
         if row.score_minutes is None:
             return SelectedSet(row, runs, "invalid", reason)
         return SelectedSet(row, runs, "nothing_to_select", reason, runs)
@@ -108,7 +108,7 @@ def _selected(row: ResultSetRow, runs: tuple[Run, ...]) -> SelectedSet:
     reason = choice.reason
     if selection.chosen and len(choice.windows) == 1:
         state = "nothing_to_select"
-        reason = f"nothing to select: {len(runs)} of {row.runs_required} runs"
+        reason = f"nothing to select, as the set has only the {len(runs)} runs that are required"
     return SelectedSet(row, selection.runs, state, reason, selection.chosen, choice)
 
 

@@ -126,7 +126,8 @@ def _status(user_values: UserValues) -> str | None:
         similar = did_you_mean(text, schema.spelled_statuses(), schema.SIMILAR)
         statuses = "; ".join(schema.statuses(user_values.usage, user_values.round))
         raise UserError(
-            f"unknown status of round {user_values.round}: {text!r}{similar} (known: {statuses})"
+            f"round {user_values.round} has no status {text!r}{similar} (the statuses are"
+            f" {statuses})"
         )
     return status
 
@@ -168,7 +169,7 @@ def _fields(file: str) -> dict[str, Any]:
         raise UserError(f"{file}:{error.line}: {error.message}") from error
     if not isinstance(fields, dict):
         raise UserError(
-            f"{file}: the file contains {schema.shown(fields)}; expected one JSON object"
+            f"{file}: the file has {schema.shown(fields)}; expected an object of fields"
         )
     return fields
 
@@ -184,7 +185,10 @@ def merge(nodes: Sequence[Node], user_values: UserValues) -> tuple[dict[str, Any
     """
     number = len(nodes)
     if user_values.nodes not in (None, number):
-        raise UserError(f"--nodes is {user_values.nodes}; expected {number}, one for each file")
+        raise UserError(
+            f"--nodes is {user_values.nodes}; expected {number}, the number of"
+            " descriptions of nodes"
+        )
     user_values = replace(user_values, nodes=number)
     of_user = user_fields(user_values)
     fields: dict[str, Any] = {}
@@ -309,7 +313,7 @@ def round_of_systems(options: Options, paths: Sequence[str] = ()) -> SystemRound
     if of_logs:
         return of_logs
     newest = rounds(usage or TRAINING)[-1]
-    return _as_loaded(usage, newest, "the newest of the rulebook")
+    return _as_loaded(usage, newest, "the newest round in the rulebook")
 
 
 def _as_loaded(usage: str | None, name: str, reason: str) -> SystemRound:

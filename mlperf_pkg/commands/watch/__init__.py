@@ -95,8 +95,8 @@ def _allow_open_files(logs: int) -> None:
         return
     if hard != resource.RLIM_INFINITY and hard < needed:
         raise UserError(
-            f"{logs:,} logs are too many: this process may open {hard:,} files (ulimit -n):"
-            " watch them with several commands"
+            f"{logs:,} logs are too many, as this process may open only {hard:,} files"
+            " (ulimit -n); watch the logs with several commands"
         )
     resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
 

@@ -15,7 +15,7 @@ from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import as_json
 
 _HOUR = 60
-_METHODS = {"reference": "by the reference", "curve": "roughly, by the curve"}
+_METHODS = {"reference": "if it converges like the reference", "curve": "if its curve continues"}
 
 
 class WatchEvent(Struct, frozen=True):
@@ -77,7 +77,10 @@ class Open(WatchEvent, frozen=True, tag="open"):
 
     def words(self, _: datetime) -> str:
         """Return the keys."""
-        return f"not logged at run_start; expected by the end: {', '.join(self.missing)}"
+        return (
+            "not logged yet at run_start, but expected by the end of the run:"
+            f" {', '.join(self.missing)}"
+        )
 
 
 class Evaluated(WatchEvent, frozen=True, tag="evaluation"):
@@ -120,7 +123,7 @@ class Progress(WatchEvent, frozen=True, tag="progress"):
         length = duration(expected.minutes)
         remaining = expected.minutes - self.minutes
         if remaining <= 0:
-            return f"{elapsed}, expected to end after {length}: overdue"
+            return f"{elapsed}; the run was expected to end after {length}"
         end = now + timedelta(minutes=min(remaining, 1e6))
         time = f"{end:%Y-%m-%d %H:%M}"
         if end.date() == now.date():

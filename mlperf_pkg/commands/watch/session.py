@@ -327,11 +327,11 @@ class Session:
         yield from self._read()
         if self.log.done:
             return
-        message = f"nothing new for {events.duration(self.silent / _SECONDS_PER_MINUTE)}"
+        message = f"the log has not grown for {events.duration(self.silent / _SECONDS_PER_MINUTE)}"
         idle = self.silent >= self._idle_s
         if self.silent >= self._timeout_s:
             self.given_up = True
-            yield events.FileState("given_up", f"given up, as there is {message}")
+            yield events.FileState("given_up", f"given up, as {message}")
         elif idle and not self._idle:
             yield events.FileState("silent", message)
         self._idle = idle
@@ -351,7 +351,9 @@ class Session:
                 if len(data) < BLOCK_BYTES:
                     break
         except OSError as error:
-            yield from self._unreadable(f"cannot be read ({error.strerror or error}); trying again")
+            yield from self._unreadable(
+                f"the log cannot be read ({error.strerror or error}); mlperf-pkg tries again"
+            )
             return
         problem = self.log.unpacker.problem
         if problem:
@@ -368,7 +370,7 @@ class Session:
             if not exists:
                 message = "waiting for the file, which does not exist yet"
                 if self._exists:
-                    message = "waiting for the file, which is gone"
+                    message = "waiting for the file, which was removed"
                 yield events.FileState("missing", message)
             elif self._exists is False:
                 yield events.FileState("appeared", "the file appeared")
@@ -379,7 +381,7 @@ class Session:
             yield events.FileState(change, message)
         elif change == "replaced":
             self.log = _GrowingLog(self._judge, self._clock)
-            message = "the file was replaced, so the new one is read from the start"
+            message = "the file was replaced, so the new file is read from the start"
             yield events.FileState(change, message)
 
     def _unreadable(self, reason: str) -> Iterator[events.WatchEvent]:
@@ -463,7 +465,9 @@ class _GrowingLog:
                 yield events.Open(keys)
         yield from self._evaluated()
         if run.stop_ms is not None and run.status != "success":
-            yield from self._lose(f"run_stop says {run.status or 'no status'}: it did not converge")
+            yield from self._lose(
+                f"run_stop says {run.status or 'no status'}, so the run did not converge"
+            )
 
     def _describe(self, run: Run) -> Iterator[events.WatchEvent]:
         self._rules = load_benchmark(run.usage, run.round, run.benchmark)
@@ -479,8 +483,8 @@ class _GrowingLog:
             differences = drift(run.usage, run.round).of({run.benchmark})
             if differences.concerns(run.benchmark):
                 message = (
-                    f"official findings are those of {verified_name()}: the installed"
-                    f" {installed_version(REFERENCE)} differs in {differences.in_words()}"
+                    f"the official findings are those of {verified_name()}, as the installed"
+                    f" version {installed_version(REFERENCE)} differs in {differences.in_words()}"
                 )
                 yield events.FileState("unverified", message)
 

@@ -60,7 +60,10 @@ def test_sets_and_targets_in_order_of_start() -> None:
     ]
     assert [system_file.id for system_file in systems_of(plan.sets)] == ["box", "box-open"]
     assert (plan.submitter, plan.problems) == ("Graphcore", ())
-    assert plan.notes == ("not copied, because there are no results: systems/idle.json",)
+    assert plan.notes == (
+        "these system descriptions are not copied, as their systems have no results:"
+        " systems/idle.json",
+    )
 
 
 @pytest.mark.parametrize(
@@ -74,7 +77,7 @@ def test_sets_and_targets_in_order_of_start() -> None:
 def test_one_division_and_sets_that_stay(staying: list[str], names: list[str]) -> None:
     plan = planned(HERE, OPEN, systems=(BOX, BOX_OPEN), division="open", staying=staying)
     assert ([planned_set.name for planned_set in plan.sets], plan.problems) == (names, ())
-    note = "left out, as they are of the closed division: 1 log (logs/box/a.log)"
+    note = "these logs are left out, as they are of the closed division: 1 log (logs/box/a.log)"
     assert plan.notes == (() if "box/resnet" in names else (note,))
 
 
@@ -92,8 +95,11 @@ def test_leave_out(origin: str) -> None:
     config = Config(code=CODE.code, leave_out=names if origin == "configuration" else ())
     plan = planned(HERE, other, config=config, leave_out=names if origin == "option" else ())
     assert [planned_set.name for planned_set in plan.sets] == ["box/bert"]
-    left = "left out as you asked: box/resnet, 1 run"
-    unknown = "there is no result set box/brt to leave out; did you mean box/bert?"
+    left = "box/resnet is left out as you asked (1 run)"
+    unknown = (
+        "box/brt was to be left out, but there is no result set of this name;"
+        " did you mean box/bert?"
+    )
     # The configuration may be about both divisions, a command line is about what it builds.
     expected = ((left,), (unknown,)) if origin == "option" else ((left, unknown), ())
     assert (plan.notes, plan.problems) == expected
@@ -131,9 +137,9 @@ TWO_UNREAD = [HERE, run("logs/x.log", benchmark=None), run("logs/y.log", divisio
             (BOX,),
             CODE,
             (
-                "2 logs (logs/x.log, logs/y.log): no submission_benchmark, or no"
-                " submission_division that is closed or open: complete the log, or take it out"
-                " of ws"
+                "2 logs (logs/x.log, logs/y.log): submission_benchmark is missing, or"
+                " submission_division is not closed or open; complete the log, or take it out of"
+                " ws"
             ),
         ),
         (
@@ -171,7 +177,7 @@ TWO_UNREAD = [HERE, run("logs/x.log", benchmark=None), run("logs/y.log", divisio
             [HERE, run("logs/other/a.log")],
             (BOX, system("other", submitter="ACME")),
             CODE,
-            "several submitters: ACME, Graphcore. A submission has one",
+            "the logs and system descriptions name several submitters: ACME, Graphcore. Build one",
         ),
         (
             [run("logs/box/a.log", org="")],
@@ -186,13 +192,13 @@ TWO_UNREAD = [HERE, run("logs/x.log", benchmark=None), run("logs/y.log", divisio
             [run("logs/x\ny/a.log")],
             (system("x\ny"),),
             CODE,
-            "systems/x\\ny.json: 'x\\ny' cannot name a folder in git: rename the file",
+            "systems/x\\ny.json: 'x\\ny' cannot name a folder in git; rename the file",
         ),
         (
             [run("logs/my box/a.log")],
             (system("my box"),),
             CODE,
-            "systems/my box.json: 'my box' cannot name a folder in git: rename the file",
+            "systems/my box.json: 'my box' cannot name a folder in git; rename the file",
         ),
         (
             [run("logs/box/a.log", benchmark="../../../etc")],
@@ -215,8 +221,10 @@ def test_problems(
 def test_patterns_that_match_nothing_and_missing_code_are_noted() -> None:
     config = Config(systems={"box": SystemConfig(logs=("logs/box/*", "log/*"))})
     (pattern, code) = planned(HERE, config=config).notes
-    assert pattern == "mlperf-pkg.yaml: the pattern 'log/*' for the logs of box matches no log"
-    assert re.match(r"there is no code of resnet, .*\n  code:\n    resnet: <folder>$", code)
+    assert pattern == "mlperf-pkg.yaml: no log matches the pattern 'log/*' under systems: box: logs"
+    assert re.match(
+        r"a submission needs its code, .* for resnet; .*\n  code:\n    resnet: <folder>$", code
+    )
 
 
 # ---- more runs than required ---------------------------------------------------------------
@@ -272,7 +280,7 @@ def test_findings_of_a_kind_are_folded() -> None:
         "  results/box/resnet: SEED102: seed N is logged by the same source line in several runs;"
         " expected a different seed in each run (3 of 4 runs: logs/1.log:LINE, logs/2.log:LINE,"
         " logs/3.log:LINE) [official checker]",
-        "    hint: --seed-checker-bypass builds the result set and asks for a review of it",
+        "    hint: --seed-checker-bypass builds the result set and asks reviewers to accept it",
         "  results/box/resnet: SET101: the number of runs (files result_*.txt) is 4; expected 5"
         " [rules and official checker]",
     ]

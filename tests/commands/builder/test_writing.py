@@ -218,7 +218,7 @@ def test_several_implementations(tmp_path: Path) -> None:
         "benchmarks/resnet/implementations/b/x.py": "b/x.py",
     }
     assert [note for note in prepared(tmp_path, config).notes if "reviewers" in note] == [
-        f"benchmarks/{folder} has no README.md and no run_and_time.sh: reviewers expect them"
+        f"benchmarks/{folder} has no README.md and no run_and_time.sh, which reviewers expect"
         for folder in ("bert/implementations/torch", "resnet/implementations/b")
     ]
 

@@ -32,8 +32,8 @@ def test_text() -> None:
           dgx *                         ACME       onprem             8   20.000   1.00x
           dgxa100_n8_ngc22.04_merlin_hugectr_of_a_long_name
                                         ACME       -                  8  800.000  0.025x
-          dgxa100_n8_ngc22.04_merlin_hugectr_of_a_long_name: violates the written rules,
-          see mlperf-pkg check
+          dgxa100_n8_ngc22.04_merlin_hugectr_of_a_long_name: not valid by the written
+          rules; 'mlperf-pkg check' shows why
 
         Speed per                                            accelerator    node  dollar
         bert (closed, since 1.0)
@@ -50,9 +50,9 @@ def test_text() -> None:
           samples per second
 
         dgx, dgxa100_n8_ngc22.04_merlin_hugectr_of_a_long_name: $300,000 (list)
-        Speed is the minutes of the baseline (*) divided by those of the system. Speed
-        per accelerator, node and dollar, and training per joule, are ratios to the
-        baseline.
+        Speed is the minutes of the baseline (*) divided by the minutes of the system.
+        Speed per accelerator, node and dollar, and training per joule, are ratios to
+        the baseline.
         """
     )
 

@@ -78,16 +78,24 @@ def test_chosen_results(names: list[str], more: Any, systems: list[str]) -> None
 @pytest.mark.parametrize(
     ("names", "more", "message"),
     [
-        ("4.2", {}, r"--published 4\.2: no such round; did you mean 4\.1\? \(of 4\.1, "),
-        ("5.2", {}, r"--published 5\.2: newer than the published results of this package \("),
-        ("al", {}, r"did you mean all\? \(of 4\.1, 5\.0, 3\.0, all\)$"),
-        ("5.0", {"benchmarks": ("brt",)}, r"did you mean bert\? \(they have bert\)$"),
-        ("5.0", {"benchmarks": ("gnn",)}, r"rounds; published in 4\.1 \(they have bert\)$"),
+        (
+            "4.2",
+            {},
+            r"--published 4\.2: no such round; did you mean 4\.1\? \(the rounds are 4\.1, ",
+        ),
+        (
+            "5.2",
+            {},
+            r"--published 5\.2: the round is newer than the published results in mlperf-pkg \(",
+        ),
+        ("al", {}, r"did you mean all\? \(the rounds are 4\.1, 5\.0, 3\.0; or all\)$"),
+        ("5.0", {"benchmarks": ("brt",)}, r"did you mean bert\? \(these rounds have bert\)$"),
+        ("5.0", {"benchmarks": ("gnn",)}, r"rounds; published in 4\.1 \(these rounds have bert\)$"),
         ("5.0", {"systems": ("slwo",)}, r"and --accelerators; did you mean slow\?$"),
         (
             "3.0",
             {"own": (OWN,)},
-            r"^--published: no result of bert \(closed, since 1\.0\) in these rounds;"
+            r"^--published: no result of bert \(closed, since 1\.0\) in the chosen rounds;"
             r" published in 4\.1, 5\.0$",
         ),
     ],
@@ -125,7 +133,7 @@ def test_text_shows_those_on_as_many_accelerators() -> None:
         )
     )
     assert "opt_name" not in shown
-    assert "[round]: published in that round; its score is as published" in shown
+    assert "[round] marks a result that was published in this round." in shown
 
 
 @pytest.fixture(scope="module")

@@ -54,7 +54,7 @@ HEAD = "system,benchmark,minutes"
         pytest.param(
             f"{HEAD}\na,b,{'1' * 200_000}\n", "field larger than field limit", id="a large field"
         ),
-        pytest.param("\udcff", ": cannot be read: not text in UTF-8", id="not UTF-8"),
+        pytest.param("\udcff", ": cannot be read: the file is not UTF-8 text", id="not UTF-8"),
     ],
 )
 def test_a_table_is_refused_with_its_line(tmp_path: Path, text: str, message: str) -> None:

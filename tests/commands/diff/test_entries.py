@@ -130,7 +130,7 @@ def new(old: Path) -> Path:
 ACME, OTHER = f"ACME/{SET}", f"Other/{SET}"
 ALL = f"all 9 hyperparameters of {OTHER}"
 BORROWED = {RATE: 9.5, WARMUP: 3}
-CHANGED = "software changed: framework; system changed: cooling"
+CHANGED = "the software changed in framework; the system changed in cooling"
 COOLING = "description changed (None): cooling (the same runs)"
 OF_RUN = "5 runs, 19.565 minutes"
 FASTER = "by +1.5 %: 19.565 to 19.864 minutes"
@@ -171,7 +171,7 @@ EDITED: list[tuple[str, Callable[[bytes], bytes]]] = [
         (
             lambda new: write(new / "ACME", BORROWED),
             [
-                f"borrowed (False): {ALL}; 5 runs of the earlier entry",
+                f"borrowed (False): {ALL}; still has 5 runs of the earlier entry",
                 "logs edited (None): hyperparameters altered in 5 logs",
             ],
         ),
@@ -303,7 +303,12 @@ def found(*arguments: Any, round_: str = "2.0") -> list[str]:
     ("nodes", "values", "allowed", "text"),
     [
         (4, BORROWED, True, "16 to 64 accelerators"),
-        (8, BORROWED, False, "16 to 128 accelerators; the largest scale submitted is 64"),
+        (
+            8,
+            BORROWED,
+            False,
+            "16 to 128 accelerators; the largest scale submitted has 64 accelerators",
+        ),
         (4, {}, False, "16 to 64 accelerators; without borrowed hyperparameters"),
     ],
 )
@@ -333,7 +338,7 @@ def test_not_lent(tmp_path: Path) -> None:
         write_system(tmp_path / path / "systems", submitter=path.rpartition("/")[2])
     borrowed = found(tmp_path / "old", tmp_path / "new/ACME", round_="5.0")[0]
     assert " borrowed (False): " in borrowed
-    assert "not allowed for llama31_405b" in borrowed
+    assert "borrowing is not allowed for llama31_405b" in borrowed
 
 
 def test_one_submission_of_a_round(old: Path, new: Path) -> None:

@@ -154,7 +154,9 @@ def test_left_out(tmp_path: Path) -> None:
         "results/vague: systems/vague.json: number_of_nodes is not a whole number",
     ]
     assert len(summary.plain.rows) == 1
-    with pytest.raises(UserError, match="expected submissions, all of one round"):  # but loose logs
+    with pytest.raises(
+        UserError, match="they need submissions, all of the same round"
+    ):  # but loose logs
         summary_of(root / "results" / SYSTEM / "resnet")
 
 
@@ -194,7 +196,7 @@ def test_private_id(text: str | None, written: str | int, own: str | None) -> No
         (DESCRIPTION | {"hw_notes": 1}, "hw_notes or sw_notes is not a string"),
         (DESCRIPTION | {"number_of_nodes": None}, "number_of_nodes is not a whole number"),
         (DESCRIPTION | {"number_of_nodes": 10**400}, "number_of_nodes is too large"),
-        (dict.fromkeys(set(REQUIRED) - {"framework", "hw_notes"}), "no framework, no hw_notes"),
+        (dict.fromkeys(set(REQUIRED) - {"framework", "hw_notes"}), "no framework and no hw_notes"),
     ],
     ids=["notes are not text", "not a number", "too large", "fields lack"],
 )

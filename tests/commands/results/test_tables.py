@@ -155,7 +155,7 @@ def test_spellings_of_a_submitter(root: Path) -> None:
     for name in ("ACME", "Acme"):
         write_system(root / name / "systems", submitter=name)
     result = published(root)
-    assert result.notes == ("one submitter in 2 spellings: ACME, Acme",)
+    assert result.notes == ("the name of one submitter has 2 spellings: ACME, Acme",)
     assert [(submitter.name, submitter.results) for submitter in result.submitters] == [("ACME", 2)]
 
 

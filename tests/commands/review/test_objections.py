@@ -121,7 +121,7 @@ def test_hostile_texts_are_harmless(a_round: Path) -> None:
     ("arguments", "message"),
     [
         ("RN999 .", "no code begins with 'RN999'"),
-        ("RCP101 .", "nothing to object to for RCP101; its findings have "),
+        ("RCP101 .", "no finding of RCP101 to object to; the findings have the codes "),
         (f"all ACME/{SET}/nothing", "no such file or folder"),
         ("all . -o inside", "refusing to write inside an input folder"),
     ],
@@ -230,11 +230,11 @@ def test_a_change_keeps_comments(states: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("--id one --state waived", "the state waived needs TREE"),
+        ("--id one --state waived", "--state waived needs TREE"),
         ("--id one --state setled", "unknown state 'setled'; did you mean settled?"),
         ("--id three --state settled", "no objection 'three'"),
-        ("--id one", "--id and what changes belong together"),
-        ("--note x", "--id and what changes belong together"),
+        ("--id one", "--id needs a change"),
+        ("--note x", "--id needs a change"),
     ],
 )
 def test_refused_changes(arguments: str, message: str, states: Path) -> None:
@@ -253,7 +253,7 @@ def test_refused_changes(arguments: str, message: str, states: Path) -> None:
         (STATES.replace("    about:\n", "    lines:\n"), ":2: the objection lacks about"),
         (f"format: 1\n{STATES}", ":1: the format is not mlperf-pkg/objections/2"),
         (STATES.replace("code: RN", "cod: RN"), ":2: unknown key 'cod'"),
-        (STATES.replace("drafted", "waived"), ":2: waived without percent"),
+        (STATES.replace("drafted", "waived"), ":2: the state waived lacks percent"),
         (STATES.replace("drafted", "waived\n    percent: 3 %"), ":2: waived at 3 %"),
         (STATES.replace("drafted", "waived\n    percent: nan"), ":2: waived at nan %"),
         (STATES.replace("drafted", "settled\n    scores: 1"), ":2: scores is not a mapping"),
@@ -362,7 +362,10 @@ def one_edited(tree: Path) -> None:
 
 
 NEW_RUNS = "by new runs"
-EDITED = "the same runs, logs edited: stands until decided; "
+EDITED = (
+    "the runs are the same, but logs were edited; the objection stands until the committee decides;"
+    " "
+)
 STAGES: list[tuple[Callable[[Path], object], str, str, str, bool, list[str]]] = [
     (lambda _: None, "open", "stands", "", False, []),
     (lambda _: None, "withdrawn", "stands", "", True, []),
@@ -444,7 +447,7 @@ def test_runs_that_were_not_recorded(a_round: Path, filed: Path) -> None:
     (filed.parent / f"{EPSILON}.json").unlink()
     edited_in_place(a_round)
     outcome = json.loads(changed(filed, a_round, "--format", "json").stdout)
-    assert outcome["objections"][0]["why"].startswith("its runs were not recorded")
+    assert outcome["objections"][0]["why"].startswith("the runs of the objection were not recorded")
     (filed.parent / f"{EPSILON}.json").write_text("[]")
     result = changed(filed, a_round)
     assert (result.exit_code, "not the evidence of an objection" in result.stderr) == (2, True)
@@ -462,7 +465,7 @@ def test_settled_objections(a_round: Path, filed: Path, tmp_path: Path) -> None:
     assert (missing.exit_code, missing.stdout) == (2, "")
     result = changed(filed, a_round / "ACME")  # without the other submitter
     assert result.exit_code == 0
-    assert "2 objections: 1 settled, 1 not in the tree" in " ".join(result.stdout.split())
+    assert "2 objections: 1 settled, 1 not in TREE" in " ".join(result.stdout.split())
 
 
 # ---- waivers, which are measured ----------------------------------------------------------
@@ -507,8 +510,8 @@ def test_a_waiver_is_measured(a_round: Path, filed: Path) -> None:
     ("percent", "is_named", "doubt"),
     [
         (1.5, True, ""),
-        (1.5, False, "not corrected in this round, so there is nothing"),
-        (2.5, True, "2.5 % as measured, not below 2 %"),
+        (1.5, False, "the findings are not corrected in this round, so there is nothing"),
+        (2.5, True, "the measured difference is 2.5 %, which is not below 2 %"),
     ],
 )
 def test_a_waiver_that_was_typed_is_measured(
@@ -678,7 +681,11 @@ ISSUES: list[tuple[Any, str, dict[str, Any]]] = [
     (
         issue(7, "Objection `one` of mlperf-pkg.", "OPEN", "waived"),
         "one",
-        {"state": "drafted", "note": "labelled as waived; --state waived measures it"},
+        {
+            "state": "drafted",
+            "note": "the issue is labelled waived;"
+            " --state waived measures the change of the scores",
+        },
     ),
 ]
 
@@ -703,7 +710,7 @@ def test_issues_are_read(
     file = tmp_path / "issues.json"
     file.write_text(json.dumps([printed, issue(8, "", "OPEN", "question")]))
     first = changed(states, "--issues", file)
-    assert "#8 is left out: no label 'against <org>'" in first.stderr
+    assert "issue #8 is left out, as it has no label 'against <org>'" in first.stderr
     (entry,) = [entry for entry in read_entries(states) if entry.id == name]
     assert {field: getattr(entry, field) for field in fields} == fields
     assert "# ask on Tuesday" in states.read_text("utf-8")
@@ -728,7 +735,7 @@ def test_a_filed_objection_comes_back(a_round: Path, filed: Path, tmp_path: Path
 def test_no_issues(states: Path, tmp_path: Path) -> None:
     (tmp_path / "issues.json").write_text('{"number": 1}')
     result = changed(states, "--issues", tmp_path / "issues.json")
-    assert (result.exit_code, "expected the output of: gh issue list" in result.stderr) == (2, True)
+    assert (result.exit_code, "expected the output of 'gh issue list" in result.stderr) == (2, True)
     assert states.read_text("utf-8") == STATES
 
 
@@ -756,7 +763,9 @@ def test_an_objection_of_people(a_round: Path, states: Path) -> None:
     changed(states, a_round, "--id", "loss", "--state", "supported")
     assert changed(states, a_round).exit_code == 1
     code.write_text("loss = 2")
-    assert f"changed since: {line[:-2]}" in " ".join(changed(states, a_round).stdout.split())
+    assert (f"files changed since the objection was written: {line[:-2]}") in " ".join(
+        changed(states, a_round).stdout.split()
+    )
     changed(states, "--id", "loss", "--state", "settled")
     assert changed(states, a_round).exit_code == 0
 

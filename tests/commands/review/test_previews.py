@@ -135,9 +135,30 @@ def test_rounds(old: str, new: tuple[str, ...], due: str, outcome: PreviewOutcom
     ("old", "first", "new", "then", "outcome", "remark"),
     [
         ("gnn", "4.1", "rgat", "5.0", MET, ""),
-        ("ssd", "1.1", "ssd", "2.0", PreviewOutcome.CHANGED, "another target in 2.0"),
-        ("dlrm", "2.1", "dlrm_dcnv2", "3.0", PreviewOutcome.CHANGED, "not in 3.0"),
-        ("bert", "0.7", "bert", "1.0", PreviewOutcome.CHANGED, "another target in 1.0"),
+        (
+            "ssd",
+            "1.1",
+            "ssd",
+            "2.0",
+            PreviewOutcome.CHANGED,
+            "the benchmark has another target in round 2.0",
+        ),
+        (
+            "dlrm",
+            "2.1",
+            "dlrm_dcnv2",
+            "3.0",
+            PreviewOutcome.CHANGED,
+            "the benchmark is not in round 3.0",
+        ),
+        (
+            "bert",
+            "0.7",
+            "bert",
+            "1.0",
+            PreviewOutcome.CHANGED,
+            "the benchmark has another target in round 1.0",
+        ),
     ],
 )
 def test_benchmarks(
@@ -148,7 +169,7 @@ def test_benchmarks(
 
 
 @pytest.mark.parametrize(
-    ("unscaled", "remark"), [(19.0, "+5.3 % without normalisation"), (21.0, "")]
+    ("unscaled", "remark"), [(19.0, "the change is +5.3 % without normalisation"), (21.0, "")]
 )
 def test_normalisation(unscaled: float, remark: str) -> None:
     """Slower by its factor alone, and anyway."""
@@ -160,8 +181,8 @@ def test_normalisation(unscaled: float, remark: str) -> None:
 WHY_NONE: list[tuple[Any, str]] = [
     ({"submitter": "Zebra"}, "ACME has no results"),
     ({"accelerator_model": "B200"}, "no results on this accelerator"),
-    ({"benchmark": "ssd"}, "on this accelerator only ssd"),
-    ({"status": "research"}, "only as research"),
+    ({"benchmark": "ssd"}, "results on this accelerator only for ssd"),
+    ({"status": "research"}, "results only with the status research"),
 ]
 
 

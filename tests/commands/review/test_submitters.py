@@ -78,7 +78,9 @@ def test_eleven_by_hand_and_by_tool() -> None:
         "ranks 3 and 5 by number of results (16 and 15), as partners may not review"
         " each other; ties broken by seed 3"
     )
-    last = "ranks 7, 8 and 9 by number of results (11, 3 and 2), the last three of an odd number"
+    last = (
+        "ranks 7, 8 and 9 by number of results (11, 3 and 2), the last three, as the number is odd"
+    )
     assert whys["Nash"] == last
     assert whys["Pike"] == "ranks 1 and 2 by scale (8192 and 4096)"
     folders = {item.submitter: item.folders for item in made}
@@ -97,7 +99,11 @@ FEW: list[tuple[dict[str, int], Any, str]] = [
     ({"A_B": 3, "A": 1, "B": 1}, (), f"A and B by {CHAIRS}"),
     ({"A_B": 3, "A": 1}, (), "A_B and A"),
     ({"Azure_ACME": 5, "B": 9, "C": 4}, ("Azure_ACME=Azure+ACME",), "B and Azure; ACME and C"),
-    ({"ACME": 5, "B": 3, "IBM+Acme": 4}, (), "ACME, IBM and B (ACME and IBM not each other)"),
+    (
+        {"ACME": 5, "B": 3, "IBM+Acme": 4},
+        (),
+        "ACME, IBM and B (but ACME and IBM do not review each other)",
+    ),
     ({"A+": 3, "+": 2, "B++B": 1}, (), "A+, + and B++B"),
     ({"A+B": 3, "C": 2}, ("A+B=C+D",), f"C and D by {CHAIRS}"),
     ({"A+B+C+D+E": 5, "F": 1}, ("A+B+C+D+E",), f"D and F; A, B, C and E by {CHAIRS}"),
@@ -114,7 +120,7 @@ def test_excluded_and_without_results() -> None:
     made = assignments_section(of_sizes({"A": 1, "B": 2, "C": 0}, excluded=("B",)))
     assert made.summary == (f"by number of results: A by {CHAIRS}",)
     assert made.text[-3:] == (
-        "Excluded: B.",
+        "Excluded from the assignments: B.",
         "Without results and therefore without assignments: C.",
         "Ties are broken by seed 0.",
     )
@@ -150,7 +156,7 @@ def test_a_large_submission_alone() -> None:
         "by number of results: A and B",
         "by scale: B by volunteers or the chairs",
     )
-    last = ("volunteers or the chairs", "B", "B", "scale", "the only one ranked by scale")
+    last = ("volunteers or the chairs", "B", "B", "scale", "the only submitter ranked by scale")
     assert cells(made.tables["pairs"])[-1] == last
 
 
@@ -250,7 +256,7 @@ BY_DESCRIPTION = [
     (SMC, "smc by volunteers or the chairs"),
     ((*SMC, ("Dell", "a", "Dell", 5)), "smc and Dell"),
     (LARGE_ONE, "NVIDIA and Dell; HPE and CoreWeave"),
-    (HYPHEN, "Supermicro, Red_Hat and Dell (Supermicro and Red_Hat not each other)"),
+    (HYPHEN, "Supermicro, Red_Hat and Dell (but Supermicro and Red_Hat do not review each other)"),
     (HYPHEN[:2], "Red_Hat and Supermicro by volunteers or the chairs"),
 ]
 
@@ -269,7 +275,7 @@ def test_a_partner_of_one_entry_does_not_own_the_folder() -> None:
     reviewed = described(*LARGE_ONE, seed=1)
     made = {item.submitter: item for item in assignments(reviewed)}
     assert made["CoreWeave"].folders == ("NVIDIA",)
-    assert made["CoreWeave"].why.endswith("; of the submission NVIDIA only cw")
+    assert made["CoreWeave"].why.endswith("; in the submission NVIDIA, only the systems cw")
     assert "only" not in made["NVIDIA"].why
     table = cells(submitters_section(reviewed).tables["table"])
     assert {row[0]: row[1:3] for row in table} == {

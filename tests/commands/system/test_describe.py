@@ -131,7 +131,7 @@ def test_a_description_that_is_filled_in_passes(round_: str, tmp_path: Path) -> 
 
 @pytest.mark.parametrize(("round_", "words"), [("4.0", "available"), ("3.1", "soon"), ("4.0", "")])
 def test_an_unknown_status(round_: str, words: str) -> None:
-    with pytest.raises(UserError, match=f"unknown status of round {round_}: '{words}'"):
+    with pytest.raises(UserError, match=f"round {round_} has no status '{words}'"):
         describe(NOWHERE, UserValues(round_, status=words))
 
 

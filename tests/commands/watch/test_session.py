@@ -404,7 +404,7 @@ def test_a_log_that_cannot_be_read_for_a_while(
         patch.setattr(session, "open_file", Mock(side_effect=error))
         (event,) = log.tick()
         assert isinstance(event, FileState)
-        reason = f"cannot be read ({os.strerror(number)}); trying again"
+        reason = f"the log cannot be read ({os.strerror(number)}); mlperf-pkg tries again"
         assert (event.change, event.message) == ("unreadable", reason)
         assert log.tick() == []
     assert "run" not in kinds(log.tick(GOOD[-20:]))
