@@ -162,7 +162,7 @@ TWO_UNREAD = [HERE, run("logs/x.log", benchmark=None), run("logs/y.log", divisio
             [run(division="open", platform="b")],
             (BOX,),
             CODE,
-            "Graphcore/b/resnet/open: SET110: submission_division is open, but no system",
+            "Graphcore/b/resnet/open: SET110: submission_division is open, which is not",
         ),
         (
             [HERE],
@@ -221,7 +221,7 @@ def test_problems(
 def test_patterns_that_match_nothing_and_missing_code_are_noted() -> None:
     config = Config(systems={"box": SystemConfig(logs=("logs/box/*", "log/*"))})
     (pattern, code) = planned(HERE, config=config).notes
-    assert pattern == "mlperf-pkg.yaml: no log matches the pattern 'log/*' under systems: box: logs"
+    assert pattern == "mlperf-pkg.yaml: the pattern 'log/*' for the logs of box matches no log"
     assert re.match(
         r"a submission needs its code, .* for resnet; .*\n  code:\n    resnet: <folder>$", code
     )
