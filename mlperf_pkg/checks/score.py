@@ -138,8 +138,8 @@ def _check_factor(
     if other == own:
         return
     message = (
-        f"{subject} {{found:.6g}}, which gives a score of {other} minutes; {score.reason}"
-        f" {{expected:.6g}}, which gives {own} minutes"
+        f"{subject} {{found:.6g}} (a score of {other} minutes); {score.reason}"
+        f" {{expected:.6g}} ({own} minutes)"
     )
     is_better = score.index is None and factor < score.factor * (1 - _PRECISION)
     weight = {} if is_better else NOTE
