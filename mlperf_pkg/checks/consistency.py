@@ -521,4 +521,4 @@ def _fitting(context: SetContext, nodes: int | None) -> str | None:
             paths.append(system.path)
     if not paths:
         return None
-    return f"the log may be of {' or '.join(paths)}, where number_of_nodes is {nodes}"
+    return f"the log may be of the system in {' or '.join(paths)}, where number_of_nodes is {nodes}"
