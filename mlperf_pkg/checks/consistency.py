@@ -70,7 +70,9 @@ def repetition(context: SetContext, run: Run, other: Run) -> Finding:
     """
     seeds = {seed.value for seed in run.seeds}
     other_seeds = {seed.value for seed in other.seeds}
-    message = "this run has the same evaluations or losses as {found:s}, at other times"
+    message = (
+        "the evaluations or losses of this run have the same values as in {found:s}, at other times"
+    )
     fields = {"path": run.path, "found": other.path}
     if seeds and other_seeds and seeds.isdisjoint(other_seeds):
         message = f"{message} and with another seed, so the seed has no effect"
@@ -517,4 +519,6 @@ def _fitting(context: SetContext, nodes: int | None) -> str | None:
         is_in_division = known_division(system.division) == context.division_by_rules
         if system.nodes == nodes and is_in_division:
             paths.append(system.path)
-    return f"number_of_nodes is {nodes} in {' and '.join(paths)}" if paths else None
+    if not paths:
+        return None
+    return f"the log may be of the system in {' or '.join(paths)}, where number_of_nodes is {nodes}"

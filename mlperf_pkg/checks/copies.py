@@ -266,7 +266,9 @@ def _reason(pair: Pair, with_power: Collection[Place]) -> str | None:
         return f"this set has the same runs as {name}; one set has strong scaling, the other weak"
     is_power_measured = not {copy.context.tree, original.context.tree}.isdisjoint(with_power)
     if copy.round == original.round and is_power_measured and _are_of_one_system(original, copy):
-        return f"this set has the same runs as {name}; the two differ only in the measured power"
+        return (
+            f"this set has the same runs as {name}; the two sets differ only in the measured power"
+        )
     return None
 
 
@@ -287,7 +289,8 @@ def _are_of_one_system(original: Owner, copy: Owner) -> bool:
 
 def _copied(name: str) -> str:
     return (
-        f"the runs of this set are copies of those of {name}; expected the set to have its own runs"
+        f"the runs of this set are copies of the runs of {name}; expected the set to have its own"
+        " runs"
     )
 
 
@@ -322,7 +325,10 @@ def check_swapped(contexts: Sequence[SetContext]) -> Iterator[tuple[int, Finding
         org = context.runs[0].text("org") if context.runs else ""
         if context.submitter and letters(org) and not context.is_submitted_by(org):
             orgs[index] = org
-    message = "submission_org is {found:s}, but the logs of that submitter name {expected}"
+    message = (
+        "submission_org is {found:s} in the logs of {expected}, and {expected} in the logs of"
+        " {found:s}"
+    )
     for index, org in orgs.items():
         context = contexts[index]
         partners = [other for other in orgs if contexts[other].is_submitted_by(org)]

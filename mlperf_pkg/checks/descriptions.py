@@ -423,7 +423,7 @@ def _missing(description: _Description, field: str) -> Finding:
     for group in description.needing_answer:
         if field in group and not any(name in description.fields for name in group):
             basis = Basis.BOTH
-    message = "the description lacks {expected:s}"
+    message = "these fields are missing: {expected:s}"
     return system_finding(
         "SYS101", description.path, line, message, basis=basis, expected=field, hint=hint
     )
@@ -515,7 +515,7 @@ def _untested_fields(description: _Description) -> Iterator[Finding]:
     is_strict = description.usage == TRAINING and version_of(description.round) >= STRICT_FROM
     for field in _NOT_TESTED:
         if field not in description.fields and [field] in description.needing_answer:
-            message = "the description lacks {expected:s}"
+            message = "these fields are missing: {expected:s}"
             fields = {} if is_strict else {"severity": Severity.NOTE}
             yield system_finding(
                 "SYS305", description.path, None, message, expected=field, **fields
@@ -678,8 +678,8 @@ def _counts(description: _Description) -> Iterator[Finding]:
     for field, counted in _COUNTS.items():
         if field in description.fields and whole_number(description.fields[field]) is None:
             message = (
-                f"{field} is {{found}}; expected a whole number of at most {_MAX_COUNT:,}, from"
-                f" which the results table counts {counted}"
+                f"{field} is {{found}}; expected a whole number of at most {_MAX_COUNT:,}, as"
+                f" the results table counts {counted} with this number"
             )
             yield description.finding("SYS301", field, message)
 

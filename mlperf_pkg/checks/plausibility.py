@@ -102,7 +102,7 @@ def check_spliced(context: SetContext) -> Iterator[Finding]:
             number = counted(len(set(values)), "evaluation")
             examples = ", ".join(map(repr, values[:_MANY]))
             message = (
-                f"this log has the values of {number} in {{found:s}}, to the last digit"
+                f"this log shares the values of {number} with {{found:s}}, to the last digit"
                 f" ({examples}), although the other values differ"
             )
             yield context.finding("SET171", message, path=run.path, found=original.path)

@@ -253,7 +253,7 @@ def _soon_after_research(context: SetContext, before: Sequence[_Availability]) -
                 "the set was submitted as Available, but its accelerators were Research in round"
                 " {found:s}; expected {expected}"
             )
-            expected = "Available in the submission after next, or after 221 days"
+            expected = "Available no earlier than two submissions and 221 days later"
             yield context.finding("SET164", message, found=entry.place, expected=expected)
             return
 

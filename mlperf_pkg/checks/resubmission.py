@@ -148,8 +148,10 @@ class Resubmission(Struct, frozen=True):
             return "the rules allow such a resubmission, because the system description is the same"
         problems = " and ".join(self.problems)
         if self.is_open:
-            since = ", but only from round 5.1 on" if self.outcome is Outcome.LATER else ""
-            return f"{problems}, so the rules forbid such a resubmission{since}"
+            verdict = "so the rules forbid such a resubmission"
+            if self.outcome is Outcome.LATER:
+                verdict = "but the rules forbid such a resubmission only from round 5.1 on"
+            return f"{problems}, {verdict}"
         words = f"it is not known {', nor '.join(self.unknown)}"
         return f"{words}; if the runs are the same, {problems}" if problems else words
 

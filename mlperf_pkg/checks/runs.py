@@ -140,7 +140,7 @@ def check_system_file(context: SetContext) -> Iterator[Finding]:
         noun = "division is" if len(divisions) == 1 else "divisions are"
         message = (
             f"the {noun} {' and '.join(divisions)} in the logs, but"
-            f" {division or 'missing'} in {context.system.path}"
+            f" {division or 'no division is'} in {context.system.path}"
         )
         yield context.finding("SET111", message, found=divisions, expected=division, **weight)
 

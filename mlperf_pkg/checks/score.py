@@ -121,7 +121,7 @@ def _check_file(context: SetContext, score: SetScore, text: str) -> Iterator[Fin
     factor = to_finite(value)
     if factor is None:
         message = "scaling_factor is {found}; expected {expected}"
-        yield finding("SET119", message, found=value, expected="a number")
+        yield finding("SET119", message, found=value, expected="a finite number")
     elif factor < 1:
         message = "scaling_factor is {found}, which improves the score; expected {expected}"
         yield finding("SET118", message, found=factor, expected="at least 1")
@@ -138,8 +138,8 @@ def _check_factor(
     if other == own:
         return
     message = (
-        f"{subject} {{found:.6g}}, for a score of {other} minutes; {score.reason}"
-        f" {{expected:.6g}}, for {own} minutes"
+        f"{subject} {{found:.6g}} (a score of {other} minutes); {score.reason}"
+        f" {{expected:.6g}} ({own} minutes)"
     )
     is_better = score.index is None and factor < score.factor * (1 - _PRECISION)
     weight = {} if is_better else NOTE

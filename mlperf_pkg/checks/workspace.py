@@ -175,7 +175,7 @@ def _unknown_system(context: SetContext, group: membership.LogGroup) -> Iterator
         yield _in_other_division(context, division, others[0])
     elif candidates:
         message = (
-            f"the system may be any of {{found:s}}, judging by {group.why}; expected one system"
+            f"several systems fit {group.why} in the logs: {{found:s}}; expected only one system"
         )
         ids = [system.id for system in candidates]
         yield context.finding("SET125", message, found=ids)
@@ -192,7 +192,7 @@ def _undescribed(context: SetContext, group: membership.LogGroup, division: str)
     if own:
         message = (
             "submission_platform {found} fits no system description"
-            f"; the systems of the {division} division are {{expected:s}}"
+            f"; systems of the {division} division: {{expected:s}}"
         )
         similar = similar_system(own, group.first)
         remedy = (
@@ -218,7 +218,7 @@ def _undescribed(context: SetContext, group: membership.LogGroup, division: str)
         )
         return context.finding("SET110", message, found=others, expected=expected, hint=hint)
     message = f"there is no system description of the {division} division; expected {{expected}}"
-    hint = f"run {init} on the system to write one"
+    hint = f"to write the description, run {init} on the system"
     return context.finding("SET110", message, expected=expected, hint=hint)
 
 

@@ -170,7 +170,8 @@ def _refuse_many(text: str) -> None:
     for line, token in _tokens(text) if text.count("{") + text.count("[") > MAX_DEPTH else ():
         depth += (token in _OPENING) - (token in _CLOSING)
         if depth > MAX_DEPTH:
-            raise JsonSyntaxError(line, f"nested too deeply; expected at most {MAX_DEPTH} levels")
+            message = f"values are nested too deeply; expected at most {MAX_DEPTH} levels"
+            raise JsonSyntaxError(line, message)
 
 
 def _parsed(text: str) -> tuple[Any, bool]:

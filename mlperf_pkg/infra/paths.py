@@ -334,7 +334,7 @@ def open_file(path: AnyPath | Location, *, follow: bool = True) -> BufferedReade
         if stat.S_ISDIR(mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         if not stat.S_ISREG(mode):
-            reason = "is a pipe, a device or a socket; expected a file"
+            reason = "not a file, but a pipe, a device or a socket"
             raise NotAFileError(errno.ENODEV, reason, str(path))
         file = _LocalFile(descriptor)
         file.path = str(path)

@@ -437,7 +437,7 @@ class NearLog(Struct, frozen=True):
 def near_log(text: bytes, path: str) -> NearLog | None:
     """Return what is wrong with the file ``path``, by its first line that is almost a record."""
     for near_miss in near_misses(text):
-        reason = f"{_subject(near_miss)} ({_text_of(near_miss)})"
+        reason = f"{_subject(near_miss)} in the line '{_text_of(near_miss)}'"
         return NearLog(reason, _remedy(near_miss, path))
     return None
 

@@ -213,8 +213,13 @@ def _choices(prefix: str) -> Callable[[Sequence[Any]], str]:
 
 
 def _listed(prefix: str, joint: str = " and ") -> Callable[[Sequence[Any]], str]:
-    """Return what puts names into words, after a prefix and with a word between them."""
-    return lambda names: f"{prefix} {joint.join(map(str, names))}"
+    """Return what puts names into words: a prefix, commas, and a word before the last name."""
+
+    def words(names: Sequence[Any]) -> str:
+        first = ", ".join(map(str, names[:-1]))
+        return f"{prefix} {first}{joint if first else ''}{names[-1]}"
+
+    return words
 
 
 def _truth_in_words(expected: bool) -> str:
@@ -235,7 +240,7 @@ def _numbers_in_words(constraints: Mapping[str, Any]) -> str:
 
 
 def _fields_in_words(fields: Mapping[Any, Mapping[str, Any]]) -> str:
-    return " and ".join(f"{name} {needed_in_words(fields[name])}" for name in fields)
+    return ", and ".join(f"{name} {needed_in_words(fields[name])}" for name in fields)
 
 
 def number_if_none(value: Any, needed: str) -> str:

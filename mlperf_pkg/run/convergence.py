@@ -133,7 +133,7 @@ class ConvergenceReader:
                 scores[line.metadata["metric"]] = line.value
                 self._metrics += 1
                 if self._metrics > MAX_METRICS:
-                    raise OverflowError(f"more than {MAX_METRICS:,} metrics")
+                    raise OverflowError(f"there are more than {MAX_METRICS:,} metrics")
             return
         self._is_epoch = not self._counts_samples
         name = "epoch_num" if self._is_epoch else "samples_count"

@@ -534,7 +534,7 @@ class Joiner:
             return
         self._metrics += 1
         if self._metrics > MAX_METRICS:
-            raise OverflowError(f"more than {MAX_METRICS:,} metrics")
+            raise OverflowError(f"there are more than {MAX_METRICS:,} metrics")
         group = record.metadata[by]
         values = self._values.setdefault(group, {by: group})
         values[record.metadata[name]] = record.value

@@ -429,7 +429,7 @@ class _Reading:
         (start,) = block.select([shortest.start])
         message = (
             f"{shortest.arithmetic}, but by the time stamps only {{found:,.1f}} seconds passed"
-            f" since {start.key}"
+            f" from {start.key} to this record"
         )
         others = len(intervals) - 1
         if others:

@@ -253,7 +253,7 @@ class RuleChecker:
             message=rule.message or breach.message,
         )
         if rule.fatal:
-            self._findings.crash_at(number, f"no rules for {shown(record.value)}")
+            self._findings.crash_at(number, f"it has no rules for {shown(record.value)}")
 
     def _is_out_of_order(self, compiled: CompiledRule, record: Record) -> bool:
         """Return whether a record breaks a rule of both only by its place in the file."""

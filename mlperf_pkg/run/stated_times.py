@@ -56,7 +56,8 @@ _MOST_MS = 3e10  # a year; times farther apart are of different units, or have a
 
 _WORDS = {
     "throughput": (
-        "{amount:,.0f} samples at a throughput of {value:,.2f} a second take {needed:,.1f} seconds"
+        "{amount:,.0f} samples at a throughput of {value:,.2f} samples a second take"
+        " {needed:,.1f} seconds"
     ),
     "train_step_time": "{amount:,.0f} steps of {value:,.3f} seconds take {needed:,.1f} seconds",
     "warmup_time": "warmup_time is {needed:,.1f} seconds",

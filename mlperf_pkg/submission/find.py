@@ -76,7 +76,7 @@ def find_input(argument: str, prefix: str = "") -> Input:
             if mode is None:
                 raise UserError(f"{argument}: no such file or folder{_suggestion(path)}")
             if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-                kinds = "is a pipe, a device or a socket; expected a file or a folder"
+                kinds = "not a file or a folder, but a pipe, a device or a socket"
                 raise UserError(f"{argument}: {kinds}")
         top = Place(location_of(path), prefix)
         contents = _InputFinder(top).find()
@@ -634,7 +634,7 @@ class Loose(Struct):
         elif problem:
             self.unread.append(Unread(file, problem.reason, Why.DAMAGED, problem.hint))
         elif content.head and suffix in _TEXT_SUFFIXES:
-            self._leave(file, f"no line holds '{TOKEN.decode()}'", Why.NOT_A_LOG)
+            self._leave(file, f"no line contains '{TOKEN.decode()}'", Why.NOT_A_LOG)
 
     def _leave(self, file: Place, reason: str, why: Why = Why.PROBLEM) -> None:
         self.unread.append(Unread(file, reason, why))

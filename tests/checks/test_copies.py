@@ -77,7 +77,7 @@ def test_copies_between_two_systems(change: Change, count: int, files: str, tmp_
     assert facts(report) == [("SET150", "error", "rules", copy, count, 5)]
     (finding,) = copied(report)
     assert finding.text == (
-        f"the runs of this set are copies of those of {original} {files}"
+        f"the runs of this set are copies of the runs of {original} {files}"
         "; expected the set to have its own runs"
     )
     runs = [(place.path, place.found) for place in finding.places]
@@ -294,8 +294,8 @@ def test_resubmitted_before_the_rules_said_what_may_be(tmp_path: Path) -> None:
     (finding,) = copied(report_of(*rounds))
     assert (finding.code, finding.severity, finding.basis) == ("SET151", "note", "advice")
     assert finding.text.endswith(
-        "; the description differs in cooling, so the rules forbid such a resubmission"
-        ", but only from round 5.1 on"
+        "; the description differs in cooling, but the rules forbid such a resubmission only from"
+        " round 5.1 on"
     )
 
 

@@ -409,10 +409,10 @@ def test_names(path: str, name: str, findings: list[Row]) -> None:
 
 
 MESSAGES = [  # changes, message, hint
-    ({"cooling": ...}, "the description lacks cooling", None),
+    ({"cooling": ...}, "these fields are missing: cooling", None),
     (
         {"cooling": ..., "coolling": ""},
-        "the description lacks cooling",
+        "these fields are missing: cooling",
         'rename "coolling" to "cooling"',
     ),
     ({"submitter": 7}, "submitter is 7; expected text", "write the value in double quotes"),
@@ -456,14 +456,15 @@ MESSAGES = [  # changes, message, hint
     (
         {"number_of_nodes": "a" * 99},
         f'number_of_nodes is "{"a" * 76}...; expected a whole '
-        "number of at most 1,000,000,000, from which the results table counts accelerators",
+        "number of at most 1,000,000,000, as the results table counts accelerators with this"
+        " number",
         None,
     ),
     (
         {"host_processors_per_node": "2\ud83d"},
         'host_processors_per_node is "2\\\\ud83d"; '
-        "expected a whole number of at most 1,000,000,000, from which the results table counts"
-        " processors",
+        "expected a whole number of at most 1,000,000,000, as the results table counts processors"
+        " with this number",
         None,
     ),
 ]

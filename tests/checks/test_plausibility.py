@@ -134,7 +134,9 @@ def test_spliced_evaluations(
     assert [finding.code for finding in findings] == ["SET171"] * is_reported
     number = "1 evaluation" if len(places) == 1 else f"{len(places)} evaluations"
     assert all(
-        finding.text.startswith(f"this log has the values of {number} in log, to the last digit")
+        finding.text.startswith(
+            f"this log shares the values of {number} with log, to the last digit"
+        )
         for finding in findings
     )
 

@@ -39,7 +39,7 @@ AGAIN = (
     f"{HEAD}; it is not known whether the unpublished fields of the system description are the same"
 )
 FORBIDDEN = ", so the rules forbid such a resubmission"
-LATER = f"{FORBIDDEN}, but only from round 5.1 on"
+LATER = ", but the rules forbid such a resubmission only from round 5.1 on"
 BROKEN = HEAD.replace("note advice", "warning rules")
 DESCRIPTION = "whether the system description is the same"
 UNSURE = "whether 5 runs with equal values are the same runs or were repeated"

@@ -79,8 +79,8 @@ def test_the_score_of_a_set_that_is_not_published(
 @pytest.mark.parametrize(
     ("factor", "text", "published"),
     [
-        pytest.param(1.0, None, "1, for 19.565 minutes", id="without a factor"),
-        pytest.param(1.25, "1.25", "1.25, for 24.456 minutes", id="with that of the file"),
+        pytest.param(1.0, None, "1 (19.565 minutes)", id="without a factor"),
+        pytest.param(1.25, "1.25", "1.25 (24.456 minutes)", id="with that of the file"),
     ],
 )
 def test_a_published_set_has_the_published_score(
@@ -91,8 +91,8 @@ def test_a_published_set_has_the_published_score(
     assert (row.score_minutes, row.scaling_factor) == (MEAN * factor, factor)
     (message,) = [f.text for f in report.findings if f.code == OTHER_SCORE]
     assert message == (
-        "the reference points of the installed mlperf-logging give the factor 1.0044, for a score"
-        f" of 19.651 minutes; the published score has the factor {published}"
+        "the reference points of the installed mlperf-logging give the factor 1.0044 (a score of"
+        f" 19.651 minutes); the published score has the factor {published}"
     )
 
 

@@ -28,8 +28,8 @@ def report(root: Path, *files: dict[str, bytes], argument: str = "logs") -> Repo
             [OTHER, RAW],
             "SET110",
             (
-                'submission_platform "bow-pod16" fits no system description; the systems'
-                " of the closed division are bow-pod64"
+                'submission_platform "bow-pod16" fits no system description; systems'
+                " of the closed division: bow-pod64"
             ),
         ),
         (
@@ -51,7 +51,7 @@ def report(root: Path, *files: dict[str, bytes], argument: str = "logs") -> Repo
         (
             [OWN, OTHER, saying("submission_platform", "PLACEHOLDER")],
             "SET125",
-            "the system may be any of bow-pod16, bow-pod64, judging by the division; expected one",
+            "several systems fit the division in the logs: bow-pod16, bow-pod64; expected only one",
         ),
         (
             [OWN, saying("submission_org", "ACME")],

@@ -185,7 +185,7 @@ def test_packages(name: str, with_packages: Path) -> None:
     strangers = {"ACME", "Beta", "Gamma"} - partners - {name}
     lines = "\n".join(texts.values()).split("\n")
     foreign = [line for line in lines if strangers & {*re.findall(r"(?:ACME|Beta|Gamma)\b", line)}]
-    assert [line for line in foreign if "copies of those of" not in line] == []
+    assert [line for line in foreign if "copies of the runs of" not in line] == []
 
 
 def test_the_package_of_a_partner_has_its_entry_alone(

@@ -99,8 +99,12 @@ ERRORS = [  # bytes, line, message
     (b"\xef\xbb\xbf\xef\xbb\xbf{}", 1, "found '\\ufeff'; expected JSON"),
     ("{}".encode("utf-16"), 1, f"the file is UTF-16 text; expected UTF-8 text: {FROM_UTF_16}"),
     (b"[1,\n" + b"1" * 5000 + b"]", 2, "found an integer of thousands of digits"),
-    (b"[\n" * 300, MAX_DEPTH + 1, "nested too deeply; expected at most 200 levels"),
-    (b"[" * 300 + b'"' + b'\\"' * 100_000, 1, "nested too deeply; expected at most 200 levels"),
+    (b"[\n" * 300, MAX_DEPTH + 1, "values are nested too deeply; expected at most 200 levels"),
+    (
+        b"[" * 300 + b'"' + b'\\"' * 100_000,
+        1,
+        "values are nested too deeply; expected at most 200 levels",
+    ),
 ]
 
 

@@ -185,7 +185,7 @@ def test_the_arithmetic() -> None:
     assert finding.line in [i for i, r in enumerate(log, 1) if r["key"] == "tracked_stats"]
     start, text = finding.text.split(" take ")
     needed, left = text.split(" seconds, but by the time stamps only ")
-    samples, rate = start.removesuffix(" a second").split(" samples at a throughput of ")
+    samples, rate = start.removesuffix(" samples a second").split(" samples at a throughput of ")
     assert float(samples.replace(",", "")) / float(rate) == pytest.approx(float(needed), rel=0.01)
     assert float(left.split(" ")[0]) == pytest.approx(0.94 * float(needed), rel=0.01)
 

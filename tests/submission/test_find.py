@@ -283,7 +283,9 @@ def test_nothing_there(tmp_path: Path) -> None:
         UserError, match=r"9\.9: .*; for round 9\.9, name the folder of its submissions"
     ):
         find_input("9.9")
-    with pytest.raises(UserError, match="/dev/null: is a pipe, a device or a socket; expected"):
+    with pytest.raises(
+        UserError, match="/dev/null: not a file or a folder, but a pipe, a device or a"
+    ):
         find_input("/dev/null")
 
 
@@ -493,8 +495,8 @@ def test_logs_in_an_archive(tmp_path: Path, archive: dict[str, bytes], logs: lis
 @pytest.mark.parametrize(
     ("files", "expected"),
     [
-        ({"README.txt": b"hello"}, {"README.txt": "no line holds ':::MLLOG '"}),
-        ({"a.txt.gz": gzip.compress(b"hello")}, {"a.txt.gz": "no line holds ':::MLLOG '"}),
+        ({"README.txt": b"hello"}, {"README.txt": "no line contains ':::MLLOG '"}),
+        ({"a.txt.gz": gzip.compress(b"hello")}, {"a.txt.gz": "no line contains ':::MLLOG '"}),
         ({"empty.txt": b"", "LICENSE": b"x", "data.csv.gz": gzip.compress(b"x")}, {}),
         ({"a.log.gz": GZ[:-9]}, {}),  # which the check of the log reports
         ({"power/result_0/node_0.txt": b"no log"}, {}),
@@ -528,10 +530,10 @@ def test_what_is_not_read(
 @pytest.mark.parametrize(
     ("line", "reason", "has_command"),
     [
-        (b":::MLLOG{", "no space follows the marker ':::MLLOG' (", True),
-        (b":::mllog {", "the marker is ':::mllog' (", True),
-        (b"::MLLOG {", "the marker is '::MLLOG' (", True),
-        (b"{", "there is no marker before the record (", False),
+        (b":::MLLOG{", "no space follows the marker ':::MLLOG' in the line '", True),
+        (b":::mllog {", "the marker is ':::mllog' in the line '", True),
+        (b"::MLLOG {", "the marker is '::MLLOG' in the line '", True),
+        (b"{", "there is no marker before the record in the line '", False),
     ],
     ids=["no space", "other case", "no colon", "none"],
 )

@@ -353,7 +353,7 @@ def test_one_submission_of_a_round(old: Path, new: Path) -> None:
 
 
 ALLOWED = "the rules allow such a resubmission, because the system description is the same"
-LATER = ", so the rules forbid such a resubmission, but only from round 5.1 on"
+LATER = ", but the rules forbid such a resubmission only from round 5.1 on"
 
 
 @pytest.mark.parametrize(
