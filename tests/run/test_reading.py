@@ -120,7 +120,7 @@ def test_a_benchmark_that_the_round_does_not_have() -> None:
     run = run_of(edited(good_log(), "submission_benchmark", value="gpt3"))
     (message,) = [finding.text for finding in run.findings if finding.code == "RUN119"]
     assert message.startswith('submission_benchmark is "gpt3"; expected one of "bert", ')
-    assert message.endswith("; gpt3 begins in round 3.0")
+    assert message.endswith("; the first round with gpt3 is 3.0")
 
 
 @pytest.mark.parametrize(("name", "log", "errors"), BROKEN, ids=[case[0] for case in BROKEN])
@@ -146,8 +146,8 @@ def test_metadata_that_only_name_what_they_should_have() -> None:
     names = "first_epoch_num epoch_count"
     log = edited(good_log("bert", round_="1.0"), "block_start", metadata=names)
     texts = [finding.text for finding in run_of(log, "1.0").findings if finding.code == "RUN110"]
-    problem = f'block_start has the metadata "{names}", which is not a JSON object'
-    assert texts == [f"{problem}; expected one with epoch_count above 0"]
+    problem = f'block_start has "{names}" as metadata, which is not a JSON object'
+    assert texts == [f"{problem}; expected an object with epoch_count above 0"]
 
 
 @pytest.mark.parametrize(

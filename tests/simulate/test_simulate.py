@@ -203,7 +203,11 @@ def test_same_bytes_from_another_place_and_process(tmp_path: Path) -> None:
     ("field", "value", "message"),
     [
         ("round", "0.5", r"unknown round: '0\.5' \(known: 0\.7, 1\.0, 1\.1, 2\.0"),
-        ("benchmark", "gpt3", r"benchmark of round 2\.0: 'gpt3' .*\); gpt3 begins in round 3\.0"),
+        (
+            "benchmark",
+            "gpt3",
+            r"benchmark of round 2\.0: 'gpt3' .*\); the first round with gpt3 is 3\.0",
+        ),
         ("optimizer", "adam", r"unknown optimizer of resnet: 'adam' \(known: lars, sgd\)"),
         ("minutes", float("nan"), r"minutes is nan; expected a positive number"),
         ("minutes", 1e13, r"minutes is 10000000000000\.0; expected at most 1e\+12"),
