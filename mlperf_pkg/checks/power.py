@@ -114,7 +114,7 @@ def _numbers(names: Sequence[str], kind: str) -> list[int]:
             if name.startswith(kind)
         ]
     except ValueError as error:
-        raise _CrashError(f"the name of a file has no number after {kind}") from error
+        raise _CrashError(f'the name of a file has no number after "{kind}"') from error
 
 
 def _unequal_counts(

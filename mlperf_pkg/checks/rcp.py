@@ -191,8 +191,8 @@ def _check_approval(context: SetContext, result: rcp.RcpResult) -> Iterator[Find
     message = "the runs converge {found:.1f} % earlier than the RCP test accepts"
     if below > _MOST_APPROVED:
         message = (
-            f"{message}; expected at most {{expected}} % (the most known to have been approved is"
-            " 6.5 %)"
+            f"{message}; expected at most {{expected}} % (no approval of more than 6.5 % is"
+            " known)"
         )
         yield context.finding("RCP107", message, found=below, expected=_MOST_APPROVED)
     elif below > 0 and _may_be_reviewed(context, result):
@@ -236,7 +236,7 @@ def _check_allowance(context: SetContext, result: rcp.RcpResult) -> Iterator[Fin
         message = (
             "the runs converge after {found:,.0f} samples on average; expected at least"
             f" {{expected:,.0f}} for batch size {result.batch_size:,} (only round 5.0 allows"
-            " 46,080 samples, one evaluation interval, less)"
+            " 46,080 samples fewer)"
         )
         yield context.finding(
             "RCP105", message, severity=severity, found=result.mean, expected=strict.minimum

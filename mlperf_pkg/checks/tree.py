@@ -346,7 +346,7 @@ _UNREAD = {
     Why.TWICE: ("TREE113", "this path is judged only once, as {found:s}"),
     Why.NO_RUN: (
         "RAW101",
-        "this file is not counted as a run, as it mentions neither run_start nor an evaluation",
+        "this file is not counted as a run, as it contains neither run_start nor an evaluation",
     ),
 }
 
