@@ -259,7 +259,7 @@ def version_since(usage: str, round_name: str, benchmark: str) -> str:
 def where_instead(usage: str, round_name: str, benchmark: str) -> str:
     """Say which rounds have a benchmark that a round lacks, or which benchmark may be meant.
 
-    Such as ``; the last round with resnet is 4.0`` or ``; did you mean bert?``; it may be empty.
+    Such as ``; the last round of resnet was 4.0`` or ``; did you mean bert?``; it may be empty.
     """
     earlier, later = _rounds_around(usage, round_name, benchmark)
     if round_name in earlier:
@@ -267,9 +267,9 @@ def where_instead(usage: str, round_name: str, benchmark: str) -> str:
     if earlier and later:
         return f"; {benchmark} is in rounds {earlier[-1]} and {later[0]}"
     if earlier:
-        return f"; the last round with {benchmark} is {earlier[-1]}"
+        return f"; the last round of {benchmark} was {earlier[-1]}"
     if later:
-        return f"; the first round with {benchmark} is {later[0]}"
+        return f"; the first round of {benchmark} is {later[0]}"
     other = usage_with(benchmark)
     if other:
         return f"; {benchmark} is a benchmark of {other}"

@@ -69,7 +69,7 @@ NEAREST = [
     (("show", "bret"), "did you mean bert?"),
     (
         ("list", "resnet", "--round", "5.1"),
-        "5.1 has no benchmark 'resnet'; the last round with resnet is 4.0",
+        "5.1 has no benchmark 'resnet'; the last round of resnet was 4.0",
     ),
     (
         ("list", "bert", "--benchmark", "ssd"),

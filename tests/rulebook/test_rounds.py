@@ -128,8 +128,8 @@ def test_the_usage_of_a_benchmark(benchmark: str, round_: str | None, usage: str
 @pytest.mark.parametrize(
     ("usage", "round_", "benchmark", "expected"),
     [
-        ("training", "5.1", "resnet", "; the last round with resnet is 4.0"),
-        ("training", "5.0", "llama31_8b", "; the first round with llama31_8b is 5.1"),
+        ("training", "5.1", "resnet", "; the last round of resnet was 4.0"),
+        ("training", "5.0", "llama31_8b", "; the first round of llama31_8b is 5.1"),
         ("training", "5.1", "cosmoflow", "; cosmoflow is a benchmark of hpc"),
         ("training", "5.1", "llama31_8", "; did you mean llama31_8b?"),
         ("training", "2.0", "RESNET", "; did you mean resnet?"),

@@ -120,7 +120,7 @@ def test_a_benchmark_that_the_round_does_not_have() -> None:
     run = run_of(edited(good_log(), "submission_benchmark", value="gpt3"))
     (message,) = [finding.text for finding in run.findings if finding.code == "RUN119"]
     assert message.startswith('submission_benchmark is "gpt3"; expected one of "bert", ')
-    assert message.endswith("; the first round with gpt3 is 3.0")
+    assert message.endswith("; the first round of gpt3 is 3.0")
 
 
 @pytest.mark.parametrize(("name", "log", "errors"), BROKEN, ids=[case[0] for case in BROKEN])

@@ -127,7 +127,7 @@ def test_the_same_bytes_by_any_number_of_processes(tmp_path: Path) -> None:
     [
         (
             {"benchmarks": ("bert",)},
-            "unknown benchmark of round 5.1: 'bert' \\(.*\\); the last round with bert is 5.0",
+            "unknown benchmark of round 5.1: 'bert' \\(.*\\); the last round of bert was 5.0",
         ),
         ({"round": "9.9"}, "unknown round: '9.9'"),
         ({"submitters": 3}, "2 systems of 3 submitters; expected at least as many"),

@@ -206,7 +206,7 @@ def test_same_bytes_from_another_place_and_process(tmp_path: Path) -> None:
         (
             "benchmark",
             "gpt3",
-            r"benchmark of round 2\.0: 'gpt3' .*\); the first round with gpt3 is 3\.0",
+            r"benchmark of round 2\.0: 'gpt3' .*\); the first round of gpt3 is 3\.0",
         ),
         ("optimizer", "adam", r"unknown optimizer of resnet: 'adam' \(known: lars, sgd\)"),
         ("minutes", float("nan"), r"minutes is nan; expected a positive number"),

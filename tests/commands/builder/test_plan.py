@@ -159,7 +159,7 @@ TWO_UNREAD = [HERE, run("logs/x.log", benchmark=None), run("logs/y.log", divisio
             [run(division="open", platform="b")],
             (BOX,),
             CODE,
-            "Graphcore/b/resnet/open: SET110: submission_division is open, but no system",
+            "Graphcore/b/resnet/open: SET110: submission_division is open, which is not the",
         ),
         (
             [HERE],
