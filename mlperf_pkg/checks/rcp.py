@@ -191,8 +191,7 @@ def _check_approval(context: SetContext, result: rcp.RcpResult) -> Iterator[Find
     message = "the runs converge {found:.1f} % earlier than the RCP test accepts"
     if below > _MOST_APPROVED:
         message = (
-            f"{message}; expected at most {{expected}} % (no approval of more than 6.5 % is"
-            " known)"
+            f"{message}; expected at most {{expected}} % (no approval of more than 6.5 % is known)"
         )
         yield context.finding("RCP107", message, found=below, expected=_MOST_APPROVED)
     elif below > 0 and _may_be_reviewed(context, result):
