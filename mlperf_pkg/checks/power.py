@@ -276,7 +276,7 @@ class _Gap(Struct, frozen=True):
     @property
     def key(self) -> str:
         """The key of that end of the measurement."""
-        return f"power_measurement_{'start' if self.is_late else 'stop'}"
+        return "power_measurement_start" if self.is_late else "power_measurement_stop"
 
     @property
     def seconds_at(self) -> str:

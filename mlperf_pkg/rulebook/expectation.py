@@ -16,7 +16,6 @@ from msgspec.structs import replace
 
 from mlperf_pkg.infra.json_values import to_float
 from mlperf_pkg.log.record import shown
-from mlperf_pkg.rulebook.constraints import number_if_none
 from mlperf_pkg.rulebook.formula import (
     OF_A_RECORD,
     Operands,
@@ -509,9 +508,13 @@ def _message(rule: Rule, expects: Expectation, operands: Operands, needed: str) 
     counted = member_of(tree, "metadata")
     if counted:
         return _message_of_position(rule, counted, is_bound=is_bound)
+    return _message_of_amount(rule, tree, operands, needed)
+
+
+def _message_of_amount(rule: Rule, tree: ast.expr, operands: Operands, needed: str) -> str:
     kind = ""
-    if isinstance(tree, ast.Name):
-        kind = number_if_none(operands.values.get("value"), needed)
+    if isinstance(operands.values.get("value"), str) and isinstance(tree, ast.Name):
+        kind = "the number " if needed[:1].isdigit() else ""
     message = f"{in_words(tree, {'value': rule.key})} is {{found}}; expected {kind}{{expected}}"
     texts = [name for name, other in operands.values.items() if _is_number_as_text(other)]
     texts = sorted({*texts} - {"value", rule.key})
