@@ -81,8 +81,10 @@ def _is_near(time_ms: float | None, other_ms: float | None) -> bool:
 
 
 _ONE = {
-    RunRelation.COPY: "{found:s} is a copy of another log; the run counts once",
-    RunRelation.PROCESSES: "another process of a run wrote {found:s}; the run counts once",
+    RunRelation.COPY: "1 log ({found:s}) is a copy of another log; the run counts once",
+    RunRelation.PROCESSES: (
+        "1 log ({found:s}) was written by another process of the same run; the run counts once"
+    ),
 }
 _SEVERAL = {
     RunRelation.COPY: "{} logs ({}) are copies of other logs; each run counts once",

@@ -63,7 +63,7 @@ def _findings_of_runs(context: SetContext, folder: PowerFolder) -> Iterator[tupl
         name = _result_name(run)
         key = _key(folder, run)
         if key not in results:
-            message = "power/ has no folder {found:s}; expected one for each run"
+            message = "power/ has no folder {found:s}; expected a folder for each run"
             path = _path(run).rpartition("/")[0]
             yield run, finding_of("POW101", message, path, found=name)
             continue
@@ -114,7 +114,7 @@ def _numbers(names: Sequence[str], kind: str) -> list[int]:
             if name.startswith(kind)
         ]
     except ValueError as error:
-        raise _CrashError(f"the name of a file has no number after {kind}") from error
+        raise _CrashError(f'the name of a file has no number after "{kind}"') from error
 
 
 def _unequal_counts(
@@ -138,7 +138,7 @@ def _unequal_counts(
             if blamed_run != run:
                 basis = Basis.OFFICIAL
                 blamed = _result_name(blamed_run)
-                message = f"{message}; the official checker reports {blamed} instead"
+                message = f"{message} (the official checker reports this for {blamed} instead)"
             finding = finding_of(
                 "POW103", message, _path(run), basis=basis, found=count, expected=usual
             )
@@ -200,15 +200,15 @@ def _all_nodes(
     path = _path(run)
     if nodes > 1 and measured and not switches:
         message = (
-            "there is no file sw_<number>.txt; expected one for the interconnect of {expected:s}"
+            "there is no file sw_<number>.txt; expected a file for the interconnect of {expected:s}"
         )
         yield finding_of("POW207", message, path, expected=f"{nodes} nodes")
     if measured != nodes:
-        message = "the number of files node_<number>.txt is {found}; expected {expected}, one for"
+        message = "the number of files node_<number>.txt is {found}; expected {expected} (one for"
         severity = Severity.ERROR if measured < nodes else Severity.WARNING
         yield finding_of(
             "POW205",
-            f"{message} each node",
+            f"{message} each node)",
             path,
             severity=severity,
             found=measured,
@@ -274,6 +274,11 @@ class _Gap(Struct, frozen=True):
         return "start" if self.is_late else "end"
 
     @property
+    def key(self) -> str:
+        """The key of that end of the measurement."""
+        return "power_measurement_start" if self.is_late else "power_measurement_stop"
+
+    @property
     def seconds_at(self) -> str:
         """Where the seconds are missing, with a placeholder for their number."""
         place = "after run_start" if self.is_late else "before run_stop"
@@ -302,8 +307,8 @@ def _coverage(run: Run, nodes: Sequence[PowerLog]) -> Iterator[Finding]:
         gap = _gap(run.start_ms, stop_ms, log.start_ms, log.stop_ms)
         if log.readings and gap.missing_ms > _ROUNDING_MS:
             message = (
-                f"the stated {gap.verb} of the measurement is {gap.seconds_at}, although its"
-                " samples cover the run; expected a measurement of the whole run"
+                f"{gap.key} is logged {gap.seconds_at}, although the samples cover the run;"
+                " expected a measurement of the whole run"
             )
             yield finding_of("POW203", message, log.path, found=gap.missing_ms / 1000, **NOTE)
             return

@@ -174,7 +174,9 @@ def check_readable() -> Iterator[Finding]:
     try:
         published_results().load()
     except PublishedResultsError as error:
-        message = "the published results cannot be read, so nothing was compared ({found:s})"
+        message = (
+            "the published results cannot be read, so no run was compared with them ({found:s})"
+        )
         yield finding_of("CHECK103", message, ".", found=str(error))
 
 

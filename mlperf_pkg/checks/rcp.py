@@ -35,7 +35,7 @@ def crash_of(context: SetContext, points: Points | None = None) -> str | None:
     if batch_size is None:
         return "the batch sizes of the logs differ"
     if len(names) != 1:
-        return f"the logs are of {' and '.join(sorted(names)) or 'no benchmark'}"
+        return f"the logs are not of one benchmark, but of {' and '.join(sorted(names)) or 'none'}"
     name = names.pop()
     if not rcp.is_covered(context.round.usage, name):
         return f"it has no reference points for {name}"
@@ -165,7 +165,7 @@ def check_rcp(context: SetContext, result: rcp.RcpResult | None) -> Iterator[Fin
     means = {"found": result.mean, "expected": result.minimum}
     outcome = "RCP missing" if rcp.is_missing(result.message) else "RCP test failed"
     if _is_bypassed(context, result):
-        message = f"{outcome}, bypassed on request: {explanation}"
+        message = f"{outcome}, but rcp-bypass asks for a review: {explanation}"
         basis = Basis.RULES if context.round.usage == TRAINING else Basis.ADVICE
         yield context.finding("RCP102", message, basis=basis, **means)
         return
@@ -173,8 +173,8 @@ def check_rcp(context: SetContext, result: rcp.RcpResult | None) -> Iterator[Fin
     hint = None
     if _may_be_reviewed(context, result):
         hint = (
-            "a review may accept the result; to ask for this, write rcp-bypass in"
-            " package_checker_params"
+            "a review may accept the result; to ask for this, write rcp-bypass into the"
+            " file package_checker_params"
         )
     basis = Basis.BOTH if context.rcp_required else Basis.RULES
     yield context.finding("RCP101", message, basis=basis, hint=hint, **means)
@@ -191,7 +191,7 @@ def _check_approval(context: SetContext, result: rcp.RcpResult) -> Iterator[Find
     message = "the runs converge {found:.1f} % earlier than the RCP test accepts"
     if below > _MOST_APPROVED:
         message = (
-            f"{message}; expected at most {{expected}} % (6.5 % is the most known to be approved)"
+            f"{message}; expected at most {{expected}} % (no approval of more than 6.5 % is known)"
         )
         yield context.finding("RCP107", message, found=below, expected=_MOST_APPROVED)
     elif below > 0 and _may_be_reviewed(context, result):
@@ -234,8 +234,8 @@ def _check_allowance(context: SetContext, result: rcp.RcpResult) -> Iterator[Fin
         severity = Severity.WARNING if is_bypassed else Severity.ERROR
         message = (
             "the runs converge after {found:,.0f} samples on average; expected at least"
-            f" {{expected:,.0f}} for batch size {result.batch_size:,} (only round 5.0 allows one"
-            " evaluation of 46,080 samples less)"
+            f" {{expected:,.0f}} for batch size {result.batch_size:,} (only round 5.0 allows"
+            " 46,080 samples fewer)"
         )
         yield context.finding(
             "RCP105", message, severity=severity, found=result.mean, expected=strict.minimum
@@ -250,7 +250,8 @@ def _check_end_rate(context: SetContext, result: rcp.RcpResult | None) -> Iterat
         return
     if any(map(_has_special_end_rate, context.runs)):
         message = (
-            "opt_end_learning_rate is {found}, but the RCP test does not pass; expected {expected}"
+            "opt_end_learning_rate is {found}, which is allowed only in a result set that"
+            " passes the RCP test; expected {expected}"
         )
         tenth = "a tenth of opt_base_learning_rate"
         yield context.finding("RCP106", message, found=_END_RATE, expected=tenth)

@@ -482,13 +482,13 @@ def _outside_window(runs: Sequence[Run], first: date, last: date) -> Iterator[Fi
 
 
 def _dated(run: Run, code: str, day: date, limit: str, remark: str = "") -> Finding:
-    message = f"the runs are dated {{found:s}}; expected {{expected}}{remark}"
+    message = f"the runs are dated {{found:s}}{remark}; expected {{expected}}"
     return finding_of(
         code,
         message,
         run.path,
         found=str(day),
-        expected=f"{limit} (round {run.round})",
+        expected=f"{limit} for round {run.round}",
     )
 
 

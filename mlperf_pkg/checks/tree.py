@@ -319,13 +319,13 @@ def check_repository(name: str, label: str, entries: Sequence[FolderEntry]) -> I
             message = f"the size is {{found:,}} bytes; expected at most {most}"
             yield finding_of("REPO102", message, path, found=entry.size, expected=MAX_BYTES)
         if not entry.resolves:
-            message = "this link is broken, as {found:s} does not exist"
+            message = "this link is broken, as its target {found:s} does not exist"
             yield finding_of("REPO103", message, path, found=entry.link)
         elif entry.link is not None and not entry.link.startswith("/"):
             # The official checker resolves its target in its own working directory.
             message = (
-                "the repository checker reports this link to {found:s} as broken, as it looks"
-                " for the target in its own working directory"
+                "the repository checker reports this link to {found:s} as broken, because"
+                " the checker looks for the target in its own working directory"
             )
             yield finding_of("REPO104", message, path, found=entry.link)
 
@@ -346,7 +346,7 @@ _UNREAD = {
     Why.TWICE: ("TREE113", "this path is judged only once, as {found:s}"),
     Why.NO_RUN: (
         "RAW101",
-        "this file is not counted as a run, as it mentions neither run_start nor an evaluation",
+        "this file is not counted as a run, as it contains neither run_start nor an evaluation",
     ),
 }
 

@@ -317,16 +317,16 @@ def undescribed_systems(config: Config, systems: Iterable[SystemFile]) -> Iterat
     ids = {system.id for system in systems}
     for name in sorted(config.systems.keys() - ids):
         similar = did_you_mean(name, ids)
-        yield f'the key "{name}" under systems is not the name of a system description{similar}'
+        yield f'under "systems:", the key "{name}" is not the name of a system description{similar}'
 
 
 def unmatched_patterns(config: Config, logs: Collection[membership.Stated]) -> Iterator[str]:
     """Yield the patterns under ``systems:`` that match none of the logs."""
     for name, system in config.systems.items():
-        for kind, word in (("logs", "log"), ("platforms", "submission_platform")):
+        for kind, word in (("logs", "no log"), ("platforms", "the submission_platform of no log")):
             for pattern in getattr(system, kind):
                 if not any(membership.matches(log, kind, pattern) for log in logs):
-                    yield f"the pattern {pattern!r} for the {kind} of {name} matches no {word}"
+                    yield f"the pattern {pattern!r} for the {kind} of {name} matches {word}"
 
 
 def unknown_code(config: Config, round_: Round, benchmarks: Collection[str]) -> Iterator[str]:

@@ -60,7 +60,7 @@ _AT_RECORDS: Mapping[str, Mapping[str, Any]] = {
         "expected": "a line of its own",
     },
     "LOG104": {
-        "message": "two records are on one line, and the official parser does not read {found}",
+        "message": "several records are on one line, and the official parser does not read {found}",
         "expected": "one record a line",
         **_WARNING,
     },
@@ -410,8 +410,8 @@ def _other(lines: Sequence[_BrokenLine], _: str) -> _Fields:
         "message": "this record cannot be read near '{found:s}'; expected {expected}",
         "values": [around(first.record, first.place)],
         "expected": "JSON",
-        "hint": f"{first.misfit.text} at character {first.place + 1}; another process may have"
-        " written into the record",
+        "hint": f"at character {first.place + 1} of the record, {first.misfit.text}; another"
+        " process may have written into the record",
     }
 
 
@@ -446,14 +446,14 @@ def _subject(near_miss: NearMiss) -> str:
     """Return what is wrong with such a line, in words."""
     if not near_miss.marker:
         return "there is no marker before the record"
-    form = ""
-    if near_miss.marker.startswith(":::MLPv0.5"):
-        form = " of round 0.5"
-    elif near_miss.marker == _MARKER.rstrip():
+    if near_miss.marker == _MARKER.rstrip():
         return f"no space follows the marker '{near_miss.marker}'"
-    elif near_miss.start is None:
-        form = " of round 0.6"
-    return f"the marker is '{visible(near_miss.marker)}'{form}"
+    marker = f"'{visible(near_miss.marker)}'"
+    if near_miss.marker.startswith(":::MLPv0.5"):
+        return f"the marker {marker} of round 0.5 is used"
+    if near_miss.start is None:
+        return f"the marker {marker} of round 0.6 is used"
+    return f"the marker is {marker}"
 
 
 def _text_of(near_miss: NearMiss) -> str:

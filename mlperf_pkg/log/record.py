@@ -208,7 +208,7 @@ def _from_fields(fields: Any) -> Record | Misfit:
         number = float(time_ms)
     except (TypeError, ValueError, OverflowError) as error:
         fatal = not isinstance(error, ValueError)
-        reason = "its time_ms is {found}; expected a number"
+        reason = "its time_ms is {found}; expected a number of milliseconds since 1970"
         return Misfit("LOG102", reason, fatal=fatal, time_ms=time_ms)
     if missing:
         return Misfit("LOG102", f"it lacks {', '.join(missing)}", fatal=True)

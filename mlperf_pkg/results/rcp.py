@@ -460,7 +460,10 @@ def explain(result: RcpResult, points: Sequence[ReferencePoint], unit: str) -> s
         if is_missing(result.message):
             size = _number(result.batch_size)
             return f"There is no reference point for batch size {size}, so c{outcome}."
-        return f'C{outcome} (the official checker says "{result.message}").'
+        outcome = f'{outcome} (the official checker says "{result.message}").'
+        if result.message == NOT_CONVERGED:
+            return f"Too few runs converged, so c{outcome}"
+        return f"C{outcome}"
     accepted = reaches(mean, reference, minimum)
     decimals = _decimals(mean, minimum)
     basis = _basis_in_words(result, f"{reference:,.{decimals}f}")

@@ -236,7 +236,7 @@ def _alternatives_in_words(alternatives: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _numbers_in_words(constraints: Mapping[str, Any]) -> str:
-    return f"numbers {needed_in_words(constraints)}"
+    return f"only numbers {needed_in_words(constraints)}"
 
 
 def _fields_in_words(fields: Mapping[Any, Mapping[str, Any]]) -> str:
@@ -249,6 +249,8 @@ def number_if_none(value: Any, needed: str) -> str:
         return ""
     if needed.startswith(("at least ", "at most ")):
         return "a number of "
+    if isinstance(value, str) and needed[:1].isdigit():
+        return "the number "
     return "a number " if needed.startswith(("above ", "below ")) else ""
 
 
@@ -279,7 +281,7 @@ OF_VALUE: Mapping[str, Constraint] = {
     "not_empty": _of_value(_not_empty, _words("a value")),
     "truthy": _of_value(_truthy, _truth_in_words),
     "type": _of_value(_of_type, _with_article),
-    "reads_as": _of_value(_reads_as_integer, "an {}, perhaps as text".format),
+    "reads_as": _of_value(_reads_as_integer, "an {}, as a number or as text".format),
     "whole": _of_value(_whole, _words("a whole number")),
     "multiple_of": _of_value(_multiple_of, _words("a multiple of {}")),
     "power_of_two_times": _of_value(_power_of_two_times, _words("{} times a power of two")),
@@ -419,10 +421,10 @@ def _lacks(needed: Callable[[Any], str]) -> Callable[..., Breach]:
 
 def _metadata_in_words(metadata: Any) -> str:
     if not isinstance(metadata, dict):
-        return f"metadata {shown(metadata)}"
+        return f"{shown(metadata)} as metadata"
     if not metadata:
         return "empty metadata"
-    return f"metadata with {' and '.join(metadata)}"
+    return f"metadata with {', '.join(metadata)}"
 
 
 def _wrong_field(fields: Mapping[str, Mapping[str, Any]], record: Record, _: Seen) -> Breach:
@@ -438,8 +440,8 @@ def _wrong_field(fields: Mapping[str, Mapping[str, Any]], record: Record, _: See
                     f" {number_if_none(value, words)}{words}"
                 )
                 return Breach(value, needed, message)
-    subject = f"{record.key} has the metadata {{found}}, which is not a JSON object"
-    return Breach(record.metadata, needed, f"{subject}; expected one with {{expected}}")
+    subject = f"{record.key} has {{found}} as metadata, which is not a JSON object"
+    return Breach(record.metadata, needed, f"{subject}; expected an object with {{expected}}")
 
 
 def _meets(value: Any, constraints: Mapping[str, Any]) -> bool:
@@ -464,7 +466,7 @@ def _minutes_of(argument: Mapping[str, Any]) -> str:
 
 def _value_of(key: str) -> str:
     """Return which value is expected, in words."""
-    return f"the value of {key}, logged before it"
+    return f"the value logged earlier for {key}"
 
 
 def _pairs_in_words(pairs: Mapping[str, str]) -> str:

@@ -475,12 +475,12 @@ def _values(names: frozenset[str], operands: Operands) -> list[str]:
     for name in sorted(names - OF_A_RECORD):
         value = operands.values.get(name)
         if value is None:
-            missing.append(f"{name} is not logged earlier")
+            missing.append(name)
         else:
             values.append(f"{name} is {_shown(value)}")
     reasons = [" and ".join(values)] if values else []
     if missing:
-        reasons.append(f"unknown, as {' and '.join(missing)}")
+        reasons.append(f"{' and '.join(missing)} must be logged earlier")
     return reasons
 
 
@@ -512,12 +512,19 @@ def _message(rule: Rule, expects: Expectation, operands: Operands, needed: str) 
     counted = member_of(tree, "metadata")
     if counted:
         return _message_of_position(rule, counted, is_bound=is_bound)
-    message = f"{in_words(tree, {'value': rule.key})} is {{found}}; expected {{expected}}"
+    return _message_of_amount(rule, tree, operands, needed)
+
+
+def _message_of_amount(rule: Rule, tree: ast.expr, operands: Operands, needed: str) -> str:
+    kind = ""
+    if isinstance(operands.values.get("value"), str) and isinstance(tree, ast.Name):
+        kind = "the number " if needed[:1].isdigit() else ""
+    message = f"{in_words(tree, {'value': rule.key})} is {{found}}; expected {kind}{{expected}}"
     texts = [name for name, other in operands.values.items() if _is_number_as_text(other)]
     texts = sorted({*texts} - {"value", rule.key})
     if texts:
         text = " and ".join(texts)
-        return f"{text} is logged as text, not as a number, so this test fails: {message}"
+        return f"{text} is logged as text, not as a number, so a test that uses it fails: {message}"
     return message
 
 
@@ -621,9 +628,7 @@ class _Calculation:
         reason = self._reason(limit.bound, text)
         if tolerance <= _FOR_ROUNDING * abs(number):
             return f"{limit.kind}{text}{reason}"
-        if reason in ("", self._batch_size):
-            return f"{limit.kind}{text} ± {plain(tolerance)}{reason}"
-        return f"{limit.kind}{text}{reason}, to within {plain(tolerance)}"
+        return f"{limit.kind}{text} ± {plain(tolerance)}{reason}"
 
     def _unknown_limit(self, limit: Limit) -> str:
         """Return a limit that cannot be calculated, with what it depends on."""
@@ -639,12 +644,12 @@ class _Calculation:
         return amount(limit.tolerance, self._operands) or 0.0
 
     def _reason(self, bound: ast.expr, text: str) -> str:
-        """Return where a number comes from: " = 8000 * 1152 / 12800", ", the global_batch_size".
+        """Return where a number comes from: " = 8000 * 1152 / 12800", " (the global_batch_size)".
 
         Of positions and intervals, which depend on the batch size alone: " for batch size 64".
         """
         if isinstance(bound, ast.Name):
-            return f", the {bound.id}"
+            return f" (the {bound.id})"
         words = in_words(_Exact(self._operands).visit(bound), self._texts)
         if words == text:
             return ""
@@ -671,7 +676,7 @@ class _Calculation:
 
 def _is_explained(text: str, texts: Sequence[str]) -> bool:
     """Return whether another limit is the same number, and says where it comes from."""
-    return any(other.startswith(f"{text} = ") for other in texts)
+    return any(other.startswith((f"{text} = ", f"{text} ± ")) for other in texts)
 
 
 class _Exact(ast.NodeTransformer):

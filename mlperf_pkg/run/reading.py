@@ -276,7 +276,7 @@ class _Reading:
         instead = round_instead(*names)
         hint = None
         if instead:
-            hint = f"check the logs of {names[2]} without those of other rounds: --round {instead}"
+            hint = f"check the logs of {names[2]} alone, with --round {instead}"
         explained = []
         for finding in findings:
             if finding.code in codes_of_benchmark:
@@ -366,7 +366,7 @@ class _Reading:
             problem = "run_stop has the same time as run_start"
         elif clock.stop_ms < (clock.start_ms or 0.0):
             problem = "run_stop has an earlier time than run_start"
-        message = f"{problem}; expected run_stop at a later time"
+        message = f"{problem}; expected run_stop to be later than run_start"
         self._add("RUN155", message, line=self._stop_line())
 
     def _check_batch_size(self) -> set[str]:
@@ -389,7 +389,7 @@ class _Reading:
         """Report a run that does not say success; in Open, any stopping criterion may be used."""
         code = "RUN130"
         weight = {}
-        reason = ": this run did not converge"
+        reason = ", so this run counts as not converged"
         hint = None
         if self._is_converged:
             weight = {"severity": Severity.NOTE, "basis": Basis.ADVICE}

@@ -59,7 +59,7 @@ def _several_runs(path: str, spans: list[RunSpan], dropped: list[Finding]) -> Fi
     places += ", ".join(map(str, lines[:_MAX_LINES]))
     if len(lines) > _MAX_LINES:
         places += ", ..."
-    message = "the file has {found} runs; expected {expected} (split it into one file per run,"
+    message = "the file has {found} runs; expected {expected} run in a file (split the file"
     basis = Basis.BOTH if is_official else Basis.RULES
     return finding_of(
         "LOG111",

@@ -78,8 +78,8 @@ class Targets:
             missed = (
                 f"{rule.key} says success, but the evaluation before it has the value {{found}}"
             )
-            message = f"{missed}; expected {{expected}}"
             expected = _target_in_words(target)
+            message = f"{missed}; expected {number_if_none(value, expected)}{{expected}}"
             self._findings.add(rule, number, value=value, expected=expected, message=message)
 
     def check_reached(self, rule: Rule, logged: LoggedKey, seen: Seen, *, success: bool) -> None:

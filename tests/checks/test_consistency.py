@@ -132,7 +132,7 @@ def test_an_official_crash_names_the_benchmarks_of_the_logs(tmp_path: Path) -> N
     folder = write_set(tmp_path / "Graphcore/results" / SYSTEM / "resnet", logs)
     report = compared(check([str(folder)], Options(round="2.0", jobs=1))).report
     (text,) = [finding.text for finding in report.findings if finding.code == "RCP103"]
-    assert "crashes, as the logs are of bert and resnet; " in text
+    assert "crashes, as the logs are not of one benchmark, but of bert and resnet; " in text
 
 
 @pytest.mark.parametrize(

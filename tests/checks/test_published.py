@@ -294,7 +294,7 @@ def test_without_published_results(
         path.write_bytes(data)
     monkeypatch.setattr(results, "PATH", path)
     [finding] = findings(first, resubmitted(first))
-    text = f"the published results cannot be read, so nothing was compared ({path}: the published"
+    text = f"the published results cannot be read, so no run was compared with them ({path}: the"
     assert (finding.code, finding.text[: len(text)]) == ("CHECK103", text)
 
 

@@ -159,13 +159,13 @@ def test_a_placeholder_that_was_left_is_not_taken_for_a_system(tmp_path: Path) -
     problem = of_code(report, "CONF101")
     assert problem.path == "../mlperf-pkg.yaml"
     assert problem.text.startswith(
-        'the key "bow-pod16 or bow-pod64 for resnet on bow" under systems is '
+        'under "systems:", the key "bow-pod16 or bow-pod64 for resnet on bow" is '
     )
     assert of_code(report, "SET110").is_error
 
 
 UNMATCHED = [
-    "the pattern 'pod' for the platforms of bow-pod16 matches no submission_platform",
+    "the pattern 'pod' for the platforms of bow-pod16 matches the submission_platform of no log",
     "the pattern 'runs/*' for the logs of bow-pod16 matches no log",
 ]
 

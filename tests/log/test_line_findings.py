@@ -80,16 +80,16 @@ DAMAGED = [
     ("a bar after", each(lambda line: f"{line}  10%|#   |"), "LOG103", 'text follows the record "'),
     ("a colour after", each(lambda line: f"{line}\x1b[0m"), "LOG103", 'text follows the record "'),
     ("bytes printed", each(lambda line: f"b'{line}\\n'"), "LOG103", 'text follows the record "'),
-    ("two on a line", with_line(f"{LINE}{LINES[AT + 1]}", AT), "LOG104", "two records are on one"),
-    ("torn by a record", with_line(LINE[:30] + LINES[AT + 1]), "LOG104", "two records are on one"),
+    ("two on a line", with_line(f"{LINE}{LINES[AT + 1]}", AT), "LOG104", "several records are on"),
+    ("torn by a record", with_line(LINE[:30] + LINES[AT + 1]), "LOG104", "several records are on"),
     ("no space", each(lambda line: line.replace("G {", "G{")), "LOG108", "no space follows the"),
     ("a tab", each(lambda line: line.replace("G {", "G\t{")), "LOG108", "no space follows the"),
     ("other case", each(lambda line: line.replace("MLLOG", "mllog")), "LOG108", "the marker is ':"),
     ("byte lost", with_line(LINE.replace(":::M", "u::M")), "LOG108", "the marker is 'u::MLLOG'"),
     ("colon lost", with_line(LINE.replace(":::M", "::M")), "LOG108", "the marker is '::MLLOG'"),
     ("no marker", with_line(LINE.replace(MARKER, "")), "LOG108", "there is no marker before"),
-    ("round 0.6", each(lambda line: f":::MLL 12.5 {line[9:]}"), "LOG108", "the marker is ':::MLL"),
-    ("0.5", each(lambda _: ":::MLPv0.5.0 resnet 12.5 (a.py:1) x"), "LOG108", "the marker is ':"),
+    ("round 0.6", each(lambda line: f":::MLL 12.5 {line[9:]}"), "LOG108", "the marker ':::MLL"),
+    ("0.5", each(lambda _: ":::MLPv0.5.0 resnet 12.5 (a.py:1) x"), "LOG108", "the marker ':"),
 ]  # fmt: skip
 
 

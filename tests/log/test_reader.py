@@ -322,11 +322,13 @@ def compare(data: bytes) -> None:
         ),
         (
             record("a", 1, None)[len(T) :],
-            "this record cannot be read, as its time_ms is null; expected a number",
+            "this record cannot be read, as its time_ms is null; expected a number of"
+            " milliseconds since 1970",
         ),
         (
             record("a", 1, "x")[len(T) :],
-            'this record cannot be read, as its time_ms is "x"; expected a number',
+            'this record cannot be read, as its time_ms is "x"; expected a number of'
+            " milliseconds since 1970",
         ),
         (
             record("a")[len(T) :] + " x",

@@ -407,7 +407,12 @@ NOT_COMPARED = "Convergence was not compared with the reference"
             "There is no reference point for batch size 2,048, so convergence was not compared with"
             " the reference.",
         ),
-        (128, None, f'{NOT_COMPARED} (the official checker says "Insufficient convergence").'),
+        (
+            128,
+            None,
+            f"Too few runs converged, so c{NOT_COMPARED[1:]} (the official checker says"
+            ' "Insufficient convergence").',
+        ),
         (128, [], f'{NOT_COMPARED} (the official checker says "RCP found").'),
     ],
 )

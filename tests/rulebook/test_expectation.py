@@ -116,7 +116,7 @@ def _logged(key: str, value: Any, metadata: Any) -> LoggedKey:
         ),
         (
             "math.abs(value - 9216000.0 / global_batch_size) < 1.0",
-            "steps is 900; expected 720 = 9,216,000 / 12,800, to within 1",
+            "steps is 900; expected 720 ± 1 = 9,216,000 / 12,800",
         ),
         (
             "math.abs(value - 0.1 * global_batch_size) < 0.001",
@@ -126,7 +126,7 @@ def _logged(key: str, value: Any, metadata: Any) -> LoggedKey:
             "value == math.ceil(100000.0 / global_batch_size)",
             "steps is 900; expected 8 = 100,000 / 12,800 rounded up",
         ),
-        ("value == global_batch_size", "steps is 900; expected 12,800, the global_batch_size"),
+        ("value == global_batch_size", "steps is 900; expected 12,800 (the global_batch_size)"),
         ("value >= 2.0 && value <= global_batch_size / 64.0", "steps is 900; expected 2 to 200"),
         (
             "value > 2.0 && value < 0.5 * global_batch_size",
@@ -138,7 +138,7 @@ def _logged(key: str, value: Any, metadata: Any) -> LoggedKey:
         ),
         (
             "2.0 * value == global_batch_size",
-            "2 * steps is 1,800; expected 12,800, the global_batch_size",
+            "2 * steps is 1,800; expected 12,800 (the global_batch_size)",
         ),
         (
             "value == 5.0 || global_batch_size < 4.0",
@@ -155,17 +155,23 @@ def test_of_values(formula: str, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(None, "null"), ("900", '"900"'), (True, "true"), ([1, "a"], '[1, "a"]')],
+    [
+        (None, "null; expected"),
+        ("900", '"900"; expected the number'),
+        (True, "true; expected"),
+        ([1, "a"], '[1, "a"]; expected'),
+    ],
+    ids=["null", "text", "true", "list"],
 )
 def test_of_a_value_that_is_not_a_number(value: Any, text: str) -> None:
     message = _message("value == global_batch_size", value=value)
-    assert message == f"steps is {text}; expected 12,800, the global_batch_size"
+    assert message == f"steps is {text} 12,800 (the global_batch_size)"
 
 
 @pytest.mark.parametrize(
     ("batch", "text"),
     [
-        (None, "2 * global_batch_size (unknown, as global_batch_size is not logged earlier)"),
+        (None, "2 * global_batch_size (global_batch_size must be logged earlier)"),
         ("x", '2 * global_batch_size (global_batch_size is "x")'),
         (10**400, "2 * inf (global_batch_size is inf)"),
     ],
@@ -260,7 +266,8 @@ def test_of_two_records_at_one_position(formula: str, text: str) -> None:
 def test_of_a_number_that_is_text() -> None:
     text = _message("value == 2.0 * global_batch_size", batch="1152")
     assert text.startswith(
-        "global_batch_size is logged as text, not as a number, so this test fails: steps is 900;"
+        "global_batch_size is logged as text, not as a number, so a test that uses it fails:"
+        " steps is 900;"
     )
 
 
@@ -280,7 +287,7 @@ def test_of_a_number_that_is_text() -> None:
                 "metadata.samples_count == math.floor(metadata.samples_count /"
                 " global_batch_size) * global_batch_size"
             ),
-            "evaluated at 30,000 samples; expected at a multiple of 12,800, the global_batch_size",
+            "evaluated at 30,000 samples; expected at a multiple of 12,800 (the global_batch_size)",
         ),
         (
             "metadata.step_num == 5.0",

@@ -146,8 +146,8 @@ def test_metadata_that_only_name_what_they_should_have() -> None:
     names = "first_epoch_num epoch_count"
     log = edited(good_log("bert", round_="1.0"), "block_start", metadata=names)
     texts = [finding.text for finding in run_of(log, "1.0").findings if finding.code == "RUN110"]
-    problem = f'block_start has the metadata "{names}", which is not a JSON object'
-    assert texts == [f"{problem}; expected one with epoch_count above 0"]
+    problem = f'block_start has "{names}" as metadata, which is not a JSON object'
+    assert texts == [f"{problem}; expected an object with epoch_count above 0"]
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def test_five_runs() -> None:
     (finding,) = run.findings
     lines = [sum(log.count(b"\n") for log in LOGS[:number]) + 1 for number in range(1, 5)]
     assert finding.text == (
-        "the file has 5 runs; expected 1 (split it into one file per run, before lines"
+        "the file has 5 runs; expected 1 run in a file (split the file before lines"
         f" {', '.join(map(str, lines))})"
     )
     assert (finding.code, finding.line, finding.basis) == ("LOG111", lines[0], Basis.BOTH)
@@ -41,7 +41,7 @@ def test_a_run_that_was_started_again() -> None:
     killed = joined(records(LOGS[0])[:-40])
     run = compared(run_of(killed + LOGS[1]))
     leading = next(finding for finding in run.findings if finding.code == "LOG111")
-    assert leading.text.endswith(f"one file per run, before line {leading.line})")
+    assert leading.text.endswith(f"(split the file before line {leading.line})")
     assert leading.line == killed.count(b"\n") + 1
 
 

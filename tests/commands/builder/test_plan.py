@@ -146,7 +146,10 @@ TWO_UNREAD = [HERE, run("logs/x.log", benchmark=None), run("logs/y.log", divisio
             [HERE],
             (BOX,),
             Config(systems={"bix": SystemConfig()}),
-            'mlperf-pkg.yaml: the key "bix" under systems is not the name of a system description',
+            (
+                'mlperf-pkg.yaml: under "systems:", the key "bix" is not the name of a system'
+                " description"
+            ),
         ),
         ([HERE], (BOX, BROKEN), CODE, "systems/broken.json:2: found ','; expected a field name"),
         (
