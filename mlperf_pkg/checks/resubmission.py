@@ -203,7 +203,7 @@ def _unknown(old: SubmittedSet, new: SubmittedSet, unsure: int) -> Iterator[str]
     """Yield what is not known."""
     if unsure:
         runs = wording.counted(unsure, "run")
-        yield f"whether {runs} with equal values are the same runs or were repeated"
+        yield f"whether {runs} with the values of published runs are copies or were repeated"
     if old.names is None or new.names is None:
         yield "whether the submitter is the same"
     is_described = all(submitted.fields["system_name"] for submitted in (old, new))

@@ -42,7 +42,7 @@ FORBIDDEN = ", so the rules forbid such a resubmission"
 LATER = ", but the rules forbid such a resubmission only from round 5.1 on"
 BROKEN = HEAD.replace("note advice", "warning rules")
 DESCRIPTION = "whether the system description is the same"
-UNSURE = "whether 5 runs with equal values are the same runs or were repeated"
+UNSURE = "whether 5 runs with the values of published runs are copies or were repeated"
 
 
 def findings(*paths: Path) -> list[Finding]:

@@ -94,8 +94,8 @@ def test_what_only_the_record_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     (finding,) = (f for f in findings if f.code.startswith("SET16"))
     assert (finding.code, finding.severity) == ("SET160", "note")
     assert finding.text.partition("; ")[2] == (
-        "it is not known whether 10 runs with equal values are the same runs or were repeated"
-        ", nor whether the unpublished fields of the system description are the same"
+        "it is not known whether 10 runs with the values of published runs are copies or were"
+        " repeated, nor whether the unpublished fields of the system description are the same"
     )
 
 
