@@ -679,7 +679,7 @@ def _counts(description: _Description) -> Iterator[Finding]:
         if field in description.fields and whole_number(description.fields[field]) is None:
             message = (
                 f"{field} is {{found}}; expected a whole number of at most {_MAX_COUNT:,}, as"
-                f" the results table counts {counted} with this number"
+                f" the results table computes the number of {counted} from this field"
             )
             yield description.finding("SYS301", field, message)
 

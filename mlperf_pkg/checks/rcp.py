@@ -195,7 +195,7 @@ def _check_approval(context: SetContext, result: rcp.RcpResult) -> Iterator[Find
         )
         yield context.finding("RCP107", message, found=below, expected=_MOST_APPROVED)
     elif below > 0 and _may_be_reviewed(context, result):
-        message = f"{message}; expected {{expected}}"
+        message = f"{message}; such a result needs {{expected}}"
         approval = "the approval of the working group"
         yield context.finding("RCP108", message, found=below, expected=approval)
 

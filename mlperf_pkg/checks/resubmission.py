@@ -145,12 +145,13 @@ class Resubmission(Struct, frozen=True):
     def text(self) -> str:
         """The outcome in words, with its reasons."""
         if self.outcome is Outcome.ALLOWED:
-            return "the rules allow such a resubmission, because the system description is the same"
+            reason = "because the system description is the same"
+            return f"the rules allow submitting these runs again, {reason}"
         problems = " and ".join(self.problems)
         if self.is_open:
-            verdict = "so the rules forbid such a resubmission"
+            verdict = "so the rules forbid submitting these runs again"
             if self.outcome is Outcome.LATER:
-                verdict = "but the rules forbid such a resubmission only from round 5.1 on"
+                verdict = "but the rules forbid submitting such runs again only from round 5.1 on"
             return f"{problems}, {verdict}"
         words = f"it is not known {', nor '.join(self.unknown)}"
         return f"{words}; if the runs are the same, {problems}" if problems else words
@@ -210,7 +211,7 @@ def _unknown(old: SubmittedSet, new: SubmittedSet, unsure: int) -> Iterator[str]
     if not is_described:
         yield "whether the system description is the same"
     elif old.contents is None or new.contents is None:
-        yield "whether the unpublished fields of the system description are the same"
+        yield "whether the system descriptions agree in the fields that are not published"
     if new.official in (None, Verdict.NOT_CHECKED):
         yield f"whether the logs pass the official checker of round {new.round}"
 

@@ -54,7 +54,7 @@ def check_count(context: SetContext) -> Iterator[Finding]:
         yield context.finding("SET103", message, found=len(failed), expected=context.drop)
     for run in context.runs:
         if run.crash:
-            message = "the compliance checker crashes on {found:s}"
+            message = "the compliance checker crashes on this log, on {found:s}"
             yield context.finding("SET104", message, path=run.path, found=run.crash)
 
 
@@ -152,11 +152,11 @@ _NO_POWER = "POW101"
 _FORGIVEN = ENDINGS - {"RUN140"}  # a note, where the set may have such a run
 _NOT_BY_KILLING = "LOG102"  # a run may fail, but its log must be one
 _PRUNED = "the package checker does not read pruned results"
-_OLYMPIC = "the package checker accepts the set, as the score drops this run (olympic scoring)"
+_OLYMPIC = "the package checker accepts the set, as the score leaves this run out (olympic scoring)"
 _OF_CLOSED = frozenset({"RUN166"})  # in Open, no batch size is compared with another
-_CUT_OFF = "copy the log again if it was cut off; if the run was killed, the score drops the run"
+_CUT_OFF = "copy the log again if it was cut off; if the run was killed, the score leaves it out"
 _DROPPED = (
-    "the score drops this run as the slowest; other records that its log lacks are not listed"
+    "the score leaves this run out as the slowest; other records that its log lacks are not listed"
 )
 
 

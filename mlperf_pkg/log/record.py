@@ -211,7 +211,8 @@ def _from_fields(fields: Any) -> Record | Misfit:
         reason = "its time_ms is {found}; expected a number of milliseconds since 1970"
         return Misfit("LOG102", reason, fatal=fatal, time_ms=time_ms)
     if missing:
-        return Misfit("LOG102", f"it lacks {', '.join(missing)}", fatal=True)
+        noun = "field" if len(missing) == 1 else "fields"
+        return Misfit("LOG102", f"it lacks the {noun} {', '.join(missing)}", fatal=True)
     stamp = time_ms if isinstance(time_ms, int | float) else number
     return Record(fields["key"], stamp, fields["value"], fields["metadata"])
 

@@ -523,8 +523,8 @@ def _message_of_amount(rule: Rule, tree: ast.expr, operands: Operands, needed: s
     texts = [name for name, other in operands.values.items() if _is_number_as_text(other)]
     texts = sorted({*texts} - {"value", rule.key})
     if texts:
-        text = " and ".join(texts)
-        return f"{text} is logged as text, not as a number, so a test that uses it fails: {message}"
+        text = f"{' and '.join(texts)} is logged as text"
+        return f"{text}, with which the official checker cannot calculate: {message}"
     return message
 
 

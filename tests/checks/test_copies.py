@@ -232,28 +232,28 @@ RESUBMITTED = [
         {},
         "note",
         "advice",
-        "; the rules allow such a resubmission, because the system description is the same",
+        "; the rules allow submitting these runs again, because the system description is the same",
     ),
     (
         "another name",
         {"system_name": "x"},
         "warning",
         "rules",
-        "; the description differs in system_name, so the rules forbid such a resubmission",
+        "; the description differs in system_name, so the rules forbid submitting these runs again",
     ),
     (
         "one field less",
         {"cooling": ...},
         "warning",
         "rules",
-        "differs in cooling, so the rules forbid such a resubmission",
+        "differs in cooling, so the rules forbid submitting these runs again",
     ),
     (
         "a status of the same meaning",
         {"status": "Available on-premise"},
         "note",
         "advice",
-        "; the rules allow such a resubmission, because the system description is the same",
+        "; the rules allow submitting these runs again, because the system description is the same",
     ),
     ("a number as text", {"number_of_nodes": "01"}, "note", "advice", "description is the same"),
     (
@@ -261,7 +261,7 @@ RESUBMITTED = [
         {"status": "research"},
         "warning",
         "rules",
-        "description differs in status, so the rules forbid such a resubmission",
+        "description differs in status, so the rules forbid submitting these runs again",
     ),
 ]
 
@@ -294,8 +294,8 @@ def test_resubmitted_before_the_rules_said_what_may_be(tmp_path: Path) -> None:
     (finding,) = copied(report_of(*rounds))
     assert (finding.code, finding.severity, finding.basis) == ("SET151", "note", "advice")
     assert finding.text.endswith(
-        "; the description differs in cooling, but the rules forbid such a resubmission only from"
-        " round 5.1 on"
+        "; the description differs in cooling, but the rules forbid submitting such runs again only"
+        " from round 5.1 on"
     )
 
 
@@ -305,7 +305,7 @@ def test_a_preview_is_not_proven_by_its_own_logs(tmp_path: Path) -> None:
     (finding,) = copied(report_of(*rounds))
     assert (finding.code, finding.severity) == ("SET151", "warning")
     assert finding.text.endswith(
-        "; a former Preview needs new runs, so the rules forbid such a resubmission"
+        "; a former Preview needs new runs, so the rules forbid submitting these runs again"
     )
 
 

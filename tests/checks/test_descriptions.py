@@ -456,15 +456,15 @@ MESSAGES = [  # changes, message, hint
     (
         {"number_of_nodes": "a" * 99},
         f'number_of_nodes is "{"a" * 76}...; expected a whole '
-        "number of at most 1,000,000,000, as the results table counts accelerators with this"
-        " number",
+        "number of at most 1,000,000,000, as the results table computes the number of accelerators"
+        " from this field",
         None,
     ),
     (
         {"host_processors_per_node": "2\ud83d"},
         'host_processors_per_node is "2\\\\ud83d"; '
-        "expected a whole number of at most 1,000,000,000, as the results table counts processors"
-        " with this number",
+        "expected a whole number of at most 1,000,000,000, as the results table computes the number of"
+        " processors from this field",
         None,
     ),
 ]

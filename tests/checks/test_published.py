@@ -36,10 +36,11 @@ NAME = f"Graphcore/{SYSTEM}/resnet"
 SET, LORA = f"Graphcore/results/{SYSTEM}/resnet", "llama2_70b_lora"
 HEAD = f"note advice 5/5 the same run was published in round 2.0 as {NAME}"
 AGAIN = (
-    f"{HEAD}; it is not known whether the unpublished fields of the system description are the same"
+    f"{HEAD}; it is not known whether the system descriptions agree in the fields that are not"
+    " published"
 )
-FORBIDDEN = ", so the rules forbid such a resubmission"
-LATER = ", but the rules forbid such a resubmission only from round 5.1 on"
+FORBIDDEN = ", so the rules forbid submitting these runs again"
+LATER = ", but the rules forbid submitting such runs again only from round 5.1 on"
 BROKEN = HEAD.replace("note advice", "warning rules")
 DESCRIPTION = "whether the system description is the same"
 UNSURE = "whether 5 runs with the values of published runs are copies or were repeated"
@@ -123,7 +124,14 @@ def repeated(root: Path) -> None:
         (another_run, [AGAIN.replace("5/5", "4/5")]),
         (another_byte, [f"{HEAD}; 1 log was rewritten{LATER}"]),
         (dressed_up, [f"{HEAD}; 5 logs were rewritten{LATER}"]),
-        (repeated, [AGAIN.replace("whether", f"{UNSURE}, nor whether")]),
+        (
+            repeated,
+            [
+                AGAIN.replace("whether", f"{UNSURE}, nor whether").replace(
+                    "the same run", "a run with the same values"
+                )
+            ],
+        ),
         (another_framework, [f"{HEAD}; the description differs in framework{LATER}"]),
         (another_status, [f"{HEAD}; the description differs in status{LATER}"]),
         (

@@ -35,8 +35,8 @@ def repeated(log: Path) -> None:
     log.write_bytes(joined(fields))
 
 
-ALLOWED = "the rules allow such a resubmission, because the system description is the same"
-NOT = ", so the rules forbid such a resubmission"
+ALLOWED = "the rules allow submitting these runs again, because the system description is the same"
+NOT = ", so the rules forbid submitting these runs again"
 CASES: list[tuple[str, dict[str, Any], Edit | None, str]] = [
     ("nothing", {}, None, ALLOWED),
     ("another spelling", {"status": "Available on-premise", "division": "CLOSED"}, None, ALLOWED),
@@ -95,7 +95,7 @@ def test_what_only_the_record_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert (finding.code, finding.severity) == ("SET160", "note")
     assert finding.text.partition("; ")[2] == (
         "it is not known whether 10 runs with the values of published runs are copies or were"
-        " repeated, nor whether the unpublished fields of the system description are the same"
+        " repeated, nor whether the system descriptions agree in the fields that are not published"
     )
 
 

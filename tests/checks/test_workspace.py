@@ -51,7 +51,7 @@ def report(root: Path, *files: dict[str, bytes], argument: str = "logs") -> Repo
         (
             [OWN, OTHER, saying("submission_platform", "PLACEHOLDER")],
             "SET125",
-            "several systems fit the division in the logs: bow-pod16, bow-pod64; expected only one",
+            "these logs may be of several systems, as bow-pod16, bow-pod64 fit the division",
         ),
         (
             [OWN, saying("submission_org", "ACME")],

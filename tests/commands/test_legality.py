@@ -43,7 +43,12 @@ OF_RULES = "no by the written rules, yes by the official checker"
 OF_CHECKER = "yes by the written rules, no by the official checker"
 NO = {
     "the only value": ("llama31_8b", ("max_steps=5",), "no", "LLAMAS117 max_steps is 5; expected"),
-    "a type": ("llama31_8b", ("max_sequence_length=long",), "no", 'is "long"; expected 8,192'),
+    "a type": (
+        "llama31_8b",
+        ("max_sequence_length=long",),
+        "no",
+        'is "long"; expected the number 8,192',
+    ),
     "a formula": (
         "llama31_8b",
         (f"{END}=1199000", f"{WARMUP}=999"),

@@ -314,7 +314,10 @@ def compare(data: bytes) -> None:
 @pytest.mark.parametrize(
     ("line", "text"),
     [
-        ("{}", "this record cannot be read, as it lacks time_ms, key, value, metadata: {}"),
+        (
+            "{}",
+            "this record cannot be read, as it lacks the fields time_ms, key, value, metadata: {}",
+        ),
         ("[1]", "this record cannot be read, as it is an array and not an object: [1]"),
         (
             '{"a',

@@ -352,8 +352,8 @@ def test_one_submission_of_a_round(old: Path, new: Path) -> None:
     assert "hyperparameters changed" in found(old / "ACME", new / "ACME")[0]
 
 
-ALLOWED = "the rules allow such a resubmission, because the system description is the same"
-LATER = ", but the rules forbid such a resubmission only from round 5.1 on"
+ALLOWED = "the rules allow submitting these runs again, because the system description is the same"
+LATER = ", but the rules forbid submitting such runs again only from round 5.1 on"
 
 
 @pytest.mark.parametrize(
