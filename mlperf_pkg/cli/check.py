@@ -28,8 +28,8 @@ from mlperf_pkg.render import FORMATS
 @click.option(
     "--objections",
     type=FILE,
-    help="Print on standard error which objections in FILE are settled. 'mlperf-pkg review"
-    " objections' explains such files.",
+    help="Print on standard error which objections in FILE are settled. FILE is an objections.yaml,"
+    " see 'mlperf-pkg review objections --help'.",
 )
 @click.option(
     "--log-output",

@@ -109,8 +109,8 @@ _REQUIRED = {"benchmarks": "--benchmark", "system": "--system", "submitter": "--
     "--with",
     "extras",
     type=SuggestingChoice(simulation.EXTRAS),
-    text="Add power logs to systems of up to four nodes (power), or placeholders of the code to"
-    " benchmarks/ (code); only in a whole round",
+    text="Add power logs for systems of up to four nodes (power), or folders benchmarks/ without"
+    " real code (code); only in a whole round",
 )
 @reads("usage", "jobs")
 @options.force_option("Replace a whole round that was simulated before.")

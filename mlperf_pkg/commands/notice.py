@@ -164,7 +164,7 @@ def embargo(results: Iterable[ShownResult]) -> str:
         published_rounds.update(
             (round_.usage, round_.name) for round_ in published.provenance.rounds
         )
-        as_of = f" On {published.provenance.made}, this had not happened yet."
+        as_of = f" (not published on {published.provenance.made})"
     names = []
     for usage, round_ in sorted(
         {(result.usage, result.round) for result in results} - published_rounds
@@ -173,7 +173,7 @@ def embargo(results: Iterable[ShownResult]) -> str:
     if not names:
         return ""
     subject = wording.enumerated(names)
-    return f"These results may not be shown before MLCommons has published {subject}.{as_of}"
+    return f"These results may not be shown before MLCommons has published {subject}{as_of}."
 
 
 def notice(results: Iterable[ShownResult], derived: Sequence[str] = ()) -> list[str]:

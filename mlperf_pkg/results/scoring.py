@@ -223,8 +223,8 @@ def choose(runs: Sequence[RunTime], required: int, drop: int) -> RunChoice:
     tie = ""
     if lower.minutes != chosen.minutes:
         tie = (
-            f"runs {lower.first + 1} to {lower.last + 1} are equally close to the median; the"
-            " slower of the two windows is chosen"
+            f"runs {lower.first + 1} to {lower.last + 1} are as close to the median as the chosen"
+            " runs; of two such windows, the slower one is chosen"
         )
     return RunChoice(windows, median, chosen, tie)
 

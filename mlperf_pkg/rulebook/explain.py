@@ -62,8 +62,8 @@ SEVERITY: Mapping[Severity, str] = {
     Severity.NOTE: "note: a note fails no verdict",
 }
 _OF_OWN: Mapping[Basis, str] = {
-    Basis.BOTH: "no rule of MLPerf is about this, but what was not checked passes neither verdict",
-    Basis.RULES: "no rule of MLPerf is about this, but it fails the verdict by the rules",
+    Basis.BOTH: "no rule of MLPerf is about this, but what could not be checked does not pass",
+    Basis.RULES: "no rule of MLPerf is about this, but the verdict by the rules fails",
 }
 
 

@@ -398,8 +398,8 @@ class _Reading:
             code = "RUN140"
             reason = ", although the target was reached"
             hint = (
-                "the run counts as one that did not converge; a fast run that does not count makes"
-                " the RCP test easier to pass, so a reviewer may ask for the reason"
+                "the run counts as not converged; to leave out a fast run makes the RCP test easier"
+                " to pass, so a reviewer may ask why the run ended in this way"
             )
         is_stopped = self._clock.stop_ms is not None
         ending = "run_stop is missing after run_start"

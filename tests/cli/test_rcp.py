@@ -81,8 +81,8 @@ def test_show_batch_sizes() -> None:
         "   100,000                -          -          -  missing",
     ]
     assert lines[-2:] == [
-        "missing: the batch size is larger than those of all points, and needs new",
-        "reference runs",
+        "missing: the batch size is larger than that of every point, so new reference",
+        "runs are needed",
     ]
 
 

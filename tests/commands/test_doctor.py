@@ -207,7 +207,7 @@ def test_as_json() -> None:
             replaced("cache_folder", lambda: None),
             "cache",
             "note",
-            "its folder belongs to other users",
+            "other users own its folder",
             "export XDG_CACHE_HOME=FOLDER",
         ),
         (

@@ -166,7 +166,8 @@ def test_examples_worked_by_hand(
         ),
         (
             [1, 2, 3, 4],
-            "runs 1 to 3 are equally close to the median; the slower of the two windows is chosen",
+            "runs 1 to 3 are as close to the median as the chosen runs; of two such windows, the"
+            " slower one is chosen",
         ),
         ([2, 2, 2, 2], ""),
         ([1, 2, 3, 4, 5], ""),

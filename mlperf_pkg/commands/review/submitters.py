@@ -49,8 +49,8 @@ _RULES = (
     " down. The two of a pair review each other. If the number of submitters is odd, the last"
     " three review each other.",
     f"In Training, results on systems with {LARGE} or more accelerators do not count in this"
-    " ranking. The submitters of such results are ranked by their largest system as well, and then"
-    " review these results of each other.",
+    " ranking. The submitters of such results are also ranked by their largest system, and paired"
+    " in that ranking to review these results.",
     "For a joint entry, each of the companies counts as a submitter, and never reviews its"
     " partner. Folders whose system descriptions name the same company count as one submitter.",
 )

@@ -483,8 +483,9 @@ class _GrowingLog:
             differences = drift(run.usage, run.round).of({run.benchmark})
             if differences.concerns(run.benchmark):
                 message = (
-                    f"the official findings are those of {verified_name()}, as the installed"
-                    f" version {installed_version(REFERENCE)} differs in {differences.in_words()}"
+                    f"the official findings are those that {verified_name()} would report; the"
+                    f" installed version {installed_version(REFERENCE)} differs in"
+                    f" {differences.in_words()}"
                 )
                 yield events.FileState("unverified", message)
 

@@ -121,7 +121,7 @@ def test_hostile_texts_are_harmless(a_round: Path) -> None:
     ("arguments", "message"),
     [
         ("RN999 .", "no code begins with 'RN999'"),
-        ("RCP101 .", "no finding of RCP101 to object to; the findings have the codes "),
+        ("RCP101 .", "no finding matches CODES, which is RCP101; the findings have the codes "),
         (f"all ACME/{SET}/nothing", "no such file or folder"),
         ("all . -o inside", "refusing to write inside an input folder"),
     ],
@@ -612,7 +612,7 @@ DATES = calendar_of(date(2025, 10, 10))
 def test_the_agenda() -> None:
     assert objection_text.agenda(ENTRIES[1:], DATES).split("\n\n") == [
         "# Agenda of the review",
-        "The committee decides on Tuesday 2025-10-21 and Thursday 2025-10-23.",
+        "The days of decision are Tuesday 2025-10-21 and Thursday 2025-10-23.",
         "## ACME (2)",
         "- [ ] two by Beta, C against ACME: open, due 2025-10-20. no loss. http://i/2\n"
         "- [ ] three by nobody against ACME: supported (fix required), due 2025-10-29. RN115. http://i/3",
@@ -683,8 +683,8 @@ ISSUES: list[tuple[Any, str, dict[str, Any]]] = [
         "one",
         {
             "state": "drafted",
-            "note": "the issue is labelled waived;"
-            " --state waived measures the change of the scores",
+            "note": "the issue is labelled waived, but the change of the scores was not measured;"
+            " give TREE and --state waived to measure the change",
         },
     ),
 ]
