@@ -34,7 +34,7 @@ from mlperf_pkg.render import FORMATS
 @click.option(
     "--log-output",
     type=FILE,
-    help="Also write the findings to FILE, one line each such as 'ERROR - text'; an existing file"
+    help="Also write the findings to FILE, one per line, such as 'ERROR - text'; an existing file"
     " is replaced.",
 )
 @options.written(FORMATS, many=True)

@@ -42,13 +42,14 @@ from mlperf_pkg.errors import UserError
     "systems",
     metavar="NAME",
     text="Compare only results of this system or submitter (* in NAME matches any text). With"
-    " --published, this limits only the published results, and all results in PATH are compared",
+    " --published, the option limits only the published results, and all results in PATH are"
+    " compared",
 )
 @options.repeatable("--division", "divisions", metavar="NAME", text="Compare only this division")
 @options.count_option(
     "--accelerators",
     multiple=True,
-    text="Compare only systems with N accelerators. With --published, this limits only the"
+    text="Compare only systems with N accelerators. With --published, the option limits only the"
     " published results, and all results in PATH are compared; repeatable.",
 )
 @click.option(

@@ -37,8 +37,7 @@ _TABLES = ("systems", "result_sets", "runs", "evaluations", "settings", "finding
 @click.option(
     "--table",
     type=SuggestingChoice(_TABLES),
-    help="Write only this table to FILE, which ends in .parquet or .csv and is then a file, not a"
-    " folder.",
+    help="Write only this table, into a single file FILE that ends in .parquet or .csv.",
 )
 @options.published_option("Also export")
 @options.flag("--evaluations", text="Export the evaluations of all runs too.")

@@ -337,7 +337,7 @@ def written(
         multiple=True,
         metavar="[FORMAT:]FILE",
         shell_complete=completion.files,
-        help=f"Write to FILE; - is standard output, the default{repeated}.",
+        help=f"Write to FILE, in FORMAT if given; - is standard output, the default{repeated}.",
     )
     add_force = force_option()
 

@@ -38,7 +38,7 @@ from mlperf_pkg.commands.watch.events import EVENT_FORMATS
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
     metavar="MINUTES",
-    help="Give up on a log that has not grown for MINUTES (default: never).",
+    help="Stop following a log that has not grown for MINUTES (default: never stop).",
 )
 @options.written(EVENT_FORMATS)
 def command(

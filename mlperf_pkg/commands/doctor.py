@@ -240,7 +240,10 @@ def _compiled() -> Diagnosis:
         return Diagnosis(name, DiagnosisState.BROKEN, str(error), repair)
     if stale:
         return Diagnosis(
-            name, DiagnosisState.NOTE, f"{stale} of the rule files are newer, so {slow}", _COMPILE
+            name,
+            DiagnosisState.NOTE,
+            f"out of date for {stale} of the rule files, so {slow}",
+            _COMPILE,
         )
     return Diagnosis(name, DiagnosisState.OK, "fresh")
 

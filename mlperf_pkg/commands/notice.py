@@ -29,7 +29,7 @@ LEGEND = (
 )
 NOT_VERIFIED = "Result not verified by MLCommons Association."
 PER_ACCELERATOR = "accelerator-minutes (minutes of training times the number of accelerators)"
-GAP = "gaps and changes (minutes of a result compared with those of another one)"
+GAP = "gaps and changes (minutes of a result compared with those of another result)"
 SPEED_UP = "speed-up (minutes of the baseline divided by minutes of the result)"
 
 _BESIDE_VERIFIED = (
@@ -244,7 +244,7 @@ def _verification(results: Sequence[ShownResult]) -> str:
         return f"Verified by MLCommons Association: {source}."
     if verified:
         return (
-            f"Marked {wording.UNVERIFIED}: {NOT_VERIFIED} {_BESIDE_VERIFIED} All others are"
+            f"Marked {wording.UNVERIFIED}: {NOT_VERIFIED} {_BESIDE_VERIFIED} All other results are"
             f" verified by MLCommons Association: {source}."
         )
     text = NOT_VERIFIED

@@ -179,7 +179,7 @@ def test_as_json() -> None:
             rules(lambda folder: (folder / "findings.yaml").write_text("x: 1")),
             "compiled rulebook",
             "note",
-            "older than 1 of",
+            "out of date for 1 of",
             "-m mlperf_pkg.rulebook.compile",
         ),
         (

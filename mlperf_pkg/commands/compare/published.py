@@ -125,7 +125,7 @@ def _unknown_round(name: str, existing: Sequence[str]) -> str:
     problem = f"no such round{did_you_mean(name, [*existing, ALL])}"
     if is_round_name(name) and version_of(name) > max(map(version_of, existing)):
         problem = "the round is newer than the published results in mlperf-pkg"
-    return f"{problem} (the rounds are {', '.join(dict.fromkeys(existing))}; or all)"
+    return f"{problem} (expected {', '.join(dict.fromkeys(existing))} or all)"
 
 
 def _refuse_unknown(

@@ -296,8 +296,12 @@ class ChangeKind(StrEnum):
         " Preview",
         "training_rules, Results Resubmission",
     )
-    COPIED = ("copied", "every result set has its own runs", "training_rules, Benchmark Results")
-    RENAMED = ("renamed", "a renamed entry keeps its logs and its description", _FIXING)
+    COPIED = (
+        "copied",
+        "every result set must have runs of its own",
+        "training_rules, Benchmark Results",
+    )
+    RENAMED = ("renamed", "a renamed entry must keep its logs and its description", _FIXING)
     WITHDRAWN = (
         "withdrawn",
         f"an entry may be withdrawn {_LIMIT}, by amending the pull request",
@@ -323,7 +327,7 @@ class ChangeKind(StrEnum):
     AVAILABILITY = (
         "availability changed",
         "an Available system can be bought or rented on the day of the submission. A Preview"
-        " promises this, and becomes Available only with new runs. Parts of a research,"
+        " will be available later, and becomes Available only with new runs. Parts of a research,"
         " development or internal system must become Available in the submission after next, or 221"
         " days later",
         "submission_rules, Research, Development, or Internal Systems",
@@ -353,18 +357,18 @@ class ChangeKind(StrEnum):
     )
     EDITED = (
         "logs edited",
-        "logs stay as the runs wrote them; a correction needs an objection",
+        "logs must stay as the runs wrote them; a correction needs an objection",
         _FIXING,
     )
     POWER = (
         "power logs changed",
-        "each run has power logs of its own, which were measured while it ran",
+        "each run must have power logs of its own, measured during the run",
         "power_measurement, Measure all Runs",
     )
     RUNS = (
         "runs replaced",
-        "runs may be replaced only by borrowing or to fix an objection, and then all runs of an"
-        " entry together",
+        "runs may be replaced only by borrowing or to fix an objection; then all runs of the entry"
+        " must be replaced",
         _FIXING,
     )
     SCORE = (

@@ -68,7 +68,7 @@ EVENTS: Mapping[str, CalendarEvent] = {
         "everybody has tried an upload", -10, command="mlperf-pkg pack SUBMISSION"
     ),
     "write_ups": CalendarEvent("write-ups are due in advance", -3),
-    "declining": CalendarEvent("last day to announce that one does not submit after all", 3),
+    "declining": CalendarEvent("last day for submitters to announce that they will not submit", 3),
     SUBMISSION: CalendarEvent("submissions are due", 0, _SAME_TIME, "mlperf-pkg check SUBMISSION"),
     "first_summary": CalendarEvent(
         "summary of the results", 4, time(13, 30), f"{_RESULTS} --anonymous -o week0"

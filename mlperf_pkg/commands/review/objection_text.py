@@ -540,7 +540,7 @@ def _objections(
     if objections:
         return examined, objections
     codes = sorted({finding.code for _, finding in examined.findings})
-    reason = f"no finding matches CODES, which is {', '.join(wanted)}"
+    reason = f"nothing to object to with CODES {', '.join(wanted)}"
     if codes:
         reason += f"; the findings have the codes {', '.join(codes)}"
     raise UserError(f"{path}: {reason}")

@@ -331,7 +331,7 @@ class Session:
         idle = self.silent >= self._idle_s
         if self.silent >= self._timeout_s:
             self.given_up = True
-            yield events.FileState("given_up", f"given up, as {message}")
+            yield events.FileState("given_up", f"no longer followed, as {message}")
         elif idle and not self._idle:
             yield events.FileState("silent", message)
         self._idle = idle

@@ -88,7 +88,7 @@ def test_chosen_results(names: list[str], more: Any, systems: list[str]) -> None
             {},
             r"--published 5\.2: the round is newer than the published results in mlperf-pkg \(",
         ),
-        ("al", {}, r"did you mean all\? \(the rounds are 4\.1, 5\.0, 3\.0; or all\)$"),
+        ("al", {}, r"did you mean all\? \(expected 4\.1, 5\.0, 3\.0 or all\)$"),
         ("5.0", {"benchmarks": ("brt",)}, r"benchmark, only of bert; did you mean bert\?$"),
         ("5.0", {"benchmarks": ("gnn",)}, r"only of bert; such results were published in 4\.1$"),
         ("5.0", {"systems": ("slwo",)}, r"and --accelerators; did you mean slow\?$"),

@@ -121,7 +121,7 @@ def test_hostile_texts_are_harmless(a_round: Path) -> None:
     ("arguments", "message"),
     [
         ("RN999 .", "no code begins with 'RN999'"),
-        ("RCP101 .", "no finding matches CODES, which is RCP101; the findings have the codes "),
+        ("RCP101 .", "nothing to object to with CODES RCP101; the findings have the codes "),
         (f"all ACME/{SET}/nothing", "no such file or folder"),
         ("all . -o inside", "refusing to write inside an input folder"),
     ],
@@ -246,7 +246,7 @@ def test_refused_changes(arguments: str, message: str, states: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("- one\n", ":1: expected a key, objections"),
+        ("- one\n", ":1: expected the key objections"),
         ("objections: 1\n", ":1: objections is not a list"),
         ("objections:\n  - one\n", ":2: expected an objection with id, against"),
         ("objections:\n  - id: one\n", ":2: the objection lacks against, state"),
