@@ -65,7 +65,7 @@ def command(
     only these logs are judged.
 
     A finding is about one result set, system description or submission, and names
-    all its places. For several submissions, a table comes first, then errors and
+    all places where it occurs. For several submissions, a table comes first, then errors and
     warnings by code. Waived findings (mlperf-pkg.yaml) do not fail the verdict by the
     rules, but may still fail the official one.
 

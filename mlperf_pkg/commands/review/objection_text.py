@@ -415,7 +415,7 @@ def section(reviewed: ReviewedRound) -> ReviewSection:
     text = _NO_ERRORS
     if rows:
         dates = outcome.calendar
-        until = f", until {dates['objections']:%Y-%m-%d}" if dates else ""
+        until = f", not later than {dates['objections']:%Y-%m-%d}" if dates else ""
         text = _MAY_BE_FILED.format(until=until)
     summary = tuple(_summary_lines(outcome)) or ("no errors by the rules",)
     return ReviewSection("objections", "Objections", (text,), with_rows(tables), summary)

@@ -555,10 +555,10 @@ def _why(rank: _Rank, group: ReviewGroup, reviewer: str | None) -> str:
     values = [rank.value(company) for company in rank.members]
     values_of_group = wording.enumerated([str(values[index]) for index in group])
     reason = f"ranks {wording.enumerated(numbers)} by {rank.unit} ({values_of_group})"
-    if len(group) == _THREE:
-        reason += ", the last three, as the number is odd"
     if group != list(range(group[0], group[0] + len(group))):
         reason += ", as partners may not review each other"
+    if len(group) == _THREE:
+        reason += "; the last three review each other, as the number of submitters is odd"
     partners = rank.partners(group)
     if partners:
         reason += f"; {wording.enumerated(partners)} are partners and do not review each other"

@@ -62,7 +62,7 @@ def test_the_reason_comes_first(format_: str, line: str) -> None:
     entries = tuple(kind.verdict(f"results/{name}/bert", "3 runs") for kind, name in pairs)
     written = DIFF_FORMATS[format_](replace(comparison(1), entries=entries), View())
     assert line in written
-    assert "to be decided: 2 copied, 2 added" in written
+    assert "to be decided: copied (2), added (2)" in written
 
 
 CLOSED: dict[str, Any] = {"score_minutes": 20.5, "official_minutes": 20.5, "unscaled_minutes": 20.0}
