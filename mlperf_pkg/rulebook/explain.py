@@ -243,7 +243,9 @@ def loaded(round_: Round, name: str) -> Benchmark:
     if benchmark is None:
         names = ", ".join(round_.benchmarks)
         where = where_instead(round_.usage, round_.name, name)
-        raise UserError(f"round {round_.name} has no benchmark {name!r}; it has {names}{where}")
+        raise UserError(
+            f"round {round_.name} has no benchmark {name!r}; expected one of {names}{where}"
+        )
     return benchmark
 
 

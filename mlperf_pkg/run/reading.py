@@ -276,7 +276,7 @@ class _Reading:
         instead = round_instead(*names)
         hint = None
         if instead:
-            hint = f"check the logs of {names[2]} without those of other rounds: --round {instead}"
+            hint = f"check the logs of {names[2]} without logs of other rounds: --round {instead}"
         explained = []
         for finding in findings:
             if finding.code in codes_of_benchmark:

@@ -210,7 +210,7 @@ def test_diff() -> None:
     text = shown("diff", "5.0", "5.1")
     assert (
         "dlrm_dcnv2, epochs to converge; 4 points unchanged\n  ~ 135,168: the runs are the same,"
-        " but the point is no longer used by the RCP test\n"
+        " but the point is no longer used by the RCP\n      test\n"
         "  + 160,000: 20 runs, mean 0.9583, limit 0.9319\n"
     ) in text
     assert "  ~ 1,152: runs 6, mean 322,560 -> 313,344, limit 322,560 -> 285,344\n" in text

@@ -463,8 +463,10 @@ def _rcp_chart(
 ) -> Chart:
     """Return the chart of reference data and ``own`` results; ``means`` says what else it shows."""
     text = f"The {unit} to converge at each batch size: every reference run as a tick, {means}."
-    text += " The smallest acceptable mean jumps at each point, as the t-test assumes another"
-    text += " number of runs between points."
+    text += (
+        " The smallest acceptable mean jumps at each point, as the t-test assumes another number of"
+        " runs between points."
+    )
     far = len(data["far"])
     if far:
         runs = wording.counted(far, "reference run")

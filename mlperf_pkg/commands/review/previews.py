@@ -60,7 +60,7 @@ _BRIEF = (
     "remark",
 )
 _PERFORMANCE = (
-    "change of the performance (minutes of a Preview divided by those of its successor; also"
+    "change of the performance (minutes of a Preview divided by minutes of its successor; also"
     " minutes times accelerators, or energy)"
 )
 

@@ -81,7 +81,7 @@ def test_chosen_results(names: list[str], more: Any, systems: list[str]) -> None
         (
             "4.2",
             {},
-            r"--published 4\.2: no such round; did you mean 4\.1\? \(the rounds are 4\.1, ",
+            r"--published 4\.2: no such round; did you mean 4\.1\? \(expected 4\.1, ",
         ),
         (
             "5.2",

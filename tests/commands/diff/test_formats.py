@@ -37,7 +37,7 @@ def test_a_whole_round_fits_on_a_screen_unless_all_is_asked_for() -> None:
         "result sets: 30 changed, 0 unchanged, 0 removed, 0 added",
     ]
     assert lines[3].startswith("official verdict: pass -> FAIL (30 result sets: ")
-    assert set(ChangeKind) == {kind for kind in ChangeKind if f"30 {kind}" in " ".join(lines)}
+    assert set(ChangeKind) == {kind for kind in ChangeKind if f"{kind} (30)" in " ".join(lines)}
     assert lines[-1].startswith("-v shows all changes (")
     assert "..." not in brief
     whole = text(comparison(30), View(verbose=True))
