@@ -419,5 +419,5 @@ def private_ids_option(text: str) -> Callable[[_Function], _Function]:
     return click.option(
         "--private-ids",
         type=FILE,
-        help=f"Read the private ids of systems from FILE, and add those of new systems{text}.",
+        help=f"Read the private ids of systems from FILE; add ids of new systems to FILE{text}.",
     )

@@ -109,8 +109,8 @@ _REQUIRED = {"benchmarks": "--benchmark", "system": "--system", "submitter": "--
     "--with",
     "extras",
     type=SuggestingChoice(simulation.EXTRAS),
-    text="Add power logs for systems of up to four nodes (power), or folders benchmarks/ without"
-    " real code (code); only in a whole round",
+    text="Add power logs of systems with up to four nodes (power), or benchmarks/ folders with"
+    " placeholder code (code); only in a whole round",
 )
 @reads("usage", "jobs")
 @options.force_option("Replace a whole round that was simulated before.")

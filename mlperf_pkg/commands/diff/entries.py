@@ -560,7 +560,7 @@ def _scale_problems(
     if new < old and not is_faster:
         yield "the new scale is neither larger nor faster"
     if largest < new:
-        yield f"the new scale is larger than the largest one submitted ({largest} accelerators)"
+        yield f"the new scale is larger than the largest scale submitted ({largest} accelerators)"
 
 
 def _family(result_set: ComparedSet) -> tuple[str | None, str]:
