@@ -176,7 +176,7 @@ def _round_reason(
     reasons = {judged.plan.reason for judged in judged_plans if judged.plan.reason}
     if not reasons:
         reasons = {run.round_reason for run in runs}
-    return min(reasons, default="neither a log nor the name of a folder says which round it is")
+    return min(reasons, default="neither a log nor the name of a folder names the round")
 
 
 def tool() -> dict[str, str]:

@@ -18,7 +18,7 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.results.report import Report
 
 _ADVICE = (
-    ": fix the errors, or use one of these options: --leave-out SYSTEM/BENCHMARK leaves out one"
+    ". Fix the errors, or use one of these options: --leave-out SYSTEM/BENCHMARK leaves out one"
     " result set, --invalid drop leaves out all that are not valid, and --invalid keep builds them"
     " anyway"
 )
@@ -89,11 +89,10 @@ def command(
     <submitter>/results/<system>/<benchmark>/result_<number>.txt. System descriptions
     and tables of results are written too.
 
-    The system of a log is taken from the first of these that names one:
-    mlperf-pkg.yaml, the name of a folder, submission_platform in the log, or the
-    numbers of nodes and accelerators in the log if only one system has these numbers.
-    HPC logs below a folder named weak are of weak scaling, all others of strong
-    scaling.
+    To which system a log belongs is read from mlperf-pkg.yaml, else from the name of a
+    folder, else from submission_platform in the log, else from the numbers of nodes and
+    accelerators in the log if only one system has these numbers. HPC logs below a
+    folder named weak are of weak scaling, all others of strong scaling.
 
     With --rcp-bypass, the file package_checker_params asks reviewers to accept the
     result sets that fail the RCP test. With --seed-checker-bypass, it does so for the

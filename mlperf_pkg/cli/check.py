@@ -28,13 +28,13 @@ from mlperf_pkg.render import FORMATS
 @click.option(
     "--objections",
     type=FILE,
-    help="Print on standard error which objections in FILE are settled. 'mlperf-pkg review"
-    " objections' explains such files.",
+    help="Print on standard error which objections in FILE are settled. FILE is an objections.yaml,"
+    " see 'mlperf-pkg review objections --help'.",
 )
 @click.option(
     "--log-output",
     type=FILE,
-    help="Also write the findings to FILE, one line each such as 'ERROR - text'; an existing file"
+    help="Also write the findings to FILE, one per line, such as 'ERROR - text'; an existing file"
     " is replaced.",
 )
 @options.written(FORMATS, many=True)
@@ -65,7 +65,7 @@ def command(
     only these logs are judged.
 
     A finding is about one result set, system description or submission, and names
-    all its places. For several submissions, a table comes first, then errors and
+    all places where it occurs. For several submissions, a table comes first, then errors and
     warnings by code. Waived findings (mlperf-pkg.yaml) do not fail the verdict by the
     rules, but may still fail the official one.
 

@@ -41,15 +41,16 @@ from mlperf_pkg.errors import UserError
     "--system",
     "systems",
     metavar="NAME",
-    text="Compare only results of this system or submitter; with --published, leave out only"
-    " published results of other systems; * in NAME matches any text",
+    text="Compare only results of this system or submitter (* in NAME matches any text). With"
+    " --published, the option limits only the published results, and all results in PATH are"
+    " compared",
 )
 @options.repeatable("--division", "divisions", metavar="NAME", text="Compare only this division")
 @options.count_option(
     "--accelerators",
     multiple=True,
-    text="Compare only systems with N accelerators; with --published, leave out only published"
-    " results of other systems; repeatable.",
+    text="Compare only systems with N accelerators. With --published, the option limits only the"
+    " published results, and all results in PATH are compared; repeatable.",
 )
 @click.option(
     "--prices",
@@ -83,15 +84,16 @@ def command(
     submitter, division, accelerators, nodes, energy_joules and availability.
 
     --published adds the published results of a round, which mlperf-pkg contains. Only
-    results of the benchmarks and divisions in the PATHs are added; without a PATH, all.
-    They are marked with their round, such as [5.1]. Text shows only published results
-    with the same number of accelerators as a result in a PATH; --verbose shows all.
+    results of the benchmarks and divisions in the PATHs are added; without a PATH, all
+    results are. Published results are marked with their round, such as [5.1]. Text shows
+    only published results with the same number of accelerators as a result in a PATH;
+    --verbose shows all.
 
     Results are compared if they have the same benchmark and division, and if the
     benchmark did not change between their rounds; "since 1.0" names the first round
     that can be compared. The fastest result comes first. The baseline of each benchmark
-    is the first result of the first PATH, or the first one of the system, the submitter
-    or both (ACME/dgx) that --baseline names.
+    is the first result of the first PATH. With --baseline, it is the first result of
+    this system or submitter (ACME/dgx names both).
 
     --chart draws the systems with as many accelerators as the baseline; with --verbose,
     it draws all systems. If there are several benchmarks, each has a chart of its own:

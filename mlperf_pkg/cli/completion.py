@@ -154,9 +154,9 @@ def command(ctx: click.Context, *, shell: str) -> int:
     """Complete commands, options and values with the tab key.
 
     This command prints a script for SHELL, which is bash (4.4 or newer), zsh, fish or
-    powershell; the script makes the shell complete. Write the script to the folder in
-    which the shell looks for such scripts (docs/completion.md names the folders). After
-    each update of mlperf-pkg, write the script again.
+    powershell. Write the script to the folder in which the shell looks for scripts of
+    completion (docs/completion.md names the folders). After each update of mlperf-pkg,
+    write the script again.
 
     Exit status: 0 if the script was printed, 2 if it could not be.
 
@@ -169,7 +169,9 @@ def command(ctx: click.Context, *, shell: str) -> int:
 
     script: Any = get_completion_class(shell)
     if script is None:
-        raise UserError(f"completion in {shell} needs a newer click: pip install -U click")
+        raise UserError(
+            f"completion in {shell} needs a newer version of click; run: pip install -U click"
+        )
     root = ctx.find_root().command
     click.echo(script(root, {}, "mlperf-pkg", "_MLPERF_PKG_COMPLETE").source(), nl=False)
     return 0

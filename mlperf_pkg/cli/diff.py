@@ -34,10 +34,11 @@ def command(
     runs, resubmitted logs, and Previews that became Available.
 
     For two versions of one round, diff first lists the changes to each entry in the
-    review, with the rules on them: hyperparameters borrowed from another submitter of
-    OLD, scale, nodes, description or code changed, logs or power logs edited, copied,
-    moved or replaced, score or energy changed, moved to Open, withdrawn, added. Of many
-    changes, a summary is shown, which fits on one screen; -v shows all. If NEW is one
+    review, with the rules on such changes. These changes are: hyperparameters borrowed
+    from another submitter of OLD; another scale, number of nodes, description or code;
+    logs or power logs edited, copied, moved or replaced; another score or energy; the
+    entry moved to Open, withdrawn or added. If there are many changes, a summary is
+    shown that fits on one screen; -v shows all changes. If NEW is one
     submission, OLD may be the whole round.
 
     Exit status: 0 if nothing changed, 1 if something did, 2 if the comparison could

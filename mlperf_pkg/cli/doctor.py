@@ -49,7 +49,7 @@ def command(*, target: Output) -> int:
     their use, the rounds that mlperf-logging and mlperf-pkg know, the data of
     mlperf-pkg, and the folders into which it writes. Each line begins with ok, note (a
     limit, or something optional that is missing) or broken. If a command can repair
-    what a line says, the command is printed below the line.
+    the problem, the command is printed below the line.
 
     Exit status: 0 if nothing is broken, 1 if something is.
 

@@ -37,13 +37,12 @@ _TABLES = ("systems", "result_sets", "runs", "evaluations", "settings", "finding
 @click.option(
     "--table",
     type=SuggestingChoice(_TABLES),
-    help="Write only this table to FILE, which ends in .parquet or .csv and is then a file, not a"
-    " folder.",
+    help="Write only this table, into a single file FILE that ends in .parquet or .csv.",
 )
 @options.published_option("Also export")
 @options.flag("--evaluations", text="Export the evaluations of all runs too.")
-@options.flag("--append", text="Add rounds to those that FILE contains.")
-@options.flag("--replace", text="Add rounds to FILE, and replace those that FILE contains already.")
+@options.flag("--append", text="Add rounds to FILE; refuse a round that FILE contains already.")
+@options.flag("--replace", text="Add rounds to FILE; replace a round that FILE contains already.")
 @options.force_option("Overwrite FILE.")
 def command(
     *,
@@ -123,5 +122,7 @@ def _rows(
     of_record = rows.rows_of_published(published_results(), published)
     both = rows.common_rounds(of_record, of_paths)
     if both:
-        raise UserError(f"the published results and PATH both have {both}; export one of the two")
+        raise UserError(
+            f"{both} is in the published results and in PATH; export only one of the two"
+        )
     return rows.merged(of_record, of_paths)

@@ -61,5 +61,6 @@ def _prepared(workspace: Path) -> Prepared | None:
     try:
         return prepare(Folders.of(workspace), Order(invalid="keep", allow_outside=True))
     except UserError as error:
-        note(f"no value could be filled in: {error}")
+        note(str(error))
+        note("no value was filled in")
         return None

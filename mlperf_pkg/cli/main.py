@@ -31,9 +31,9 @@ SECTIONS = {
 def cli(ctx: click.Context, /, **_: Any) -> None:
     """Check and build MLPerf Training submissions.
 
-    The general options below may stand before the name of a command or after it, and
-    the last one counts. Commands that have no use for --jobs, --scheduler, --quiet or
-    --verbose ignore them.
+    The general options below may stand before the name of a command or after it. If an
+    option is given twice, the last one counts. Commands that have no use for --jobs,
+    --scheduler, --quiet or --verbose ignore them.
 
     Exit status: 0 for success, 1 if a command found errors, 2 if it could not do its
     work.

@@ -234,7 +234,8 @@ def _codes_option(name: str, verb: str, more: str) -> Callable[[CommandFunction]
         metavar="CODES",
         shell_complete=completion.prefixes,
         callback=_prefixes,
-        help=f"{verb} codes with these prefixes (repeatable or comma-separated){more}.",
+        help=f"{verb} findings whose codes have these prefixes (repeatable or"
+        f" comma-separated){more}.",
     )
 
 
@@ -336,7 +337,7 @@ def written(
         multiple=True,
         metavar="[FORMAT:]FILE",
         shell_complete=completion.files,
-        help=f"Write to FILE; - is standard output, the default{repeated}.",
+        help=f"Write to FILE, in FORMAT if given; - is standard output, the default{repeated}.",
     )
     add_force = force_option()
 
@@ -415,4 +416,8 @@ def chart_option(text: str) -> Callable[[_Function], _Function]:
 
 def private_ids_option(text: str) -> Callable[[_Function], _Function]:
     """Add ``private_ids``, a local file."""
-    return click.option("--private-ids", type=FILE, help=f"Keep the private ids in FILE{text}.")
+    return click.option(
+        "--private-ids",
+        type=FILE,
+        help=f"Read the private ids of systems from FILE; add ids of new systems to FILE{text}.",
+    )

@@ -51,13 +51,13 @@ def origin_options(function: CommandFunction) -> CommandFunction:
     add_custom = click.option(
         "--custom",
         type=EXISTING_FILE,
-        help="Use the reference points in FILE instead of those of mlperf-logging. FILE has the"
-        " format of mlperf-logging.",
+        help="Use the reference points in FILE instead of those of mlperf-logging. FILE is written"
+        " like the rcps_*.json files of mlperf-logging.",
     )
     add_merge = options.flag(
         "--merge",
-        text="Use the points of --custom FILE beside those of mlperf-logging; if both have a point"
-        " for a batch size, that of FILE is used.",
+        text="Use the points of --custom FILE and those of mlperf-logging; if both have a point for"
+        " a batch size, the point of FILE is used.",
     )
     add_step = attached("origin", _origin, "custom", "merge")
     return add_custom(add_merge(add_step(function)))
@@ -176,8 +176,8 @@ def check_points(
     FILE applies to the benchmarks that its points name. If the points of mlperf-logging
     give another outcome, both outcomes are shown.
 
-    Exit status: 0 if all sets pass except Open ones, 1 if one fails or was not checked,
-    2 if no set could be tested.
+    Exit status: 0 if all sets pass (Open sets need not), 1 if a set fails or was not
+    checked, 2 if no set could be tested.
 
     \b
     Examples:

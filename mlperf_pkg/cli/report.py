@@ -112,11 +112,10 @@ def command(
     With --draw, each chart is written to a file, and the names of the files are
     printed. The charts of a result set are the curves and the times of its runs, the
     RCP test and the timeline; a benchmark has the scoreboard. PATH may then also be a
-    folder inside a submission, such as ACME/results/dgx/bert; its charts have the names
-    of the systems as in the whole submission.
+    folder inside a submission, such as ACME/results/dgx/bert.
 
-    The command needs Python packages that are not always installed. If one is missing,
-    the error names the command that installs it.
+    The command needs Python packages that are not always installed. If a package is
+    missing, the error names the command that installs it.
 
     Exit status: 0 if there is no error (with --history or --site: if the pages were
     written), 1 if there is one, 2 if the page could not be written. With --draw: 0 if

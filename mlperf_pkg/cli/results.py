@@ -28,8 +28,8 @@ DEFAULT_FOLDER = "summary"
     type=click.Choice([Basis.OFFICIAL.value, Basis.RULES.value]),
     default=Basis.OFFICIAL.value,
     show_default=True,
-    help="Choose which errors keep a result set out of the tables: only those by both the official"
-    " checker and the written rules (official), or all errors by the written rules (rules).",
+    help="Choose which errors keep a result set out of the tables: errors that the official"
+    " checker and the written rules share (official), or all errors by the written rules (rules).",
 )
 @options.flag(
     "--anonymous",
@@ -55,11 +55,12 @@ def command(
     result set, with its rank in its table; results.json has everything. The folder
     official has the same files as 'mlperf-pkg score --tables'.
 
-    The tables leave out a result set that has no score, or an error that both the
-    official checker and the written rules find; scores.csv and results.json give the
-    reason. The column 'remarks' has the codes of all other errors. With '--verdict
-    rules', the tables leave out a result set with any error by the written rules. To
-    accept a result set all the same, waive the finding in mlperf-pkg.yaml.
+    The tables leave out a result set without a score. They also leave out a result set
+    with an error that both the official checker and the written rules find. scores.csv
+    and results.json give the reason. The column 'remarks' has the codes of all other
+    errors. With '--verdict rules', the tables leave out every result set with an error
+    by the written rules. To keep such a result set in the tables, waive the finding in
+    mlperf-pkg.yaml.
 
     Every system has a private id. FILE keeps the ids: when the command is run again, it
     adds the ids of new systems to FILE, and never changes, removes or reuses an id. Use

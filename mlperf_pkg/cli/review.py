@@ -57,19 +57,22 @@ def _completed(ctx: click.Context, param: click.Parameter, incomplete: str) -> l
 @options.repeatable(
     "--joint",
     metavar="A+B",
-    text="Treat A and B as joint submitters, in the folder of that name or, with"
-    " FOLDER=A+B, in FOLDER",
+    text="Treat companies A and B as joint submitters of the folder A+B. If the folder has another"
+    " name, write FOLDER=A+B",
 )
 @options.repeatable(
-    "--exclude", "excluded", metavar="NAME", text="Leave NAME out of the assignments"
+    "--exclude",
+    "excluded",
+    metavar="NAME",
+    text="Leave submitter NAME out of the assignments of reviewers",
 )
 @options.seed_option("Break ties in the ranking of submitters with seed N.")
 @click.option(
     "--previous",
     metavar="ROUND",
     shell_complete=completion.files_or_rounds,
-    help="Compare with this earlier round, a folder or a published one (default: with all"
-    " published rounds).",
+    help="Compare with this earlier round: a folder, or a published round such as 5.1 (default:"
+    " compare with all published rounds).",
 )
 def review_round(
     *,
@@ -239,12 +242,12 @@ def objections(
 
     TREE is the corrected round, or a submission. An objection is settled if its findings
     are gone because of new runs, a new description or other files. If the logs of the
-    same runs were edited, it stands until decided. A file beside FILE has the runs as
-    they were when the objection was written or, with --id or --issues, when a TREE was
-    first given. An objection is removed if its result sets and descriptions are gone, as
-    after a withdrawal. New errors, which no objection names, follow. A waiver requires
-    TREE: its scores may differ by less than 2 % from those in FILE, if the order of the
-    competitors is the same.
+    same runs were edited, the objection stands until the committee decides. A file
+    beside FILE has the runs as they were when the objection was written or, with --id or
+    --issues, when a TREE was first given. An objection is removed if its result sets and
+    descriptions are gone, as after a withdrawal. After the objections, new errors are
+    listed, which no objection names. A waiver requires TREE: the correction must change
+    the scores by less than 2 %, and must not change the order of the competitors.
 
     JSON is the output of 'gh issue list --state all --limit 1000 --json FIELDS', with
     the fields number,title,body,state,stateReason,labels,author,url. Its labels are
@@ -252,9 +255,9 @@ def objections(
     --format gh writes a shell script: its commands open, label and close the issues with
     gh, the command-line client of GitHub. 'review objections' itself sends nothing.
 
-    Exit status: 0 if no objection stands (withdrawn, rejected and waived ones do not
-    count) or no TREE is given to judge them by, 1 if one stands, 2 if the command
-    could not do its work.
+    Exit status: 0 if no objection stands or no TREE is given, 1 if an objection stands
+    (withdrawn, rejected and waived objections do not count), 2 if the command could not
+    do its work.
 
     \b
     Examples:
@@ -306,9 +309,9 @@ def agenda(*, file: Path) -> int:
     """Print the agenda of the next meeting, as Markdown.
 
     FILE is an objections.yaml. Objections on which somebody still has to act come
-    first, by submitter; those that are settled, rejected, withdrawn or waived follow,
-    with the decisions that were noted. Deadlines are those of calendar.yaml in the current
-    folder, if there is one.
+    first, by submitter; settled, rejected, withdrawn and waived objections follow, with
+    the decisions that were noted. Deadlines are read from calendar.yaml in the current
+    folder, if there is such a file.
 
     Exit status: 0 if the agenda was printed, 2 if not.
 
@@ -331,7 +334,7 @@ def agenda(*, file: Path) -> int:
 )
 @options.written(dates.CALENDAR_FORMATS)
 def calendar(*, start: datetime | None, target: Output) -> int:
-    """Write the dates of a review: text, YAML, JSON, or iCalendar.
+    """Write the dates of a review as text, YAML, JSON or .ics.
 
     All dates follow from the deadline of submissions, a Friday at 13:00. Times are
     Pacific. If a command of mlperf-pkg helps with what is due, the date names the
@@ -351,7 +354,7 @@ def calendar(*, start: datetime | None, target: Output) -> int:
     target.refuse_early(())
     chosen = dates.calendar_of(start.date()) if start else dates.calendar_here()
     if chosen is None:
-        raise click.UsageError(f"no --start DATE, and there is no {dates.NAME} here")
+        raise click.UsageError(f"give --start DATE, as the current folder has no {dates.NAME}")
     if start and start.weekday() != dates.FRIDAY:
         note(f"{start:%Y-%m-%d} is a {start:%A}; by the rules, submissions are due on a Friday")
     target.show(chosen)
@@ -378,7 +381,7 @@ def audits(
 
     ROUND is a folder of submissions or a published round, such as 5.1. The
     candidates are result sets with a score, of different submitters as far as possible.
-    The output has the seed: with it and the same results, anybody draws the same sets.
+    The output has the seed: with the same seed and results, anybody draws the same sets.
 
     Exit status: 0 if the candidates were drawn, 2 if not.
 
@@ -447,8 +450,8 @@ def _sides(ctx: click.Context, _: click.Parameter, sides: tuple[str, ...]) -> tu
     "--proof",
     type=PATH,
     metavar="FOLDER",
-    help="Read from FOLDER new results on benchmarks of OLD that are retired; such results can"
-    " settle a Preview.",
+    help="Read new results from FOLDER. They are on benchmarks of OLD that NEW no longer has, and"
+    " can settle a Preview.",
 )
 @options.judging
 @options.written(LISTING_FORMATS)
@@ -468,16 +471,16 @@ def compare(
 
     previews: The smallest and the largest scale of a Preview in OLD each need a
     successor: a result of the same submitter, accelerator, benchmark and division, in
-    the next round or in the first one 140 days later. The successor may be 2 % slower.
-    With more accelerators, it must be faster; with fewer, time x accelerators is
-    compared. If both measured energy, energy is compared instead. Logs of a Preview
-    itself do not count. If none of the benchmarks of a system is comparable any more,
-    the submitter shows new runs of the old ones, with --proof.
+    the next round or in the first round 140 days later. The successor may be 2 %
+    slower. With more accelerators, it must be faster; with fewer, time x accelerators
+    is compared. If Preview and successor measured energy, energy is compared instead.
+    Logs of a Preview itself do not count. If none of the benchmarks of a system is
+    comparable any more, the submitter shows new runs of the old benchmarks (--proof).
 
     resubmitted: Logs of OLD may be in NEW if the system description is the same in both
     rounds and the logs pass the checker of the newer round. Logs of a Preview do not
     prove an Available result. The record of a published round has few fields of a
-    description, none of them the libraries: whether they are the same is not known.
+    description and no libraries, so it is not known whether the libraries are the same.
 
     Exit status: 0 if all Previews are settled or all sets are allowed, 1 if not, 2 if
     the rounds could not be compared.
@@ -494,7 +497,7 @@ def compare(
     from mlperf_pkg.commands.review import previews, resubmitted  # noqa: PLC0415 - slow to import
 
     if proof and (what != "previews" or not sides):
-        raise click.UsageError("--proof applies only to 'previews OLD NEW'")
+        raise click.UsageError("--proof applies only to Previews of two rounds: previews OLD NEW")
     target.refuse_early([*sides, proof] if proof else sides)
     old, new = read_sides(sides, check_options)
     if what == "previews":

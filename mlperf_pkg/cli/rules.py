@@ -62,13 +62,13 @@ def list_(
 ) -> int:
     """List rounds and benchmarks, or the rules of a benchmark.
 
-    NAME is a round, a benchmark or both, as for --round and --benchmark. Without it,
-    list all rounds. For a round, list the benchmarks with their targets and numbers
-    of runs. For a benchmark, list the rules in that round or, without one, in the
-    newest round of the benchmark. Brackets mark rules that only the official checker or
-    only the written rules have.
+    NAME is a round, a benchmark or both, as for --round and --benchmark. Without
+    NAME, list all rounds. For a round, list the benchmarks with their targets and the
+    numbers of required runs. For a benchmark, list the rules in that round or, without
+    a round, in the newest round of the benchmark. Brackets mark rules that only the
+    official checker or only the written rules have.
 
-    Exit status: 0 if the rulebook has such rules, 2 if not.
+    Exit status: 0 if there are such rules, 2 if not.
 
     \b
     Examples:
@@ -113,7 +113,7 @@ def _rounds(usage: str | None, name: str | None, benchmark: str | None) -> list[
         chosen = [round_ for round_ in candidates if round_.name == name]
     if not chosen:
         names = list(dict.fromkeys(round_.name for round_ in candidates))
-        raise UserError(f"the rulebook has no round {name!r}{_instead(name or '', names)}")
+        raise UserError(f"there is no round {name!r}{_instead(name or '', names)}")
     if not benchmark:
         return chosen
     with_benchmark = [round_ for round_ in chosen if benchmark in round_.benchmarks]
@@ -124,21 +124,21 @@ def _rounds(usage: str | None, name: str | None, benchmark: str | None) -> list[
 
 def _unknown_benchmark(benchmark: str, name: str | None, chosen: Sequence[Round]) -> UserError:
     """Return the error that no chosen round, or not that of this name, has a benchmark."""
-    where = "the rulebook"
+    where = "there is"
     instead = ""
     if name:
-        where = f"round {name}"
+        where = f"round {name} has"
         instead = where_instead(chosen[-1].usage, name, benchmark)
     if not instead:
         instead = _instead(
             benchmark, sorted(set().union(*[round_.benchmarks for round_ in chosen]))
         )
-    return UserError(f"{where} has no benchmark {benchmark!r}{instead}")
+    return UserError(f"{where} no benchmark {benchmark!r}{instead}")
 
 
 def _instead(name: str, names: Sequence[str]) -> str:
     """Return the most similar name, or all of them."""
-    return did_you_mean(name, names) or f"; it has {', '.join(names)}"
+    return did_you_mean(name, names) or f"; expected one of {', '.join(names)}"
 
 
 def _benchmark_rules(round_: Round, name: str, division: str) -> render.Document:
@@ -186,17 +186,18 @@ def show(
     """Explain a code, or show the rules of a key or of a benchmark.
 
     NAME is the code of a finding, a key of logs or a benchmark. For a code, show what
-    the rule requires, where and since when, how to fix what breaks it, its basis,
-    severity and source, and a log line that meets it. For a key, show its rules in all
-    rounds and benchmarks; for a benchmark, those in its newest round; --round chooses
-    another. For a prefix of codes, such as SET or RCP, list the codes with their titles.
+    the rule requires, in which rounds and benchmarks, how to fix a log that breaks it,
+    who requires it, its severity and source, and an example. For a key, show its rules
+    in all rounds and benchmarks. For a benchmark, show its rules in its newest round;
+    --round chooses another round. For a prefix of codes, such as SET or RCP, list the
+    codes with their titles.
 
-    --set answers whether hyperparameters are legal, by the code that judges logs: yes,
-    or no and why. Give values that depend on one another together.
+    --set answers whether values of hyperparameters are allowed: yes, or no and why. The
+    values are judged like those of a log. Give values that depend on one another together.
 
-    Exit status: 0 if the rulebook has such a name, 2 if not. With --set, 0 if both the
-    official checker and the written rules allow the values, 1 if one does not or if this
-    depends on values not given, 2 if a hyperparameter is unknown.
+    Exit status: 0 if NAME exists, 2 if not. With --set, 0 if both the official checker
+    and the written rules allow the values, 1 if one of the two does not or if the answer
+    depends on other values, 2 if a hyperparameter is unknown.
 
     \b
     Examples:
@@ -274,7 +275,7 @@ def diff(
 ) -> int:
     """Show what changes for a submitter between rounds OLD and NEW.
 
-    List the changes of benchmarks, targets, numbers of runs and rules, and of the
+    List the changes of benchmarks, targets, required runs and other rules, and of the
     reference convergence points in the installed mlperf-logging. For a new benchmark,
     list the keys that its logs need.
 

@@ -40,14 +40,13 @@ def command(
     the factor that multiplies it, and the score. For several result sets, it shows one
     line per set: system, benchmark, score, RCP margin and verdict.
 
-    The score of a published result set is the one that was published. From round 2.1 of
-    Training and 3.0 of HPC on, the score of any other Closed set is multiplied by the
-    factor of its RCP test.
+    For a published result set, the published score is shown. From round 2.1 of Training
+    and 3.0 of HPC on, the score of any other Closed set is its olympic mean multiplied by
+    the factor of its RCP test.
 
     The line "published" ranks the score among published results of the same benchmark,
-    division and number of accelerators. The number is that of the system description.
-    The results are those of the same round or, for a new round, those of the latest
-    round with the same target.
+    division and number of accelerators (as in the system description). They are results
+    of the same round or, for a new round, of the latest round with the same target.
 
     --tables needs submissions of one round. It writes the same files as the official
     summarizer: summary, summary_detailed and (HPC) summary_weak_scaling, each as .csv

@@ -40,10 +40,7 @@ def passphrase(file: Path | None, *, new: bool) -> str:
     """
     if file is not None:
         if is_special(file):
-            note(
-                f"the passphrase is read from {file}; this waits until another program has"
-                " written it"
-            )
+            note(f"the command waits until another program writes the passphrase into {file}")
         text = first_line(file).decode("utf-8", "surrogateescape")
         origin = str(file)
     elif VARIABLE in os.environ:

@@ -15,13 +15,13 @@ from mlperf_pkg.commands.select.select import SELECT_FORMATS, selections
 @options.checked
 @options.written(SELECT_FORMATS)
 def command(*, paths: tuple[str, ...], check_options: Options, target: Output) -> int:
-    """Select the runs to submit where there are more than required.
+    """Select the runs to submit if there are more than required.
 
-    PATH is as for 'mlperf-pkg check'. The rules require consecutive runs (by start
-    time), a window: the one whose result is closest to the median of all windows.
-    Runs that did not converge count as infinite, and an infinite median makes the
-    result invalid. Select shows the windows, the median and the files to submit; it
-    copies and removes nothing.
+    PATH is as for 'mlperf-pkg check'. If there are too many runs, the rules choose
+    consecutive runs (by start time), called a window: they choose the window whose
+    result is closest to the median of all windows. The time of a run that did not
+    converge counts as infinite, and an infinite median makes the result invalid. Select
+    shows the windows, the median and the files to submit; it copies and removes nothing.
 
     Exit status: 0 if every result set has a valid selection, 1 if a result set is
     invalid, was not checked or has too few runs, 2 if no selection could be made.

@@ -39,7 +39,7 @@ _REQUIRED = {"benchmarks": "--benchmark", "system": "--system", "submitter": "--
 @click.option("--submitter", metavar="ORG", help="Set the submitting organisation.")
 @options.round_option(
     "Simulate this round, such as 2.0 (default: the newest round that has the benchmark; for"
-    " a whole round, the newest of all)."
+    " a whole round, the newest round)."
 )
 @options.division_option("Simulate this division (default: closed; for a whole round, both).")
 @options.count_option(
@@ -53,8 +53,8 @@ _REQUIRED = {"benchmarks": "--benchmark", "system": "--system", "submitter": "--
     "--minutes",
     type=float,
     metavar="M",
-    help="Set the mean time to train (default: estimated from the benchmark and the number of"
-    " accelerators).",
+    help="Set the mean time to train to M minutes (default: estimated from the benchmark and the"
+    " number of accelerators).",
 )
 @options.count_option(
     "--accelerators",
@@ -109,8 +109,8 @@ _REQUIRED = {"benchmarks": "--benchmark", "system": "--system", "submitter": "--
     "--with",
     "extras",
     type=SuggestingChoice(simulation.EXTRAS),
-    text="Add power logs to systems of up to four nodes (power), or placeholders of the code to"
-    " benchmarks/ (code); only in a whole round",
+    text="Add power logs of systems with up to four nodes (power), or benchmarks/ folders with"
+    " placeholder code (code); only in a whole round",
 )
 @reads("usage", "jobs")
 @options.force_option("Replace a whole round that was simulated before.")

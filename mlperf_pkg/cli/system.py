@@ -57,7 +57,7 @@ def init(
     force: bool,
     **values: str | None,
 ) -> int:
-    """Describe this machine as a system, or a system from its nodes.
+    """Write the system description of this machine or of several nodes.
 
     Run the command on a node of the system, in the environment used for training, as
     the versions of frameworks and libraries are those of the Python packages installed
@@ -65,10 +65,10 @@ def init(
     'system check' rejects. The name of the host is not read. If FILE is in a folder
     systems/ that does not exist, the folder is created.
 
-    If nodes may differ, run the command on each node. Then run it once more and name as
-    NODEs the descriptions that it wrote, one for each node, or folders of such *.json
-    files. The fields in which nodes differ are listed on standard error; if several
-    values are possible, the field begins with "FILL IN".
+    If nodes may differ, run the command on each node. Then run the
+    command once more, and give as NODE the description of each node, or a folder that
+    contains the descriptions. The fields in which nodes differ are listed on standard
+    error; if several values are possible, the field begins with "FILL IN".
 
     Exit status: 0 if the description was written and the nodes are alike, 1 if they
     differ, 2 if the description could not be written.
@@ -131,8 +131,8 @@ def check(
     """Check system descriptions, systems/<system_desc_id>.json.
 
     PATH is a description, or a folder in which every *.json is checked (default:
-    systems/). Without --round, the round is that of mlperf-pkg.yaml, otherwise that
-    of the logs in logs/ beside that folder, otherwise the newest round.
+    systems/). Without --round, the round is read from mlperf-pkg.yaml, else from the
+    logs in logs/ beside the folder; else it is the newest round.
 
     Exit status: 0 if there is no error, 1 if there is one, 2 if a file could not be
     read.

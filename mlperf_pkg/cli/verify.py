@@ -23,8 +23,8 @@ from mlperf_pkg.render import FORMATS
     "--extract",
     type=LocalPath(),
     metavar="FOLDER",
-    help="Unpack the archive into FOLDER, which must not exist yet, if no file has changed since"
-    " packing.",
+    help="Unpack the archive into FOLDER, which must not exist yet. If a file has changed since"
+    " packing, nothing is unpacked.",
 )
 @options.count_option(
     "--max-unpacked",
@@ -61,8 +61,8 @@ def command(
     unpacked into a temporary folder. Each file is compared with MANIFEST.json. Then the
     submission is checked as with 'mlperf-pkg check'.
 
-    Exit status: 0 if there is no error, 1 if there is one, 2 if it could not be
-    verified.
+    Exit status: 0 if there is no error, 1 if there is one, 2 if the archive or tree
+    could not be verified.
 
     \b
     Examples:

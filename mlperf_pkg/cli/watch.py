@@ -38,7 +38,7 @@ from mlperf_pkg.commands.watch.events import EVENT_FORMATS
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
     metavar="MINUTES",
-    help="Give up on a log that has not grown for MINUTES (default: never).",
+    help="Stop following a log that has not grown for MINUTES (default: never stop).",
 )
 @options.written(EVENT_FORMATS)
 def command(
@@ -54,14 +54,14 @@ def command(
     """Follow logs while they are written.
 
     LOG is the log of one run; it need not exist yet. Watch reports findings as soon
-    as no later record can change them, so that a run that cannot become valid is
-    known hours before its end. It also reports each evaluation, and when the run is
-    expected to end if it converges like the reference. A file that is truncated or
+    as no later record can change them, so you know hours before the end of a run if
+    the run cannot become valid. Watch also reports each evaluation, and when the run
+    is expected to end if it converges like the reference. A file that is truncated or
     replaced is followed again from its start. Text has a line for each event, JSON
     an object.
 
-    Exit status: 0 if every run ended with success and without an error, 1 if one is
-    lost or has an error at its end, 2 if a log could not be followed to its end.
+    Exit status: 0 if every run ended with success and without an error, 1 if a run
+    cannot become valid or has an error at its end, 2 if a log could not be followed to its end.
 
     \b
     Examples:

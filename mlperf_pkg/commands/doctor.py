@@ -240,7 +240,10 @@ def _compiled() -> Diagnosis:
         return Diagnosis(name, DiagnosisState.BROKEN, str(error), repair)
     if stale:
         return Diagnosis(
-            name, DiagnosisState.NOTE, f"older than {stale} of the rule files, so {slow}", _COMPILE
+            name,
+            DiagnosisState.NOTE,
+            f"out of date for {stale} of the rule files, so {slow}",
+            _COMPILE,
         )
     return Diagnosis(name, DiagnosisState.OK, "fresh")
 
@@ -258,7 +261,7 @@ def _folders() -> Iterator[Diagnosis]:
     if folder:
         yield _folder("cache", folder, "charts are prepared anew each time")
     else:
-        text = "not used, as its folder belongs to other users or they may write into it"
+        text = "not used, as other users own its folder or may write into the folder"
         yield Diagnosis("cache", DiagnosisState.NOTE, text, "export XDG_CACHE_HOME=FOLDER")
     try:
         yield _folder("temporary files", Path(tempfile.gettempdir()), "some commands fail")

@@ -29,7 +29,7 @@ LEGEND = (
 )
 NOT_VERIFIED = "Result not verified by MLCommons Association."
 PER_ACCELERATOR = "accelerator-minutes (minutes of training times the number of accelerators)"
-GAP = "gaps and changes (minutes of a result compared with those of another one)"
+GAP = "gaps and changes (minutes of a result compared with those of another result)"
 SPEED_UP = "speed-up (minutes of the baseline divided by minutes of the result)"
 
 _BESIDE_VERIFIED = (
@@ -164,7 +164,7 @@ def embargo(results: Iterable[ShownResult]) -> str:
         published_rounds.update(
             (round_.usage, round_.name) for round_ in published.provenance.rounds
         )
-        as_of = f" On {published.provenance.made}, this had not happened yet."
+        as_of = f" (not published on {published.provenance.made})"
     names = []
     for usage, round_ in sorted(
         {(result.usage, result.round) for result in results} - published_rounds
@@ -173,7 +173,7 @@ def embargo(results: Iterable[ShownResult]) -> str:
     if not names:
         return ""
     subject = wording.enumerated(names)
-    return f"These results may not be shown before MLCommons has published {subject}.{as_of}"
+    return f"These results may not be shown before MLCommons has published {subject}{as_of}."
 
 
 def notice(results: Iterable[ShownResult], derived: Sequence[str] = ()) -> list[str]:
@@ -244,7 +244,7 @@ def _verification(results: Sequence[ShownResult]) -> str:
         return f"Verified by MLCommons Association: {source}."
     if verified:
         return (
-            f"Marked {wording.UNVERIFIED}: {NOT_VERIFIED} {_BESIDE_VERIFIED} All others are"
+            f"Marked {wording.UNVERIFIED}: {NOT_VERIFIED} {_BESIDE_VERIFIED} All other results are"
             f" verified by MLCommons Association: {source}."
         )
     text = NOT_VERIFIED

@@ -63,7 +63,7 @@ class SharedFile(Struct, frozen=True):
         try:
             if self.path.stat().st_size == self.size:
                 return open_file(self.path)
-            reason = f"it does not have {self.size} bytes on the machine of the worker"
+            reason = f"on the machine of the worker, it does not have {self.size} bytes"
         except OSError as error:
             reason = str(error.strerror)
         raise UserError(

@@ -348,7 +348,7 @@ def _are_wrapped(text: bytes, torn: Sequence[_BrokenLine]) -> bool:
 
 def _escaped(lines: Sequence[_BrokenLine], path: str) -> _Fields:
     first = lines[0]
-    hint = "write the output of the container without its log driver"
+    hint = "write the log to a file in the container, not through the log driver of the container"
     try:
         fields = json.loads(first.line)
     except (ValueError, RecursionError):

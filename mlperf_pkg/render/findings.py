@@ -330,7 +330,7 @@ def _reason(report: Report, basis: Basis) -> str:
     """Return why nothing was checked."""
     errors = [finding for finding in report.findings if finding.severity is Severity.ERROR]
     if any(finding.code.startswith("PACK") for finding in errors):
-        return "the files may not be those that were packed"
+        return "it is not known whether the files are those that were packed"
     if not (report.result_sets or report.runs):
         if report.round is None:
             return report.round_reason

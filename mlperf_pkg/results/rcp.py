@@ -472,6 +472,8 @@ def explain(result: RcpResult, points: Sequence[ReferencePoint], unit: str) -> s
     amount = f"{mean:,.{decimals}f}"
     if decimals == 1:
         amount = amount.removesuffix(".0")
+    if amount == "1":
+        logged_unit = logged_unit.removesuffix("s")
     sentence = f"The runs converge after {amount} {logged_unit} on average, {compared} ({basis})."
     if not accepted or mean >= reference:
         return sentence

@@ -71,7 +71,9 @@ def score(runs: Sequence[RunTime], drop: int, required: int) -> Score:
     timed = _timed(runs)
     mean = olympic_mean([minutes for minutes, _ in timed], drop, len(failed))
     if mean is None:
-        reason = f"{len(runs)} of {required} runs: none is left after dropping {drop} + {drop}"
+        reason = (
+            f"{len(runs)} of {required} runs, too few to drop {drop} fastest and {drop} slowest"
+        )
         return Score(None, failed, reason)
     fast = [(path, FASTEST) for _, path in timed[:drop]]
     slow = [(path, SLOWEST) for _, path in timed[len(runs) - drop :]]
@@ -223,8 +225,8 @@ def choose(runs: Sequence[RunTime], required: int, drop: int) -> RunChoice:
     tie = ""
     if lower.minutes != chosen.minutes:
         tie = (
-            f"runs {lower.first + 1} to {lower.last + 1} are equally close to the median; the"
-            " slower of the two windows is chosen"
+            f"runs {lower.first + 1} to {lower.last + 1} are as close to the median as the chosen"
+            " runs; of two such windows, the slower one is chosen"
         )
     return RunChoice(windows, median, chosen, tie)
 

@@ -105,7 +105,7 @@ def _problem_of_folders(usage: str, round_name: str) -> str:
         )
     if documents.own_file(usage, round_name, ROUND) is None:
         near = nearest(ROUND, documents.own_stems(usage, round_name))
-        question = f"; is it {near!r}?" if near else ""
+        question = f"; is {near}.yaml misnamed?" if near else ""
         return f"round {round_name} has no {ROUND}.yaml{question}"
     return ""
 

@@ -466,7 +466,7 @@ def _minutes_of(argument: Mapping[str, Any]) -> str:
 
 def _value_of(key: str) -> str:
     """Return which value is expected, in words."""
-    return f"the value logged earlier for {key}"
+    return f"the value of {key} that is logged earlier"
 
 
 def _pairs_in_words(pairs: Mapping[str, str]) -> str:

@@ -62,8 +62,8 @@ SEVERITY: Mapping[Severity, str] = {
     Severity.NOTE: "note: a note fails no verdict",
 }
 _OF_OWN: Mapping[Basis, str] = {
-    Basis.BOTH: "no rule of MLPerf is about this, but what was not checked passes neither verdict",
-    Basis.RULES: "no rule of MLPerf is about this, but it fails the verdict by the rules",
+    Basis.BOTH: "no rule of MLPerf is about this, but what could not be checked does not pass",
+    Basis.RULES: "no rule of MLPerf is about this, but the verdict by the rules fails",
 }
 
 
@@ -243,7 +243,9 @@ def loaded(round_: Round, name: str) -> Benchmark:
     if benchmark is None:
         names = ", ".join(round_.benchmarks)
         where = where_instead(round_.usage, round_.name, name)
-        raise UserError(f"round {round_.name} has no benchmark {name!r}; it has {names}{where}")
+        raise UserError(
+            f"round {round_.name} has no benchmark {name!r}; expected one of {names}{where}"
+        )
     return benchmark
 
 

@@ -80,7 +80,7 @@ def _no_such_round(usage: str, name: str) -> UserError:
         wrong = usage
         names = usages()
     meant = f"{', '.join(names)}{did_you_mean(wrong, names)}"
-    return UserError(f"the rulebook has no round {name!r} for {usage}; it has {meant}")
+    return UserError(f"there is no round {name!r} of {usage}; expected one of {meant}")
 
 
 def before_first(usage: str, name: str) -> str | None:

@@ -140,7 +140,7 @@ def round_of_run(usage: str, time_ms: float, benchmark: str) -> RoundChoice:
         if day <= last:
             reason = f"inferred as the first round after {run}"
             return RoundChoice(name, reason, Sureness.INFERRED, day)
-    reason = f"a guess (the newest round), as {run} is later than every submission"
+    reason = f"a guess (the newest round), as {run} is later than every submission date"
     return RoundChoice(newest, reason, Sureness.GUESS, day)
 
 

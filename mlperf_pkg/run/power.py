@@ -164,7 +164,9 @@ def _read(file: PowerFile) -> tuple[_Samples, str | None]:
         for block in reader.blocks():
             size += len(block.text)
             if size > MAX_BYTES:
-                reason = f"the file is larger than {MAX_BYTES >> 20} MiB, the most that is read"
+                reason = (
+                    f"the file is larger than {MAX_BYTES >> 20} MiB, the largest size that is read"
+                )
                 return defaultdict(list), reason
             for key in _KEYS & block.indexes.keys():
                 indexes = block.indexes[key]

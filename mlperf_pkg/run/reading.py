@@ -276,7 +276,7 @@ class _Reading:
         instead = round_instead(*names)
         hint = None
         if instead:
-            hint = f"check the logs of {names[2]} alone, with --round {instead}"
+            hint = f"check the logs of {names[2]} without logs of other rounds: --round {instead}"
         explained = []
         for finding in findings:
             if finding.code in codes_of_benchmark:
@@ -398,8 +398,8 @@ class _Reading:
             code = "RUN140"
             reason = ", although the target was reached"
             hint = (
-                "the run counts as not converged; without a fast run, the RCP test is easier to"
-                " pass, so a reviewer may ask for the reason"
+                "the run counts as not converged; leaving out a fast run makes the RCP test easier"
+                " to pass, so a reviewer may ask why the run ended in this way"
             )
         is_stopped = self._clock.stop_ms is not None
         ending = "run_stop is missing after run_start"

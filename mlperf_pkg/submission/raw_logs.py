@@ -17,7 +17,7 @@ from mlperf_pkg.submission.model import Input, Place, Unread, Why, is_result_log
 _HEADER = b"submission_benchmark"
 _START = b"run_start"
 _READ = 1 << 20
-_NEVER_STARTED = "its clock never started (it contains neither run_start nor an evaluation)"
+_NEVER_STARTED = "no run started in it, as it has neither run_start nor an evaluation"
 
 
 class Mentions(Struct):

@@ -249,8 +249,8 @@ def unwrapped(text: str) -> str:
             "rules",
             ("watch", LOG, *FAST),
             0,
-            f"official findings are those of mlperf-logging {VERIFIED}, as {DIFFERS} the"
-            f" rules of {BENCHMARK} in round {ROUND}",
+            f"official findings are those that mlperf-logging {VERIFIED} would report; {DIFFERS}"
+            f" the rules of {BENCHMARK} in round {ROUND}",
         ),
         (
             "points",

@@ -463,8 +463,8 @@ MESSAGES = [  # changes, message, hint
     (
         {"host_processors_per_node": "2\ud83d"},
         'host_processors_per_node is "2\\\\ud83d"; '
-        "expected a whole number of at most 1,000,000,000, as the results table computes the number of"
-        " processors from this field",
+        "expected a whole number of at most 1,000,000,000, as the results table computes the number"
+        " of processors from this field",
         None,
     ),
 ]

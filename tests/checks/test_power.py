@@ -89,7 +89,7 @@ def test_a_measurement_without_end_is_not_kept(monkeypatch: pytest.MonkeyPatch) 
     assert measured(node()).crash is None
     longer = measured(node() + b"\n")
     assert (longer.watts, longer.readings) == (None, 0)
-    assert "the most that is read" in (longer.crash or "")
+    assert "the largest size that is read" in (longer.crash or "")
 
 
 def official_joules(log: bytes, switch: bool, time_ms: float = 90_000.0) -> float:

@@ -70,7 +70,7 @@ def test_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert tables.endswith("\n1 error, 0 warnings, 0 notes\n")
     counts = "0 errors, 1 warning, 0 notes"  # the tree alone may be of results
     assert f"\n{counts}\n" in call("check", "submissions/Graphcore").stdout
-    assert result.stderr.startswith("note: a submission needs its code")
+    assert result.stderr.startswith("note: the code of resnet is missing")
 
 
 # ---- what is there already ----------------------------------------------------------------
@@ -208,7 +208,7 @@ def test_every_reason_is_reported(tmp_path: Path) -> None:
                 ": SET101: the number of runs (files result_*.txt) is 11; expected 10"
                 " [official checker]\n"
             ),
-            "    hint: --choose-runs submits 10 consecutive runs, those whose result is closest to",
+            "    hint: --choose-runs submits the 10 consecutive runs whose result is closest to",
         )
         if text not in result.stderr
     ] == []

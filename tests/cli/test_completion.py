@@ -119,7 +119,7 @@ def test_the_script_is_that_of_click(shell: str) -> None:
 def test_an_older_click(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("click.shell_completion.get_completion_class", lambda shell: None)
     done = call("completion", "powershell")
-    assert (done.exit_code, done.stdout, "a newer click" in done.stderr) == (2, "", True)
+    assert (done.exit_code, done.stdout, "a newer version of click" in done.stderr) == (2, "", True)
 
 
 @pytest.mark.parametrize("shell", [pytest.param(s, marks=needs(PROGRAMS.get(s, s))) for s in LINES])

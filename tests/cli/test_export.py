@@ -107,7 +107,7 @@ def test_rounds_are_added_and_replaced(name: str, tree: Path) -> None:
         (["-o", "r.xlsx"], "unknown ending; expected one of .parquet, .csv, .sqlite"),
         (["-o", "r.duckdb"], "unknown ending; expected one of .parquet, .csv, .sqlite\n"),
         (["-o", "r.sqlite", "--table", "runs"], "as r.sqlite always has all tables"),
-        (["-o", "r.csv", "--published"], "the published results and PATH both have training 2.0"),
+        (["-o", "r.csv", "--published"], "training 2.0 is in the published results and in PATH"),
         (["-o", "r.csv", "--published", "5.2"], "--published 5.2: no such round; did you mean 5."),
     ],
 )

@@ -128,7 +128,7 @@ def test_commands(tree: Path, command: tuple[str, ...], path: Callable[[Path], P
         pytest.param(
             [f"results/{SYSTEM}", f"systems/{SYSTEM}.json"],
             "",
-            "neither a log nor the name of a folder says which round it is",
+            "neither a log nor the name of a folder names the round",
             id="nothing",
         ),
     ],

@@ -72,7 +72,7 @@ def test_an_invalid_tree_is_packed_only_on_demand(tree: Path) -> None:
         ("-o {tree}/../a\x7fb", "the name cannot be in a checksum file"),
         ("-o {tree}/../a.zip", "the format is .tar.gz, not .zip"),
         ("--encrypt official --passphrase-file /dev/null", "the passphrase is empty"),
-        ("--encrypt age --passphrase-file /dev/null", "read from /dev/null; this waits until"),
+        ("--encrypt age --passphrase-file /dev/null", "writes the passphrase into /dev/null"),
         ("--encrypt official --recipient age1x", "--recipient applies only to --encrypt age"),
         (
             "--encrypt age --passphrase-file {tree}/not-utf-8",

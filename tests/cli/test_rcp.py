@@ -81,8 +81,8 @@ def test_show_batch_sizes() -> None:
         "   100,000                -          -          -  missing",
     ]
     assert lines[-2:] == [
-        "missing: the batch size is larger than those of all points, and needs new",
-        "reference runs",
+        "missing: the batch size is larger than that of every point, so new reference",
+        "runs are needed",
     ]
 
 
@@ -210,7 +210,8 @@ def test_diff() -> None:
     text = shown("diff", "5.0", "5.1")
     assert (
         "dlrm_dcnv2, epochs to converge; 4 points unchanged\n  ~ 135,168: the runs are the same,"
-        " but no longer used by the RCP test\n  + 160,000: 20 runs, mean 0.9583, limit 0.9319\n"
+        " but the point is no longer used by the RCP\n      test\n"
+        "  + 160,000: 20 runs, mean 0.9583, limit 0.9319\n"
     ) in text
     assert "  ~ 1,152: runs 6, mean 322,560 -> 313,344, limit 322,560 -> 285,344\n" in text
     assert "  - 9,216: 6 runs, mean 691,200, limit 592,206\n" in text

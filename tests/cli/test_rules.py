@@ -81,9 +81,9 @@ NEAREST = [
         "no rule BERT111; the rule exists in 0.7, from 1.0 to 5.0",
     ),
     (("show", "lr_rates", "--round", "5.1"), "round 5.1 has no rule lr_rates; the rule exists"),
-    (("show", "SET101", "--round", "5.2"), "the rulebook has no round '5.2'"),
+    (("show", "SET101", "--round", "5.2"), "there is no round '5.2'"),
     (("show", "SET101", "--set", "max_steps=1"), "need a benchmark; SET101 is not a benchmark"),
-    (("list", "zzzz", "--round", "hpc"), "the rulebook has no round 'hpc'; it has 0.7, "),
+    (("list", "zzzz", "--round", "hpc"), "there is no round 'hpc'; expected one of 0.7, "),
 ]
 
 

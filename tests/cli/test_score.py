@@ -10,7 +10,8 @@ from tests.helpers.trees import simulated, write_set, write_submission
 
 
 @pytest.mark.parametrize(
-    ("runs", "status", "text"), [(5, 0, ", fastest"), (2, 1, "none is left after dropping 1 + 1")]
+    ("runs", "status", "text"),
+    [(5, 0, ", fastest"), (2, 1, "too few to drop 1 fastest")],
 )
 def test_exit_statuses(runs: int, status: int, text: str, tmp_path: Path) -> None:
     result = call("score", write_set(tmp_path / str(runs), simulated(runs=runs)))

@@ -115,7 +115,7 @@ def test_the_descriptions_that_travel_with_the_package() -> None:
     assert (result.exit_code, result.stderr) == (0, "")
     official = "pass    " if has_ruleset("training", rounds("training")[-1]) else "not checked"
     assert f"\n  dgx-a100-640gb   closed               8  {official}  pass\n" in result.stdout
-    assert "the newest round in the rulebook\n\n" in result.stdout
+    assert "the newest round that mlperf-pkg knows\n\n" in result.stdout
 
 
 def test_without_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,8 +132,8 @@ def test_without_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     ("log", "config", "paths", "round_"),
     [
         (RESNET[0], "", (), f"round 2.0: from the logs in logs/, {INFERRED}"),
-        (b"", "", (), f"round {NEWEST}: the newest round in the rulebook"),
-        (b"", "usage: hpc", (), "round 3.0: the newest round in the rulebook"),
+        (b"", "", (), f"round {NEWEST}: the newest round that mlperf-pkg knows"),
+        (b"", "usage: hpc", (), "round 3.0: the newest round that mlperf-pkg knows"),
         (RESNET[0], 'round: "2.1"', (), "round 2.1: as mlperf-pkg.yaml says"),
         (b"", 'round: "2.1"', ("systems/x.json", "--round", "2.0"), "round 2.0: as given"),
     ],

@@ -34,7 +34,7 @@ def test_a_damaged_archive(archive: Path, tmp_path: Path) -> None:
         "  cut.tar.gz: the archive is cut off, as the compressed data does not end  PACK102"
         " [rules]",
     ]
-    assert "official: not checked, the files may not be those that were packed" in result.stdout
+    assert "official: not checked, it is not known whether the files are" in result.stdout
     assert [path.name for path in tmp_path.iterdir()] == ["cut.tar.gz"]
 
 

@@ -79,7 +79,7 @@ def test_fail_fast_does_not_wait_for_the_end(tmp_path: Path) -> None:
 
 def test_a_silent_log_is_given_up(tmp_path: Path) -> None:
     exit_code, output = watch(tmp_path / "none", "--idle", "0.001", "--timeout", "0.004")
-    assert (exit_code, "the log has not grown for" in output, "given up" in output) == (
+    assert (exit_code, "the log has not grown for" in output, "no longer followed" in output) == (
         2,
         True,
         True,
@@ -103,7 +103,7 @@ def test_events_are_written_into_a_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("limits", "status", "text"),
-    [((10, 100), 2, "given up"), ((10, 67), 2, "4 logs are too many, as this")],
+    [((10, 100), 2, "no longer followed"), ((10, 67), 2, "4 logs are too many, as this")],
     ids=["raised", "too many"],
 )
 def test_the_limit_of_open_files(

@@ -179,7 +179,7 @@ def test_as_json() -> None:
             rules(lambda folder: (folder / "findings.yaml").write_text("x: 1")),
             "compiled rulebook",
             "note",
-            "older than 1 of",
+            "out of date for 1 of",
             "-m mlperf_pkg.rulebook.compile",
         ),
         (
@@ -207,7 +207,7 @@ def test_as_json() -> None:
             replaced("cache_folder", lambda: None),
             "cache",
             "note",
-            "its folder belongs to other users",
+            "other users own its folder",
             "export XDG_CACHE_HOME=FOLDER",
         ),
         (

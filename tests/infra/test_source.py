@@ -57,7 +57,7 @@ def test_a_shared_file_has_an_absolute_path(log: Path, monkeypatch: pytest.Monke
     [
         (
             lambda file: file.write_bytes(b"1"),
-            "it does not have 5 bytes on the machine of the worker",
+            "on the machine of the worker, it does not have 5 bytes",
         ),
         (Path.unlink, "No such file or directory"),
     ],

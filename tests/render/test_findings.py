@@ -233,8 +233,8 @@ ROWS: list[tuple[str, Verdicts, dict[str, Any], Sequence[Finding], str, str]] = 
         NOT_CHECKED,
         sets(2, 2),
         [finding("a.tar.gz", code="PACK102")],
-        "not checked, the files may not be those that were packed",
-        "not checked, the files may not be those that were packed",
+        "not checked, it is not known whether the files are those that were packed",
+        "not checked, it is not known whether the files are those that were packed",
     ),
 ]
 

@@ -52,14 +52,19 @@ def result_set(*minutes: float | None) -> list[RunTime]:
             result_set(6, 5, 4, 3, 2, 1),
             Score(3.5, (("f", "fastest"), ("a", "slowest")), "6 runs, 5 required"),
         ),
-        (result_set(3, 1), Score(None, (), "2 of 5 runs: none is left after dropping 1 + 1")),
+        (
+            result_set(3, 1),
+            Score(None, (), "2 of 5 runs, too few to drop 1 fastest and 1 slowest"),
+        ),
         (
             result_set(3, None),
             Score(
-                None, (("b", "did not converge"),), "2 of 5 runs: none is left after dropping 1 + 1"
+                None,
+                (("b", "did not converge"),),
+                "2 of 5 runs, too few to drop 1 fastest and 1 slowest",
             ),
         ),
-        ([], Score(None, (), "0 of 5 runs: none is left after dropping 1 + 1")),
+        ([], Score(None, (), "0 of 5 runs, too few to drop 1 fastest and 1 slowest")),
     ],
 )
 def test_score(runs: list[RunTime], score: Score) -> None:
@@ -166,7 +171,8 @@ def test_examples_worked_by_hand(
         ),
         (
             [1, 2, 3, 4],
-            "runs 1 to 3 are equally close to the median; the slower of the two windows is chosen",
+            "runs 1 to 3 are as close to the median as the chosen runs; of two such windows, the"
+            " slower one is chosen",
         ),
         ([2, 2, 2, 2], ""),
         ([1, 2, 3, 4, 5], ""),

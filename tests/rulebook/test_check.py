@@ -341,7 +341,7 @@ MISNAMED = [
     (
         ROUND_FILE,
         "training/99.0/rounds.yaml",
-        "training/99.0/ownb.yaml:1: round 99.0 has no round.yaml; is it 'rounds'?",
+        "training/99.0/ownb.yaml:1: round 99.0 has no round.yaml; is rounds.yaml misnamed?",
     ),
     (
         BENCHMARK_FILE,

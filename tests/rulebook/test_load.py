@@ -68,7 +68,7 @@ def test_what_is_nested_too_deeply_is_refused(write: Write) -> None:
 
 @pytest.mark.parametrize(("usage", "name"), [("training", "9.9"), ("cooking", "1.0")])
 def test_unknown_round_or_usage(usage: str, name: str) -> None:
-    with pytest.raises(UserError, match="the rulebook has no round"):
+    with pytest.raises(UserError, match="there is no round"):
         load_round(usage, name)
 
 

@@ -94,7 +94,7 @@ def test_times_out_of_this_world(time_ms: float) -> None:
             "bert",
             Sureness.GUESS,
             "a guess (the newest round), as the bert run of 2025-08-01 is later than every"
-            " submission",
+            " submission date",
         ),
         (
             "1970-01-01",

@@ -208,7 +208,7 @@ def _listing(tree: HashedTree, report: Report, options: Options) -> tuple[Hashed
 def refusal(report: Report, invalid: str | None) -> str | None:
     """Return why a tree is not packed, None if it may be; ``invalid`` is ``drop`` or ``keep``."""
     if verification.integrity_failed(report.findings):
-        return "the files do not match the manifest, or one of them cannot be packed"
+        return "the files do not match the manifest, or one of the files cannot be packed"
     if invalid == "keep" or not report.has_errors:
         return None
     advice = "fix the errors, or pack the submission anyway with --invalid keep"

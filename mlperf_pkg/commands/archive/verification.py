@@ -133,7 +133,7 @@ def _unpacked(
                 f"the archive was compressed by {packed_by or 'another version of deflate'}, but"
                 f" {tar.compressor()} is installed"
             )
-        message = f"{reason}; so its files were compared only with its manifest"
+        message = f"{reason}; so the files of the archive were compared only with the manifest"
         findings.append(finding_of("PACK106", message, archive.name))
     elif _digest_of_packed(tree) != digest_of(plain):
         message = "packing the files of the archive again gives different bytes"

@@ -82,7 +82,7 @@ def _platforms(plan: BuildPlan) -> Iterator[tuple[str, str]]:
 # ---- the file -----------------------------------------------------------------------------
 
 _WIDTH = 80
-_HEAD = "Values that can be inferred are optional: 'mlperf-pkg build --explain' shows them."
+_HEAD = "Values that can be inferred are optional: 'mlperf-pkg build --explain' shows these values."
 
 
 def config_text(values: Mapping[str, Any], to_do: Iterable[str] = ()) -> str:

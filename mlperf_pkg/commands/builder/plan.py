@@ -394,8 +394,8 @@ def _no_code(workspace: BuildWorkspace, sets: Iterable[PlannedSet]) -> Iterator[
     if without:
         lines = "\n".join(f"    {benchmark}: <folder>" for benchmark in without)
         yield (
-            f"a submission needs its code, but no code is named for {', '.join(without)}; name the"
-            f" folder in {CONFIG_NAME}:\n  code:\n{lines}"
+            f"the code of {', '.join(without)} is missing in the submission; name the folder of the"
+            f" code in {CONFIG_NAME}:\n  code:\n{lines}"
         )
 
 
@@ -417,9 +417,9 @@ def _submitter_problems(submitters: Sequence[str]) -> Iterator[str]:
     elif len(submitters) > 1:
         names = [visible(submitter) for submitter in submitters]
         yield (
-            f"the logs and system descriptions name several submitters: {', '.join(names)}. Build"
-            " one submission for each submitter, with its systems and logs only. If the names mean"
-            f" the same submitter: {lines}{names[0]}"
+            f"the logs and system descriptions name several submitters: {', '.join(names)}. If"
+            " these are different submitters, build one submission for each, with its systems and"
+            f" logs only. If they are the same submitter, choose one name. {lines}{names[0]}"
         )
     elif not _FOLDER_NAME.fullmatch(submitters[0]):
         proposed = re.sub(r"[^\w.+-]+", "-", submitters[0]).strip("-.")
@@ -689,8 +689,8 @@ def _hint(finding: Finding) -> str | None:
         return finding.hint
     if finding.code == "SET101" and finding.found > finding.expected:
         return (
-            f"--choose-runs submits {finding.expected} consecutive runs, those whose result is"
-            " closest to the median; 'mlperf-pkg select' shows which"
+            f"--choose-runs submits the {finding.expected} consecutive runs whose result is"
+            " closest to the median; 'mlperf-pkg select' lists these runs"
         )
     for flag, codes in BYPASSES.items():
         if finding.code in codes:

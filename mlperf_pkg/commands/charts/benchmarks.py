@@ -434,7 +434,12 @@ def _logarithmic_axis(least: float, most: float) -> Spec:
         least /= _ROOM
     scale = {"type": "log", "domain": [rounded(least), most], "nice": False}
     ticks = {"values": decades(least, most), "format": ",~r"}
-    return {**_AXIS, "title": "times the baseline, logarithmic", "scale": scale, "axis": ticks}
+    return {
+        **_AXIS,
+        "title": "multiple of the baseline (logarithmic scale)",
+        "scale": scale,
+        "axis": ticks,
+    }
 
 
 def _ratio_labels(position: Spec, *, beside_bars: bool) -> Iterator[Spec]:

@@ -163,7 +163,9 @@ def _curve(name: str, drawn: DrawnSet, metric: str, target: float | None, max_po
     text += "."
     longest = max(len(run.evaluations(metric)) for run in drawn.runs)
     if longest > max_points:
-        text += f" At most {max_points} of the up to {longest} evaluations of a run are shown."
+        text += (
+            f" A run has up to {longest} evaluations; at most {max_points} of each run are shown."
+        )
     rows = list(_curve_points(drawn, metric, max_points))
     layers = _curve_layers(quality, drawn, crowded=len(rows) > _CROWD)
     return Chart(name, title, text, view(layers, 260), {"points": rows, "target": goal})
@@ -339,7 +341,9 @@ def _timeline_text(drawn: DrawnSet, max_spans: int) -> str:
         phases = Counter(span.phase for span in run.curve.spans)
         logged = max(logged, *phases.values(), 0)
     if logged > max_spans:
-        text += f" At most {max_spans} of the up to {logged} spans of a phase are shown."
+        text += (
+            f" A run has up to {logged} spans of a phase; at most {max_spans} of them are shown."
+        )
     return text
 
 
@@ -459,11 +463,14 @@ def _rcp_chart(
 ) -> Chart:
     """Return the chart of reference data and ``own`` results; ``means`` says what else it shows."""
     text = f"The {unit} to converge at each batch size: every reference run as a tick, {means}."
-    text += " The limit jumps at each point: between points, another number of runs is assumed."
+    text += (
+        " The smallest acceptable mean jumps at each point, as the t-test assumes another number of"
+        " runs between points."
+    )
     far = len(data["far"])
     if far:
         runs = wording.counted(far, "reference run")
-        text += f" Not shown: {runs} beyond {_FAR} times the median."
+        text += f" Not shown: {runs} above {_FAR} times the median at the same batch size."
     return Chart("rcp", _TITLE, text, _rcp_spec(unit, kinds), {**data, "own": own})
 
 

@@ -40,8 +40,8 @@ _LEGEND = (
     " accelerator, node and dollar, and training per joule, are ratios to the baseline."
 )
 _PUBLISHED = (
-    "[round] marks a result that was published in this round. Its score is the published one, and"
-    " its submitter described the system."
+    "[round] marks a result that was published in this round. The score is the published score;"
+    " the system is described as by its submitter."
 )
 _DERIVED = f"{SPEED_UP}, and speed per accelerator, node and dollar, and training per joule"
 _MOST_VALUES = 3  # of a hyperparameter

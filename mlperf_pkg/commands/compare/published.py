@@ -92,7 +92,9 @@ def _sets_to_compare(
     if not sets:
         group_names = ", ".join(sorted(group.title for group in groups))
         elsewhere = _rounds_in_words(row for row in scored.values() if is_compared(row))
-        raise UserError(f"--published: no result of {group_names} in the chosen rounds{elsewhere}")
+        raise UserError(
+            f"--published: the chosen rounds have no result of {group_names}{elsewhere}"
+        )
     return sets
 
 
@@ -123,7 +125,7 @@ def _unknown_round(name: str, existing: Sequence[str]) -> str:
     problem = f"no such round{did_you_mean(name, [*existing, ALL])}"
     if is_round_name(name) and version_of(name) > max(map(version_of, existing)):
         problem = "the round is newer than the published results in mlperf-pkg"
-    return f"{problem} (the rounds are {', '.join(dict.fromkeys(existing))}; or all)"
+    return f"{problem} (expected {', '.join(dict.fromkeys(existing))} or all)"
 
 
 def _refuse_unknown(
@@ -141,8 +143,8 @@ def _refuse_unknown(
         if not any(fnmatchcase(name, pattern) for name in benchmarks):
             elsewhere = _elsewhere(pattern, list(sets_of_all_rounds))
             raise UserError(
-                f"--benchmark {pattern}: no published result of this benchmark in the chosen"
-                f" rounds{elsewhere} (these rounds have {', '.join(benchmarks)})"
+                f"--benchmark {pattern}: the chosen rounds have no result of this benchmark, only"
+                f" of {', '.join(benchmarks)}{elsewhere}"
             )
 
 
@@ -174,7 +176,7 @@ def _accepted(result_filter: Filter, results: Sequence[Result]) -> list[Result]:
 
 def _rounds_in_words(sets: Iterable[PublishedSet]) -> str:
     names = ", ".join(dict.fromkeys(row.round for row in sets))
-    return f"; published in {names or 'none'}"
+    return f"; such results were published in {names or 'no round'}"
 
 
 def _settings(published: PublishedResults, sets: _Sets) -> Mapping[int, Mapping[str, str]]:

@@ -258,14 +258,16 @@ class ChangeKind(StrEnum):
 
     BORROWED = (
         "borrowed",
-        "an entry may borrow once, and all hyperparameters except batch sizes together; software,"
-        " system and configuration stay the same; the submitter declares it by Monday of week 3",
+        "an entry may borrow once, and then borrows all hyperparameters except batch sizes;"
+        " software, system and configuration stay the same; the submitter declares the borrowing"
+        " by Monday of week 3",
         _BORROWING,
     )
     BORROWED_IN_PART = (
         "borrowed in part",
-        "all hyperparameters except batch sizes are replaced together; other changes are as few as"
-        " possible, and the submitter shows that the model converges worse without these changes",
+        "all hyperparameters except batch sizes must be borrowed together; other changes must be as"
+        " few as possible, and the submitter must show that the model converges worse without these"
+        " changes",
         _BORROWING,
     )
     HYPERPARAMETERS = (
@@ -276,15 +278,15 @@ class ChangeKind(StrEnum):
     )
     SCALE = (
         "scale changed",
-        "an entry with borrowed hyperparameters may replace the largest scale of its benchmark on"
-        " its system; the new scale is larger or faster, and at most the largest scale submitted"
-        " on the system",
+        "if hyperparameters were borrowed, an entry at another scale may replace the entry at the"
+        " largest scale of a benchmark and system. The new entry must be larger or faster, and not"
+        " larger than the largest entry of any benchmark on the system",
         _BORROWING,
     )
     NODES = (
         "nodes changed",
-        "the results table multiplies the number of nodes by the accelerators per node; as long as"
-        " the runs are the same, so is the number of nodes",
+        "the results table multiplies the number of nodes by the accelerators per node, so the"
+        " number of nodes must not change if the runs stay the same",
         "submission_rules, <system_desc_id>.json metadata",
     )
     RESUBMITTED = (
@@ -294,8 +296,12 @@ class ChangeKind(StrEnum):
         " Preview",
         "training_rules, Results Resubmission",
     )
-    COPIED = ("copied", "every result set has its own runs", "training_rules, Benchmark Results")
-    RENAMED = ("renamed", "a renamed entry keeps its logs and its description", _FIXING)
+    COPIED = (
+        "copied",
+        "every result set must have runs of its own",
+        "training_rules, Benchmark Results",
+    )
+    RENAMED = ("renamed", "a renamed entry must keep its logs and its description", _FIXING)
     WITHDRAWN = (
         "withdrawn",
         f"an entry may be withdrawn {_LIMIT}, by amending the pull request",
@@ -321,8 +327,8 @@ class ChangeKind(StrEnum):
     AVAILABILITY = (
         "availability changed",
         "an Available system can be bought or rented on the day of the submission. A Preview"
-        " promises this, and becomes Available only with new runs. Parts of a research,"
-        " development or internal system become Available in the submission after next, or 221"
+        " will be available later, and becomes Available only with new runs. Parts of a research,"
+        " development or internal system must become Available in the submission after next, or 221"
         " days later",
         "submission_rules, Research, Development, or Internal Systems",
     )
@@ -351,18 +357,18 @@ class ChangeKind(StrEnum):
     )
     EDITED = (
         "logs edited",
-        "logs stay as the runs wrote them; a correction needs an objection",
+        "logs must stay as the runs wrote them; a correction needs an objection",
         _FIXING,
     )
     POWER = (
         "power logs changed",
-        "each run has power logs of its own, which were measured while it ran",
+        "each run must have power logs of its own, measured during the run",
         "power_measurement, Measure all Runs",
     )
     RUNS = (
         "runs replaced",
-        "runs may be replaced only by borrowing or to fix an objection, and then all runs of an"
-        " entry together",
+        "runs may be replaced only by borrowing or to fix an objection; then all runs of the entry"
+        " must be replaced",
         _FIXING,
     )
     SCORE = (

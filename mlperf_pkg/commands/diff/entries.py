@@ -555,12 +555,12 @@ def _scale_problems(
             if result_set.row.benchmark == change.old.row.benchmark:
                 largest_of_benchmark = max(largest_of_benchmark, size)
     if largest_of_benchmark > old:
-        yield f"{old} accelerators were not the largest scale"
+        yield f"the entry on {old} accelerators was not at the largest scale"
     is_faster = change.percent is not None and change.percent < 0
     if new < old and not is_faster:
         yield "the new scale is neither larger nor faster"
     if largest < new:
-        yield f"the largest scale submitted has {largest} accelerators"
+        yield f"the new scale is larger than the largest scale submitted ({largest} accelerators)"
 
 
 def _family(result_set: ComparedSet) -> tuple[str | None, str]:

@@ -160,7 +160,7 @@ def _summary(comparison: changes.VersionComparison, most: int | None = None) -> 
     for allowed, words in _ALLOWED.items():
         numbers = Counter(entry.kind for entry in comparison.entries if entry.allowed is allowed)
         if numbers:
-            texts = [f"{number} {kind}" for kind, number in numbers.most_common()]
+            texts = [f"{kind} ({number})" for kind, number in numbers.most_common()]
             yield f"{words}: {', '.join(texts)}"
 
 

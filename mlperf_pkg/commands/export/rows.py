@@ -482,7 +482,7 @@ def _refuse_unknown(names: Sequence[str], existing: Sequence[str]) -> None:
             suggestion = did_you_mean(name, [*existing, _ALL])
             rounds = ", ".join(existing)
             raise UserError(
-                f"--published {name}: no such round{suggestion} (the rounds are {rounds}; or all)"
+                f"--published {name}: no such round{suggestion} (expected {rounds} or all)"
             )
 
 

@@ -205,7 +205,7 @@ class FindingRecord(Struct, frozen=True):
     waiver_until: Annotated[str | None, "the last day of the waiver"]
     id: Annotated[str, "the `id` of the finding in the report of this check, such as `LOG101-1`"]
     cause: Annotated[
-        str | None, "the `id` of the finding from which this one follows; null if there is none"
+        str | None, "the `id` of the finding that causes this finding; null if there is none"
     ]
 
 

@@ -66,7 +66,7 @@ _FIELDS = (
 )
 """Fields of a published set that the table shows as they are."""
 _DAYS = 365.25
-_GAIN = "times as fast (minutes of the first result divided by minutes of the later one)"
+_GAIN = "times as fast (minutes of the first result divided by minutes of the later result)"
 _DOUBLING = 2.0  # years, in which Moore's law doubles speed
 
 

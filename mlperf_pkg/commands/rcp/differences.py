@@ -232,7 +232,7 @@ def _state_in_words(state: PointState) -> str:
 
 def _change_in_words(kind: str, old: PointState, new: PointState) -> str:
     if kind != "changed":
-        return f"the runs are the same, but {_NOW_USED[new.used]}"
+        return f"the runs are the same, but the point is {_NOW_USED[new.used]}"
     changes = [
         f"runs {_before_and_after(f'{old.runs}', f'{new.runs}')}",
         f"mean {_before_and_after(number(old.mean), number(new.mean))}",

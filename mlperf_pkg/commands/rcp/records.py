@@ -56,16 +56,16 @@ def read_points(path: Path) -> dict[str, PointRecord]:
         )
         records = msgspec.convert(document, dict[str, PointRecord])
     except RecursionError as error:
-        raise UserError(f"{file}: not reference points: nested too deeply") from error
+        raise UserError(f"{file}: the JSON is nested too deeply") from error
     except OSError as error:
         raise UserError(f"{file}: {error.strerror}") from error
     except ValueError as error:  # of JSON, UTF-8 and msgspec
-        raise UserError(f"{file}: not reference points: {visible(str(error))}") from error
+        raise UserError(f"{file}: no valid reference points ({visible(str(error))})") from error
     for point, record in records.items():
         numbers = record.batch_size, *record.to_converge
         if not record.to_converge or not all(map(math.isfinite, numbers)):
             problem = "has no finite numbers of epochs or samples to converge"
-            raise UserError(f"{file}: not reference points: {visible(point)} {problem}")
+            raise UserError(f"{file}: the point {visible(point)} {problem}")
     return records
 
 

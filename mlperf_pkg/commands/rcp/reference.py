@@ -139,7 +139,7 @@ def reference(
     round_ = _round_of(usage, round_name, benchmark)
     rules = _rules(round_, benchmark)
     if rules is None:
-        raise UserError(f"the rulebook has no benchmark {visible(benchmark)!r} of {round_.usage}")
+        raise UserError(f"there is no benchmark {visible(benchmark)!r} of {round_.usage}")
     result = reference_of(round_, rules, origin)
     if not result.points:
         subject = f"{visible(benchmark)} in {round_.usage} {round_.name}"

@@ -30,11 +30,12 @@ BELOW = "smaller"
 MISSING = "missing"
 _STATES = {FOUND: USED, INTERPOLATED: BETWEEN, SMALLER: BELOW}
 _LEGEND = {
-    PRUNED: "pruned: the test does not use this point, as neighbouring points converge as fast",
-    BELOW: "below all: the batch size is smaller than those of all points, and is compared with"
-    " the smallest of them",
-    MISSING: "missing: the batch size is larger than those of all points, and needs new reference"
-    " runs",
+    PRUNED: "pruned: the RCP test does not use this point, as it converges later than the"
+    " neighbouring points predict",
+    BELOW: "below all: the batch size is smaller than that of every point, so the point with the"
+    " smallest batch size is used",
+    MISSING: "missing: the batch size is larger than that of every point, so new reference runs"
+    " are needed",
 }
 
 

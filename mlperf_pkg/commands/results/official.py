@@ -149,7 +149,7 @@ def summarize(checked: Checked, ids: PrivateIds | None = None) -> Summary:
     usage = checked.report.usage
     round_ = checked.report.round
     if not checked.submissions or round_ is None or usage not in _USAGES:
-        raise UserError("no official tables, as they need submissions, all of the same round")
+        raise UserError("no official tables, as they need submissions of one round")
     if not has_ruleset(usage, round_):
         reference = checked.report.tool["reference"]
         raise UserError(f"no official tables, as {reference} does not know round {round_}")

@@ -254,11 +254,11 @@ def identifying(result: Publication) -> list[str]:
     ]
     if alone:
         why = (
-            "the only submitter in a division, category and benchmark, or of the only one with"
-            " energy"
+            "the only submitter in a division, category and benchmark, or to the only submitter"
+            " there with energy"
         )
         remarks.append(
-            f"These ids could also be identified, as each is of {why}:"
+            f"These ids could also be identified, as each belongs to {why}:"
             f" {wording.shortened(sorted(alone), _MOST_IDS)}"
         )
     return remarks

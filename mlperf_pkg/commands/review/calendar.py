@@ -68,7 +68,7 @@ EVENTS: Mapping[str, CalendarEvent] = {
         "everybody has tried an upload", -10, command="mlperf-pkg pack SUBMISSION"
     ),
     "write_ups": CalendarEvent("write-ups are due in advance", -3),
-    "declining": CalendarEvent("last day to announce that one does not submit after all", 3),
+    "declining": CalendarEvent("last day for submitters to announce that they will not submit", 3),
     SUBMISSION: CalendarEvent("submissions are due", 0, _SAME_TIME, "mlperf-pkg check SUBMISSION"),
     "first_summary": CalendarEvent(
         "summary of the results", 4, time(13, 30), f"{_RESULTS} --anonymous -o week0"
@@ -215,8 +215,8 @@ _LINE = 75  # octets of a line, without its end
 _SPECIAL = r"([\\;,])"
 _ESCAPED = r"\\\1"
 _HEAD = """\
-# The dates of a review, in Pacific time. If a line is left out, its date is that of the rules. A
-# date without a time is due at the time of the rules, or at 23:59 if the rules name no time.
+# The dates of a review, in Pacific time. If a line is left out, the date of the rules applies. A
+# date without a time has the time of the rules, or 23:59 if the rules name no time.
 """
 _ZONE = "America/Los_Angeles"
 # As of 2007, when the law last changed.

@@ -321,8 +321,8 @@ def _summary(
                 line += f" ({test.finding.code})"
             yield line
     for benchmark, size, runs, due, submitters, _ in missing:
-        needed = f"{runs} reference runs due {due}"
-        yield f"missing: {benchmark} at batch size {size} ({submitters}): {needed}"
+        needed = f"{runs} reference runs of {benchmark} at batch size {size}"
+        yield f"missing: {needed} ({submitters}), due {due}"
     if normalised:
         most = 100 * (normalised[0].scaling_factor - 1)
         scores = wording.counted(len(normalised), "score")

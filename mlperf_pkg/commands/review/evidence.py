@@ -285,9 +285,9 @@ def _edits(old: Mapping[str, LoggedRecords], new: Mapping[str, LoggedRecords]) -
         elif before.digest != after.digest:
             rest.append(key)
     if rest:
-        yield f"times, metadata or later values of {shortened(rest, _SHOWN)}"
+        yield f"times, metadata or later values changed in {shortened(rest, _SHOWN)}"
     elif old == new:
-        yield "text outside the records"
+        yield "text outside the records changed"
 
 
 def in_words(edits: Mapping[str, int]) -> str:

@@ -161,7 +161,8 @@ def _changes(entry: ObjectionEntry, issue: GithubIssue) -> dict[str, str | tuple
     if state is ObjectionState.WAIVED and entry.percent is None:
         state = entry.state
         fields["note"] = (
-            "the issue is labelled waived; --state waived measures the change of the scores"
+            "the issue is labelled waived, but the change of the scores was not measured; give TREE"
+            " and --state waived to measure the change"
         )
     for name, content in (("state", state), ("issue", issue.url), ("by", issue.named("by"))):
         fields[name] = content

@@ -42,13 +42,13 @@ _MOST_COLUMNS = 60  # in one table; hostile logs have more
 _TEXT = (
     "A marked value differs from the reference at this batch size: from the reference convergence"
     " point (RCP), from the range of the two nearest points, or from the only value that the rules"
-    " allow. If the runs of a set have several values, that of most runs counts. Values that"
+    " allow. If the runs of a set have several values, the value of most runs counts. Values that"
     " follow from the scale, such as the number of gradient accumulation steps, are not compared.",
     "In Closed, a value that the reference does not have is an outlier in four cases: (1) at least"
     " two other submitters at this batch size agree on another value; (2) the value differs from"
-    " the reference by a factor of at least two, and of at least the cube of the largest factor of"
-    " other submitters; (3) there is no reference, and the value differs from all other values by"
-    " a factor of ten; (4) the value is unlike all published values (SET162).",
+    " the reference by a factor of at least two, and this factor is at least the cube of the"
+    " largest factor of other submitters; (3) there is no reference, and the value differs from"
+    " all other values by a factor of ten; (4) the value is unlike all published values (SET162).",
 )
 
 

@@ -361,7 +361,7 @@ def agenda(entries: Sequence[filed.ObjectionEntry], calendar: Calendar | None) -
     if calendar:
         first = f"{calendar['first_decisions']:%A %Y-%m-%d}"
         second = f"{calendar['second_decisions']:%A %Y-%m-%d}"
-        parts.append(f"The committee decides on {first} and {second}.")
+        parts.append(f"The days of decision are {first} and {second}.")
     open_entries = [entry for entry in entries if entry.is_open]
     groups = sorted(by_key((entry.against, entry) for entry in open_entries).items())
     decided = [entry for entry in entries if not entry.is_open]
@@ -415,7 +415,7 @@ def section(reviewed: ReviewedRound) -> ReviewSection:
     text = _NO_ERRORS
     if rows:
         dates = outcome.calendar
-        until = f", until {dates['objections']:%Y-%m-%d}" if dates else ""
+        until = f", not later than {dates['objections']:%Y-%m-%d}" if dates else ""
         text = _MAY_BE_FILED.format(until=until)
     summary = tuple(_summary_lines(outcome)) or ("no errors by the rules",)
     return ReviewSection("objections", "Objections", (text,), with_rows(tables), summary)
@@ -481,7 +481,7 @@ def texts(path: str, options: Options, wanted: Sequence[str], by: str | None) ->
         needed = (
             f"expected at most {_PRINTED}, or -o FOLDER, which writes a file for each objection"
         )
-        raise UserError(f"{counted(len(objections), 'objection')}; {needed}")
+        raise UserError(f"{counted(len(objections), 'objection')} cannot be printed; {needed}")
     parts = [objection_text(objection, examined, by) for objection in objections]
     return "\n---\n\n".join(parts)
 
@@ -540,7 +540,7 @@ def _objections(
     if objections:
         return examined, objections
     codes = sorted({finding.code for _, finding in examined.findings})
-    reason = f"no finding of {', '.join(wanted)} to object to"
+    reason = f"nothing to object to with CODES {', '.join(wanted)}"
     if codes:
         reason += f"; the findings have the codes {', '.join(codes)}"
     raise UserError(f"{path}: {reason}")

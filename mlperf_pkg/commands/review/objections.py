@@ -364,7 +364,7 @@ def _items(path: Path) -> yaml.SequenceNode | None:
         return None
     nodes = {key(name): node for name, node in root.value} if kind(root) == "mapping" else {}
     if "objections" not in nodes or nodes.keys() - {"format", "objections"}:
-        raise UserError(f"{path}:1: expected a key, objections, with a list of objections")
+        raise UserError(f"{path}:1: expected the key objections with a list of objections")
     format_ = nodes.get("format")
     if format_ and format_.value != _FORMAT:
         raise UserError(f"{_place(path, format_)}: the format is not {_FORMAT}")

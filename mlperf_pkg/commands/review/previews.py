@@ -37,8 +37,9 @@ _T = TypeVar("_T")
 _SINCE = date(2025, 6, 12)  # of proofs on old benchmarks
 _MANY = 100  # percent, from which on decimals are not shown
 _LEGEND = (
-    "On: the number of accelerators. Change: how much the performance changed, by time; s: by time"
-    " x accelerators, as the successor has fewer; e: by energy. ~: the systems match by name only."
+    "On: the number of accelerators. Change: how much the performance changed. It is computed from"
+    " the time; s: from time x accelerators, as the successor has fewer accelerators; e: from the"
+    " energy. ~: the systems match by name only."
 )
 _BRIEF = (
     "outcome",
@@ -59,7 +60,7 @@ _BRIEF = (
     "remark",
 )
 _PERFORMANCE = (
-    "change of the performance (minutes of a Preview divided by those of its successor; also"
+    "change of the performance (minutes of a Preview divided by minutes of its successor; also"
     " minutes times accelerators, or energy)"
 )
 
@@ -568,7 +569,7 @@ def _remarks(bare: Succession, best: _Candidate, *, is_matched: bool) -> Iterato
     row = bare.preview.row
     successor = best.entry.row
     if _is_late(best.entry, bare.due):
-        yield f"due in round {bare.due}"
+        yield f"late, as due in round {bare.due}"
     if not are_same(row.submitter, successor.submitter):
         yield f"submitted by {successor.submitter}"
     before = row.unscaled_minutes

@@ -70,7 +70,7 @@ class ResubmittedSet(Struct, frozen=True):
         if all(entry.system and entry.system.contents is not None for entry in sides):
             return "same"
         if all(entry.row.system_name for entry in sides):
-            return "same as far as published"
+            return "same in all published fields"
         return _NOT_DESCRIBED
 
 

@@ -333,7 +333,7 @@ def _unread(reviewed: ReviewedRound) -> Iterator[str]:
 # ---- sections -----------------------------------------------------------------------------
 
 _DECIMALS = 3
-_MARKED = "Marked values have to be settled with the submitter."
+_MARKED = "Ask the submitter about marked values."
 
 Cell = str | int | float | None
 """The content of a table; None is an empty cell."""

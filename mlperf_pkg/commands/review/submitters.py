@@ -49,8 +49,8 @@ _RULES = (
     " down. The two of a pair review each other. If the number of submitters is odd, the last"
     " three review each other.",
     f"In Training, results on systems with {LARGE} or more accelerators do not count in this"
-    " ranking. The submitters of such results are ranked by their largest system as well, and then"
-    " review these results of each other.",
+    " ranking. The submitters of such results are also ranked by their largest system, and paired"
+    " in that ranking to review these results.",
     "For a joint entry, each of the companies counts as a submitter, and never reviews its"
     " partner. Folders whose system descriptions name the same company count as one submitter.",
 )
@@ -555,10 +555,10 @@ def _why(rank: _Rank, group: ReviewGroup, reviewer: str | None) -> str:
     values = [rank.value(company) for company in rank.members]
     values_of_group = wording.enumerated([str(values[index]) for index in group])
     reason = f"ranks {wording.enumerated(numbers)} by {rank.unit} ({values_of_group})"
-    if len(group) == _THREE:
-        reason += ", the last three, as the number is odd"
     if group != list(range(group[0], group[0] + len(group))):
         reason += ", as partners may not review each other"
+    if len(group) == _THREE:
+        reason += "; the last three review each other, as the number of submitters is odd"
     partners = rank.partners(group)
     if partners:
         reason += f"; {wording.enumerated(partners)} are partners and do not review each other"

@@ -313,7 +313,7 @@ def round_of_systems(options: Options, paths: Sequence[str] = ()) -> SystemRound
     if of_logs:
         return of_logs
     newest = rounds(usage or TRAINING)[-1]
-    return _as_loaded(usage, newest, "the newest round in the rulebook")
+    return _as_loaded(usage, newest, "the newest round that mlperf-pkg knows")
 
 
 def _as_loaded(usage: str | None, name: str, reason: str) -> SystemRound:

@@ -15,7 +15,10 @@ from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import as_json
 
 _HOUR = 60
-_METHODS = {"reference": "if it converges like the reference", "curve": "if its curve continues"}
+_METHODS = {
+    "reference": "if the run converges like the reference",
+    "curve": "if the curve of the run continues",
+}
 
 
 class WatchEvent(Struct, frozen=True):
@@ -78,7 +81,7 @@ class Open(WatchEvent, frozen=True, tag="open"):
     def words(self, _: datetime) -> str:
         """Return the keys."""
         return (
-            "not logged yet at run_start, but expected by the end of the run:"
+            "these keys are not logged yet at run_start; expected by the end of the run:"
             f" {', '.join(self.missing)}"
         )
 

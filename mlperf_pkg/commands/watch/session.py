@@ -331,7 +331,7 @@ class Session:
         idle = self.silent >= self._idle_s
         if self.silent >= self._timeout_s:
             self.given_up = True
-            yield events.FileState("given_up", f"given up, as {message}")
+            yield events.FileState("given_up", f"no longer followed, as {message}")
         elif idle and not self._idle:
             yield events.FileState("silent", message)
         self._idle = idle
@@ -483,8 +483,9 @@ class _GrowingLog:
             differences = drift(run.usage, run.round).of({run.benchmark})
             if differences.concerns(run.benchmark):
                 message = (
-                    f"the official findings are those of {verified_name()}, as the installed"
-                    f" version {installed_version(REFERENCE)} differs in {differences.in_words()}"
+                    f"the official findings are those that {verified_name()} would report; the"
+                    f" installed version {installed_version(REFERENCE)} differs in"
+                    f" {differences.in_words()}"
                 )
                 yield events.FileState("unverified", message)
 

@@ -180,7 +180,7 @@ TWO_UNREAD = [HERE, run("logs/x.log", benchmark=None), run("logs/y.log", divisio
             [HERE, run("logs/other/a.log")],
             (BOX, system("other", submitter="ACME")),
             CODE,
-            "the logs and system descriptions name several submitters: ACME, Graphcore. Build one",
+            "the logs and system descriptions name several submitters: ACME, Graphcore. If these",
         ),
         (
             [run("logs/box/a.log", org="")],
@@ -225,9 +225,7 @@ def test_patterns_that_match_nothing_and_missing_code_are_noted() -> None:
     config = Config(systems={"box": SystemConfig(logs=("logs/box/*", "log/*"))})
     (pattern, code) = planned(HERE, config=config).notes
     assert pattern == "mlperf-pkg.yaml: the pattern 'log/*' for the logs of box matches no log"
-    assert re.match(
-        r"a submission needs its code, .* for resnet; .*\n  code:\n    resnet: <folder>$", code
-    )
+    assert re.match(r"the code of resnet is missing .*\n  code:\n    resnet: <folder>$", code)
 
 
 # ---- more runs than required ---------------------------------------------------------------

@@ -49,7 +49,7 @@ def test_curves_show_every_evaluation_and_the_target_or_say_that_they_do_not() -
     assert chart.data["points"][0] == point
     thin = set_charts(one, 2, 3)[0]
     assert len(thin.data["points"]) <= 3 * len(one.runs)
-    assert "At most 2 of the up to 19 evaluations of a run are shown" in thin.description
+    assert "A run has up to 19 evaluations; at most 2 of each run are shown" in thin.description
 
 
 def test_the_chart_of_times_marks_dropped_runs() -> None:
@@ -97,7 +97,7 @@ def test_a_point_without_a_limit_breaks_the_line_and_an_outlier_is_left_out() ->
     of_points = {point["batch"]: point["limit"] for point in chart.data["points"]}
     assert of_points[3072] == "no lower limit"
     assert max(run["mean"] for run in chart.data["runs"]) < 2e9
-    assert "Not shown: 1 reference run beyond 3 times the median." in chart.description
+    assert "Not shown: 1 reference run above 3 times the median" in chart.description
 
 
 def drawn_limit(batch: float, line: Rows) -> float | None:

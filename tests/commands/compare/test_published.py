@@ -81,22 +81,22 @@ def test_chosen_results(names: list[str], more: Any, systems: list[str]) -> None
         (
             "4.2",
             {},
-            r"--published 4\.2: no such round; did you mean 4\.1\? \(the rounds are 4\.1, ",
+            r"--published 4\.2: no such round; did you mean 4\.1\? \(expected 4\.1, ",
         ),
         (
             "5.2",
             {},
             r"--published 5\.2: the round is newer than the published results in mlperf-pkg \(",
         ),
-        ("al", {}, r"did you mean all\? \(the rounds are 4\.1, 5\.0, 3\.0; or all\)$"),
-        ("5.0", {"benchmarks": ("brt",)}, r"did you mean bert\? \(these rounds have bert\)$"),
-        ("5.0", {"benchmarks": ("gnn",)}, r"rounds; published in 4\.1 \(these rounds have bert\)$"),
+        ("al", {}, r"did you mean all\? \(expected 4\.1, 5\.0, 3\.0 or all\)$"),
+        ("5.0", {"benchmarks": ("brt",)}, r"benchmark, only of bert; did you mean bert\?$"),
+        ("5.0", {"benchmarks": ("gnn",)}, r"only of bert; such results were published in 4\.1$"),
         ("5.0", {"systems": ("slwo",)}, r"and --accelerators; did you mean slow\?$"),
         (
             "3.0",
             {"own": (OWN,)},
-            r"^--published: no result of bert \(closed, since 1\.0\) in the chosen rounds;"
-            r" published in 4\.1, 5\.0$",
+            r"^--published: the chosen rounds have no result of bert \(closed, since 1\.0\);"
+            r" such results were published in 4\.1, 5\.0$",
         ),
     ],
     ids=[

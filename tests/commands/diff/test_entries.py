@@ -307,7 +307,8 @@ def found(*arguments: Any, round_: str = "2.0") -> list[str]:
             8,
             BORROWED,
             False,
-            "16 to 128 accelerators; the largest scale submitted has 64 accelerators",
+            "16 to 128 accelerators; the new scale is larger than the largest scale submitted"
+            " (64 accelerators)",
         ),
         (4, {}, False, "16 to 64 accelerators; without borrowed hyperparameters"),
     ],

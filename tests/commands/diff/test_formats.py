@@ -37,7 +37,7 @@ def test_a_whole_round_fits_on_a_screen_unless_all_is_asked_for() -> None:
         "result sets: 30 changed, 0 unchanged, 0 removed, 0 added",
     ]
     assert lines[3].startswith("official verdict: pass -> FAIL (30 result sets: ")
-    assert set(ChangeKind) == {kind for kind in ChangeKind if f"30 {kind}" in " ".join(lines)}
+    assert set(ChangeKind) == {kind for kind in ChangeKind if f"{kind} (30)" in " ".join(lines)}
     assert lines[-1].startswith("-v shows all changes (")
     assert "..." not in brief
     whole = text(comparison(30), View(verbose=True))
@@ -62,7 +62,7 @@ def test_the_reason_comes_first(format_: str, line: str) -> None:
     entries = tuple(kind.verdict(f"results/{name}/bert", "3 runs") for kind, name in pairs)
     written = DIFF_FORMATS[format_](replace(comparison(1), entries=entries), View())
     assert line in written
-    assert "to be decided: 2 copied, 2 added" in written
+    assert "to be decided: copied (2), added (2)" in written
 
 
 CLOSED: dict[str, Any] = {"score_minutes": 20.5, "official_minutes": 20.5, "unscaled_minutes": 20.0}

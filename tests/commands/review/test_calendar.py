@@ -156,7 +156,7 @@ def test_a_parser_reads_the_icalendar() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("", "no --start DATE, and there is no calendar.yaml here"),
+        ("", "give --start DATE, as the current folder has no calendar.yaml"),
         ("--start 2025-13-10", "does not match the format"),
         ("--start 0001-01-05", "no review can be in that year"),
     ],

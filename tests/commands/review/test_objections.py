@@ -121,7 +121,7 @@ def test_hostile_texts_are_harmless(a_round: Path) -> None:
     ("arguments", "message"),
     [
         ("RN999 .", "no code begins with 'RN999'"),
-        ("RCP101 .", "no finding of RCP101 to object to; the findings have the codes "),
+        ("RCP101 .", "nothing to object to with CODES RCP101; the findings have the codes "),
         (f"all ACME/{SET}/nothing", "no such file or folder"),
         ("all . -o inside", "refusing to write inside an input folder"),
     ],
@@ -246,7 +246,7 @@ def test_refused_changes(arguments: str, message: str, states: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("- one\n", ":1: expected a key, objections"),
+        ("- one\n", ":1: expected the key objections"),
         ("objections: 1\n", ":1: objections is not a list"),
         ("objections:\n  - one\n", ":2: expected an objection with id, against"),
         ("objections:\n  - id: one\n", ":2: the objection lacks against, state"),
@@ -612,7 +612,7 @@ DATES = calendar_of(date(2025, 10, 10))
 def test_the_agenda() -> None:
     assert objection_text.agenda(ENTRIES[1:], DATES).split("\n\n") == [
         "# Agenda of the review",
-        "The committee decides on Tuesday 2025-10-21 and Thursday 2025-10-23.",
+        "The days of decision are Tuesday 2025-10-21 and Thursday 2025-10-23.",
         "## ACME (2)",
         "- [ ] two by Beta, C against ACME: open, due 2025-10-20. no loss. http://i/2\n"
         "- [ ] three by nobody against ACME: supported (fix required), due 2025-10-29. RN115. http://i/3",
@@ -683,8 +683,8 @@ ISSUES: list[tuple[Any, str, dict[str, Any]]] = [
         "one",
         {
             "state": "drafted",
-            "note": "the issue is labelled waived;"
-            " --state waived measures the change of the scores",
+            "note": "the issue is labelled waived, but the change of the scores was not measured;"
+            " give TREE and --state waived to measure the change",
         },
     ),
 ]

@@ -79,7 +79,8 @@ def test_eleven_by_hand_and_by_tool() -> None:
         " each other; ties broken by seed 3"
     )
     last = (
-        "ranks 7, 8 and 9 by number of results (11, 3 and 2), the last three, as the number is odd"
+        "ranks 7, 8 and 9 by number of results (11, 3 and 2); the last three review each"
+        " other, as the number of submitters is odd"
     )
     assert whys["Nash"] == last
     assert whys["Pike"] == "ranks 1 and 2 by scale (8192 and 4096)"

@@ -35,7 +35,7 @@ WORDS: list[tuple[dict[str, Any], str]] = [
         {"constraints": {"after": ["init_start"], "before": ["run_start"]}},
         "where logged, after init_start, before run_start",
     ),
-    ({"constraints": {"same_as": "lr"}}, "where logged, the value logged earlier for lr"),
+    ({"constraints": {"same_as": "lr"}}, "where logged, the value of lr that is logged earlier"),
     ({"formula": "value >= 2.0 * other"}, "where logged, at least 2 * other"),
     ({"formula": "value > 1.0", "needed": "more than one"}, "where logged, more than one"),
     ({"constraints": {"equals": 1}, "formula": "a < b"}, "where logged, 1 and a is below b"),
