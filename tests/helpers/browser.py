@@ -54,7 +54,8 @@ class Opened:
 
 def assert_accessible(page: Page, within: str = "html") -> None:
     """No rule of axe is broken. What is like that before it is taken from the page: axe is slow."""
-    alike = [f"{name}:nth-child(n+5)" for name in (".card", "tr", "option", "svg :is(a, g, path)")]
+    kinds = (".card", "tr", "option", "li", "svg :is(a, g, path, line, text)")
+    alike = [*(f"{kind}:nth-child(n+4)" for kind in kinds), "dl > :nth-child(n+9)"]
     remove = "alike => document.querySelectorAll(alike).forEach(one => one.remove())"
     page.evaluate(remove, ", ".join(alike))
     options: dict[str, Any] = {"resultTypes": ["violations"]}
