@@ -25,6 +25,7 @@ _ARGUMENTS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--js-flags=--no-turbofan --single-threaded",  # to optimize scripts takes longer than to run them
 ]
 _WATCH = "addEventListener('securitypolicyviolation', (e) => console.error(e.violatedDirective));"
 
