@@ -154,9 +154,14 @@ def installed_version(name: str) -> str:
         MissingPackageError: it is not installed.
         UserError: a folder has two versions of it, of which one is a leftover.
     """
+    return _version_in(tuple(sys.path), name)
+
+
+@lru_cache
+def _version_in(folders_of_modules: tuple[str, ...], name: str) -> str:
     prefix = f"{name.replace('-', '_')}-"
     suffix = ".dist-info"
-    for folder in sys.path:  # by the folder that describes it: importlib.metadata is slow to import
+    for folder in folders_of_modules:  # their descriptions: importlib.metadata is slow to import
         with suppress(OSError):
             folders = []
             for entry in os.listdir(folder or "."):  # noqa: PTH208 - fast, for many entries

@@ -3,6 +3,8 @@
 import shutil
 import subprocess
 import sys
+import sysconfig
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -38,7 +40,11 @@ def copying(tmp_path_factory: pytest.TempPathFactory) -> str:
         empty = folder / "empty"
         program = folder / "bin" / "python"
         if not program.exists():
-            subprocess.run([sys.executable, "-I", "-m", "venv", str(empty)], check=True)
+            made = [sys.executable, "-I", "-m", "venv", "--without-pip", str(empty)]
+            subprocess.run(made, check=True)
+            (packages,) = empty.glob("lib/python*/site-packages")
+            for name in ("pip", f"pip-{version('pip')}.dist-info"):  # with what is compiled of it
+                shutil.copytree(Path(sysconfig.get_path("purelib"), name), packages / name)
             program.parent.mkdir()
             python = shutil.which("python", path=PATH)
             program.write_text(COPIES.format(empty=empty, python=python), "utf-8")

@@ -6,6 +6,8 @@ import subprocess
 import sys
 import time
 import traceback
+from importlib import import_module
+from multiprocessing import get_context
 from pathlib import Path
 
 from tests.fuzz import sanitized
@@ -38,19 +40,41 @@ def main() -> int:
     say(f"the scanner has {'ASan and UBSan' if environment else 'no sanitizers'}")
     failed = False
     for name in names:
-        arguments = ["--campaign", name, "--seed", str(first), "--inner"]
-        arguments += ["--seconds", str(options.seconds / len(names))]
-        arguments += ["--cases", str(options.cases)] if options.cases else []
-        outcome = subprocess.run(
-            [sys.executable, "-m", "tests.fuzz", *arguments],
-            env=environment if name == "scanner" else None,
-            check=False,
-        )
-        if outcome.returncode < 0:
+        share = options.seconds / len(names)
+        if name == "scanner" and environment:
+            status = _sanitized(environment, name, first, share, options.cases)
+        else:
+            status = _forked(name, first, share, options.cases)
+        if status < 0:
             seed = FAILED.with_name(f"{name}.seed").read_text("utf-8").strip()
-            say(f"{name} {seed}: ended by signal {-outcome.returncode}")
-        failed = failed or outcome.returncode != 0
+            say(f"{name} {seed}: ended by signal {-status}")
+        failed = failed or status != 0
     return int(failed)
+
+
+def _sanitized(
+    environment: dict[str, str], name: str, first: int, seconds: float, cases: int | None
+) -> int:
+    """Run a campaign in a process that has the sanitizers, which are loaded at its start."""
+    arguments = ["--campaign", name, "--seed", str(first), "--seconds", str(seconds), "--inner"]
+    if cases:
+        arguments += ["--cases", str(cases)]
+    command = [sys.executable, "-m", "tests.fuzz", *arguments]
+    return subprocess.run(command, env=environment, check=False).returncode
+
+
+def _forked(name: str, first: int, seconds: float, cases: int | None) -> int:
+    """Run a campaign in a fork, which has imported what it needs."""
+    import_module("tests.fuzz.campaigns")  # once for all, but not before the sanitizers are loaded
+
+    def run() -> None:
+        sys.exit(_run(name, first, seconds, cases))
+
+    process = get_context("fork").Process(target=run)
+    process.start()
+    process.join()
+    assert process.exitcode is not None
+    return process.exitcode
 
 
 def _run(name: str, first: int, seconds: float, cases: int | None) -> int:

@@ -25,6 +25,7 @@ _ARGUMENTS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--js-flags=--no-turbofan --single-threaded",  # to optimize scripts takes longer than to run them
 ]
 _WATCH = "addEventListener('securitypolicyviolation', (e) => console.error(e.violatedDirective));"
 
@@ -54,7 +55,8 @@ class Opened:
 
 def assert_accessible(page: Page, within: str = "html") -> None:
     """No rule of axe is broken. What is like that before it is taken from the page: axe is slow."""
-    alike = [f"{name}:nth-child(n+5)" for name in (".card", "tr", "option", "svg :is(a, g, path)")]
+    kinds = (".card", "tr", "option", "li", "svg :is(a, g, path, line, text)")
+    alike = [*(f"{kind}:nth-child(n+4)" for kind in kinds), "dl > :nth-child(n+9)"]
     remove = "alike => document.querySelectorAll(alike).forEach(one => one.remove())"
     page.evaluate(remove, ", ".join(alike))
     options: dict[str, Any] = {"resultTypes": ["violations"]}

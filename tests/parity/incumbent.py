@@ -19,6 +19,7 @@ from mlperf_logging.compliance_checker import mlp_compliance, mlp_parser
 
 _TOKEN = ":::MLLOG "
 _BEFORE_RECORD = f".*{_TOKEN}"
+_LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # which reads the same, if it is there
 _sub = re.sub
 
 
@@ -182,4 +183,4 @@ def _load(stream: Any, Loader: Any) -> Any:  # noqa: N803 - called by that name
 
 @cache
 def _parsed(name: str) -> Any:
-    return yaml.load(Path(name).read_text("utf-8"), yaml.BaseLoader)
+    return yaml.load(Path(name).read_text("utf-8"), _LOADER)

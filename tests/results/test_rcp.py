@@ -299,8 +299,10 @@ class TestCheckDirectory:
     """The official flow after the logs are read, which are replaced by their contents."""
 
     @pytest.fixture(autouse=True)
-    def _harmless(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def _harmless_and_quick(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.setattr(official.RCP_Checker, "_reset_results_scaling", lambda *_: None)
+        with quickened():
+            yield
 
     @every_file
     @pytest.mark.filterwarnings("ignore:Mean of empty slice")

@@ -25,7 +25,7 @@ from tests.helpers.rule_logs import (
 
 _DAY_MS = 86_400_000
 _TRIALS: tuple[Any, ...] = (
-    *(None, "", "x", 0, -1, 1, 3, 0.7, 1e9, 50.3, [], [1, 2, 3], {}, "unheard of", False),
+    *(0.7, None, "", "x", 0, -1, 1, 3, 1e9, 50.3, [], [1, 2, 3], {}, "unheard of", False),
     *({"BBOX": 0.1, "SEGM": 0.1}, [40, 51.3], float("inf")),
 )
 _METADATA: tuple[Any, ...] = ({}, {"epoch_count": 1}, {"epoch_count": 0, "first_epoch_num": 1})
@@ -234,10 +234,11 @@ def _late(log: Log, rule: Rule) -> Iterator[Broken]:
 
 
 def _changed(log: Log, numbers: list[int], case: Case) -> Iterator[Broken]:
-    """Other values, then other metadata, in all records of the key."""
+    """Other values and other metadata in all records of the key, first what the word is about."""
     values = (*_TRIALS, *case.rule.constraints.get("none_of", ()))
-    for name, trials in (("value", values), ("metadata", _METADATA)):
-        for trial in trials:
+    trials_by_name = {"value": values, "metadata": _METADATA}
+    for name in sorted(trials_by_name, reverse=not case.word.startswith("metadata")):
+        for trial in trials_by_name[name]:
             edited = [{**r, name: trial} if n in numbers else r for n, r in enumerate(log)]
             yield (edited, _line(*numbers))
     for number, trial in product(numbers, (-1, 7, "x", 10**12)):
