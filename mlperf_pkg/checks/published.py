@@ -161,8 +161,7 @@ def check_published(context: SetContext, published: PublishedRuns) -> Iterator[F
             rewritten=counts[PublishedEvidence.CLOCK],
             unsure=counts[PublishedEvidence.VALUES],
         )
-        subject = "the same run" if judgement.is_certain else "a run with the same values"
-        message = f"{subject} was published in round {{found:s}}; {judgement.text}"
+        message = f"{judgement.subject} was published in round {{found:s}}; {judgement.text}"
         code = "SET161" if judgement.is_open else "SET160"
         weight = NOTE if judgement.outcome is Outcome.LATER else {}
         fields = {"found": f"{usage}{name.round} as {name.name}", **weight}

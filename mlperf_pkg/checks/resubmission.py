@@ -142,6 +142,11 @@ class Resubmission(Struct, frozen=True):
         return self.is_certain and bool(self.problems)
 
     @property
+    def subject(self) -> str:
+        """What was submitted before."""
+        return "the same run" if self.is_certain else "a run with the same values"
+
+    @property
     def text(self) -> str:
         """The outcome in words, with its reasons."""
         if self.outcome is Outcome.ALLOWED:
