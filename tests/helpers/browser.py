@@ -25,7 +25,8 @@ _ARGUMENTS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    "--js-flags=--no-turbofan --single-threaded",  # to optimize scripts takes longer than to run them
+    # Optimizing scripts takes longer than running them.
+    "--js-flags=--no-turbofan --single-threaded",
 ]
 _WATCH = "addEventListener('securitypolicyviolation', (e) => console.error(e.violatedDirective));"
 
