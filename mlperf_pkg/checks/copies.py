@@ -326,8 +326,8 @@ def check_swapped(contexts: Sequence[SetContext]) -> Iterator[tuple[int, Finding
         if context.submitter and letters(org) and not context.is_submitted_by(org):
             orgs[index] = org
     message = (
-        "submission_org is {found:s} in the logs of {expected}, and {expected} in the logs of"
-        " {found:s}"
+        "submission_org is {found:s} in the logs submitted by {expected}, and {expected} in those"
+        " submitted by {found:s}"
     )
     for index, org in orgs.items():
         context = contexts[index]

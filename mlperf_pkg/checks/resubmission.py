@@ -156,7 +156,9 @@ class Resubmission(Struct, frozen=True):
         if self.is_open:
             verdict = "so the rules forbid submitting these runs again"
             if self.outcome is Outcome.LATER:
-                verdict = "but the rules forbid submitting such runs again only from round 5.1 on"
+                verdict = (
+                    "but before round 5.1, the rules do not forbid submitting these runs again"
+                )
             return f"{problems}, {verdict}"
         words = f"it is not known {', nor '.join(self.unknown)}"
         return f"{words}; if the runs are the same, {problems}" if problems else words
@@ -216,7 +218,7 @@ def _unknown(old: SubmittedSet, new: SubmittedSet, unsure: int) -> Iterator[str]
     if not is_described:
         yield "whether the system description is the same"
     elif old.contents is None or new.contents is None:
-        yield "whether the system descriptions agree in the fields that are not published"
+        yield "whether the system descriptions agree in fields that the published results lack"
     if new.official in (None, Verdict.NOT_CHECKED):
         yield f"whether the logs pass the official checker of round {new.round}"
 

@@ -24,8 +24,8 @@ def option(verb: str) -> Callable[[_Function], _Function]:
     return click.option(
         "--passphrase-file",
         type=EXISTING_FILE,
-        help=f"{verb} the archive with the passphrase in the first line of FILE"
-        f" (default: ${VARIABLE}, else ask).",
+        help=f"{verb} the archive with the passphrase in the first line of FILE. Without this"
+        f" option, ${VARIABLE} is the passphrase; if that is not set, the command asks for it.",
     )
 
 

@@ -523,8 +523,8 @@ def _message_of_amount(rule: Rule, tree: ast.expr, operands: Operands, needed: s
     texts = [name for name, other in operands.values.items() if _is_number_as_text(other)]
     texts = sorted({*texts} - {"value", rule.key})
     if texts:
-        text = f"{' and '.join(texts)} is logged as text"
-        return f"{text}, with which the official checker cannot calculate: {message}"
+        text = f"{' and '.join(texts)} is logged as text, with which the official checker cannot"
+        return f"{text} calculate, so it rejects {rule.key}: {message}"
     return message
 
 

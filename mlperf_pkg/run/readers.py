@@ -371,8 +371,15 @@ class TensorList:
                     return ""
         self._count()
         once = Counter(expected)
+        surplus = self._counts - once
+        unknown = Counter({name: count for name, count in surplus.items() if name not in expected})
+        groups = {
+            "missing": once - self._counts,
+            "not in the model": unknown,
+            "repeated": surplus - unknown,
+        }
         parts = []
-        for remark, names in (("missing", once - self._counts), ("too many", self._counts - once)):
+        for remark, names in groups.items():
             if names:
                 examples = ", ".join(sorted(names)[:_SHOWN_NAMES])
                 more = "..." if len(names) > _SHOWN_NAMES else ""

@@ -36,11 +36,11 @@ NAME = f"Graphcore/{SYSTEM}/resnet"
 SET, LORA = f"Graphcore/results/{SYSTEM}/resnet", "llama2_70b_lora"
 HEAD = f"note advice 5/5 the same run was published in round 2.0 as {NAME}"
 AGAIN = (
-    f"{HEAD}; it is not known whether the system descriptions agree in the fields that are not"
-    " published"
+    f"{HEAD}; it is not known whether the system descriptions agree in fields that the published"
+    " results lack"
 )
 FORBIDDEN = ", so the rules forbid submitting these runs again"
-LATER = ", but the rules forbid submitting such runs again only from round 5.1 on"
+LATER = ", but before round 5.1, the rules do not forbid submitting these runs again"
 BROKEN = HEAD.replace("note advice", "warning rules")
 DESCRIPTION = "whether the system description is the same"
 UNSURE = "whether 5 runs with the values of published runs are copies or were repeated"

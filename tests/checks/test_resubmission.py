@@ -95,7 +95,8 @@ def test_what_only_the_record_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert (finding.code, finding.severity) == ("SET160", "note")
     assert finding.text.partition("; ")[2] == (
         "it is not known whether 10 runs with the values of published runs are copies or were"
-        " repeated, nor whether the system descriptions agree in the fields that are not published"
+        " repeated, nor whether the system descriptions agree in fields that the published"
+        " results lack"
     )
 
 

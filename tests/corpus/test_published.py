@@ -52,11 +52,12 @@ def test_results_equal_those_of_the_corpus(round_name: str) -> None:
 
 
 SAME = (
-    "; it is not known whether the system descriptions agree in the fields that are not published"
+    "; it is not known whether the system descriptions agree in fields that the published results"
+    " lack"
 )
 REWRITTEN = (
-    "; 10 logs were rewritten, but the rules forbid submitting such runs again only from round 5.1"
-    " on"
+    "; 10 logs were rewritten, but before round 5.1, the rules do not forbid submitting these runs"
+    " again"
 )
 PERLMUTTER = "the same run was published in round HPC 1.0 as LBNL/perlmutter_10x128x4_ngc21.09_"
 DEEPCAM = "32xXE8545x4A100-SXM4-40GB/strong/deepcam"

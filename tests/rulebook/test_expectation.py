@@ -266,8 +266,8 @@ def test_of_two_records_at_one_position(formula: str, text: str) -> None:
 def test_of_a_number_that_is_text() -> None:
     text = _message("value == 2.0 * global_batch_size", batch="1152")
     assert text.startswith(
-        "global_batch_size is logged as text, with which the official checker cannot calculate:"
-        " steps is 900;"
+        "global_batch_size is logged as text, with which the official checker cannot calculate,"
+        " so it rejects steps: steps is 900;"
     )
 
 
