@@ -423,7 +423,7 @@ def _missing(description: _Description, field: str) -> Finding:
     for group in description.needing_answer:
         if field in group and not any(name in description.fields for name in group):
             basis = Basis.BOTH
-    message = "these fields are missing: {expected:s}"
+    message = "missing fields: {expected:s}"
     return system_finding(
         "SYS101", description.path, line, message, basis=basis, expected=field, hint=hint
     )
@@ -488,7 +488,7 @@ def _answers(description: _Description) -> Iterator[Finding]:
     if unanswered:
         line = min(description.line(fields[0]) for fields in unanswered)
         expected = [" or ".join(fields) for fields in unanswered]
-        message = "these fields are empty or have only a placeholder: {expected:s}"
+        message = "fields without a value, or with only a placeholder: {expected:s}"
         yield system_finding("SYS202", description.path, line, message, expected=expected)
 
 
@@ -515,7 +515,7 @@ def _untested_fields(description: _Description) -> Iterator[Finding]:
     is_strict = description.usage == TRAINING and version_of(description.round) >= STRICT_FROM
     for field in _NOT_TESTED:
         if field not in description.fields and [field] in description.needing_answer:
-            message = "these fields are missing: {expected:s}"
+            message = "missing fields: {expected:s}"
             fields = {} if is_strict else {"severity": Severity.NOTE}
             yield system_finding(
                 "SYS305", description.path, None, message, expected=field, **fields

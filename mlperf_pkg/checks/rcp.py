@@ -165,7 +165,7 @@ def check_rcp(context: SetContext, result: rcp.RcpResult | None) -> Iterator[Fin
     means = {"found": result.mean, "expected": result.minimum}
     outcome = "RCP missing" if rcp.is_missing(result.message) else "RCP test failed"
     if _is_bypassed(context, result):
-        message = f"{outcome}, but rcp-bypass asks for a review: {explanation}"
+        message = f"{outcome} (rcp-bypass asks for a review): {explanation}"
         basis = Basis.RULES if context.round.usage == TRAINING else Basis.ADVICE
         yield context.finding("RCP102", message, basis=basis, **means)
         return

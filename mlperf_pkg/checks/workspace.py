@@ -175,8 +175,8 @@ def _unknown_system(context: SetContext, group: membership.LogGroup) -> Iterator
         yield _in_other_division(context, division, others[0])
     elif candidates:
         message = (
-            f"these logs may be of several systems, as {{found:s}} fit {group.why} in the logs;"
-            " expected only one system"
+            f"it is unclear which system wrote these logs, because {{found:s}} fit {group.why} in"
+            " the logs; expected only one system"
         )
         ids = [system.id for system in candidates]
         yield context.finding("SET125", message, found=ids)

@@ -97,8 +97,8 @@ _REQUIRED = {"benchmarks": "--benchmark", "system": "--system", "submitter": "--
     "--system-count",
     "systems",
     most=100_000,
-    text="Write a whole round with N systems, shared among all submitters (default if --submitters"
-    " is given: 10).",
+    text="Write a whole round with N systems in all, divided among the submitters (default if"
+    " --submitters is given: 10).",
 )
 @options.count_option(
     "--sets",

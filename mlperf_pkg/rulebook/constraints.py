@@ -381,7 +381,7 @@ def _out_of_order(violation: str, expected: str, *, logged: bool) -> Callable[..
         return Breach(
             f"{violation} {names}",
             f"it {expected} {' and '.join(keys)}",
-            f"{record.key} is logged {{found:s}}; expected {expected} {names}",
+            f"{record.key} is logged on a line {{found:s}}; expected {expected} {names}",
         )
 
     return describe

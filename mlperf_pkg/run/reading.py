@@ -398,8 +398,9 @@ class _Reading:
             code = "RUN140"
             reason = ", although the target was reached"
             hint = (
-                "the run counts as not converged; leaving out a fast run makes the RCP test easier"
-                " to pass, so a reviewer may ask why the run ended in this way"
+                "the run counts as not converged and may be left out of the score; to leave out a"
+                " fast run makes the RCP test easier to pass, so a reviewer may ask why the run"
+                " ended in this way"
             )
         is_stopped = self._clock.stop_ms is not None
         ending = "run_stop is missing after run_start"

@@ -409,10 +409,10 @@ def test_names(path: str, name: str, findings: list[Row]) -> None:
 
 
 MESSAGES = [  # changes, message, hint
-    ({"cooling": ...}, "these fields are missing: cooling", None),
+    ({"cooling": ...}, "missing fields: cooling", None),
     (
         {"cooling": ..., "coolling": ""},
-        "these fields are missing: cooling",
+        "missing fields: cooling",
         'rename "coolling" to "cooling"',
     ),
     ({"submitter": 7}, "submitter is 7; expected text", "write the value in double quotes"),
@@ -448,7 +448,7 @@ MESSAGES = [  # changes, message, hint
     (
         {"cooling": "", "host_processor_core_count": "?"},
         (
-            "these fields are empty or have only a placeholder: host_processor_core_count or"
+            "fields without a value, or with only a placeholder: host_processor_core_count or"
             " host_processor_vcpu_count, cooling"
         ),
         None,

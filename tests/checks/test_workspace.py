@@ -51,7 +51,7 @@ def report(root: Path, *files: dict[str, bytes], argument: str = "logs") -> Repo
         (
             [OWN, OTHER, saying("submission_platform", "PLACEHOLDER")],
             "SET125",
-            "these logs may be of several systems, as bow-pod16, bow-pod64 fit the division",
+            "it is unclear which system wrote these logs, because bow-pod16, bow-pod64 fit",
         ),
         (
             [OWN, saying("submission_org", "ACME")],

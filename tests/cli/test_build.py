@@ -173,7 +173,10 @@ def test_ambiguous_platform_until_the_configuration_resolves_it(tmp_path: Path) 
     root = lay(tmp_path, POD16, tf, numbered(logs_of("Bow Pod16"), "logs/{}.log"))
     result = call("build", root)
     assert result.exit_code == 1
-    assert "Bow Pod16/resnet/closed: SET125: these logs may be of several systems" in result.stderr
+    assert (
+        "Bow Pod16/resnet/closed: SET125: it is unclear which system wrote these logs"
+        in result.stderr
+    )
     heading = f"Complete the following lines, and save them as {root / CONFIG_NAME}:\n"
     _, _, block = result.stderr.partition(heading)
     key = "bow-pod16 or pod16-tf for resnet on Bow Pod16"
