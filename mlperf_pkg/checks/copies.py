@@ -522,5 +522,5 @@ def _preview_finding(
         f" {best.round.name} ({best.label}) has {performance.in_words}"
     )
     if performance.costs(score).is_matched:
-        return preview.finding("SET152", f"{message}, which is fast enough", **NOTE)
+        return preview.finding("SET152", f"{message}, which is within what the rules allow", **NOTE)
     return preview.finding("SET152", f"{message}, which is too slow")

@@ -255,7 +255,7 @@ def _soon_after_research(context: SetContext, before: Sequence[_Availability]) -
                 "the set was submitted as Available, but its accelerators were Research in round"
                 " {found:s}; expected {expected}"
             )
-            expected = "Available no earlier than two submissions and 221 days later"
+            expected = "Available no earlier than two submissions and 221 days after that"
             yield context.finding("SET164", message, found=entry.place, expected=expected)
             return
 

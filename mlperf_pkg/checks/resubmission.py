@@ -156,9 +156,7 @@ class Resubmission(Struct, frozen=True):
         if self.is_open:
             verdict = "so the rules forbid submitting these runs again"
             if self.outcome is Outcome.LATER:
-                verdict = (
-                    "but before round 5.1, the rules do not forbid submitting these runs again"
-                )
+                verdict = "but the rules have such conditions only from round 5.1 on"
             return f"{problems}, {verdict}"
         words = f"it is not known {', nor '.join(self.unknown)}"
         return f"{words}; if the runs are the same, {problems}" if problems else words

@@ -214,7 +214,7 @@ def _undescribed(context: SetContext, group: membership.LogGroup, division: str)
             "; expected {expected}"
         )
         hint = (
-            "if one of these files describes the system of the runs, write"
+            "if a description that exists is that of the system of the runs, write"
             f' "division": "{division}" in it; otherwise run {init} on the system to describe it'
         )
         return context.finding("SET110", message, found=others, expected=expected, hint=hint)

@@ -27,8 +27,8 @@ _REQUIRED = {"benchmarks": "--benchmark", "system": "--system", "submitter": "--
     multiple=True,
     metavar="NAME",
     shell_complete=completion.benchmarks,
-    help="Simulate this benchmark, such as bert. For a whole round, the option is repeatable"
-    " (default: all benchmarks).",
+    help="Simulate this benchmark, such as bert. When a whole round is simulated, repeat the option"
+    " for several benchmarks; without it, all benchmarks are simulated.",
 )
 @click.option(
     "--system",
@@ -38,8 +38,8 @@ _REQUIRED = {"benchmarks": "--benchmark", "system": "--system", "submitter": "--
 )
 @click.option("--submitter", metavar="ORG", help="Set the submitting organisation.")
 @options.round_option(
-    "Simulate this round, such as 2.0 (default: the newest round that has the benchmark; for"
-    " a whole round, the newest round)."
+    "Simulate this round, such as 2.0 (default: the newest round that has the benchmark, or"
+    " the newest of all when a whole round is simulated)."
 )
 @options.division_option("Simulate this division (default: closed; for a whole round, both).")
 @options.count_option(

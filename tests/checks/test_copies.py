@@ -294,8 +294,8 @@ def test_resubmitted_before_the_rules_said_what_may_be(tmp_path: Path) -> None:
     (finding,) = copied(report_of(*rounds))
     assert (finding.code, finding.severity, finding.basis) == ("SET151", "note", "advice")
     assert finding.text.endswith(
-        "; the description differs in cooling, but before round 5.1, the rules do not forbid"
-        " submitting these runs again"
+        "; the description differs in cooling, but the rules have such conditions only from round"
+        " 5.1 on"
     )
 
 

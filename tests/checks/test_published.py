@@ -40,7 +40,7 @@ AGAIN = (
     " results lack"
 )
 FORBIDDEN = ", so the rules forbid submitting these runs again"
-LATER = ", but before round 5.1, the rules do not forbid submitting these runs again"
+LATER = ", but the rules have such conditions only from round 5.1 on"
 BROKEN = HEAD.replace("note advice", "warning rules")
 DESCRIPTION = "whether the system description is the same"
 UNSURE = "whether 5 runs with the values of published runs are copies or were repeated"

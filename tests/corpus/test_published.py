@@ -55,10 +55,7 @@ SAME = (
     "; it is not known whether the system descriptions agree in fields that the published results"
     " lack"
 )
-REWRITTEN = (
-    "; 10 logs were rewritten, but before round 5.1, the rules do not forbid submitting these runs"
-    " again"
-)
+REWRITTEN = "; 10 logs were rewritten, but the rules have such conditions only from round 5.1 on"
 PERLMUTTER = "the same run was published in round HPC 1.0 as LBNL/perlmutter_10x128x4_ngc21.09_"
 DEEPCAM = "32xXE8545x4A100-SXM4-40GB/strong/deepcam"
 RESUBMITTED = {

@@ -354,7 +354,7 @@ def test_one_submission_of_a_round(old: Path, new: Path) -> None:
 
 
 ALLOWED = "the rules allow submitting these runs again, because the system description is the same"
-LATER = ", but before round 5.1, the rules do not forbid submitting these runs again"
+LATER = ", but the rules have such conditions only from round 5.1 on"
 
 
 @pytest.mark.parametrize(
