@@ -73,7 +73,7 @@ def test_every_code_of_a_rule_has_a_fix() -> None:
         ("RUN109", 'mllogger.end(key="run_stop", metadata={"status": "success"})'),
         ("RUN121", "Shorten the initialisation"),
         ("BERT111", "train until an evaluation reaches the target"),
-        ("BERT121", "In the configuration of the training, set when the first evaluation"),
+        ("BERT121", "In the configuration of the training, set the point of the first evaluation"),
         ("BERT124", "Set opt_name in the configuration"),
         ("DLRM110", "Evaluate on the whole evaluation data set"),
         ("RN104", 'mllogger.event(key="weights_initialization", metadata={"tensor": name})'),
