@@ -16,7 +16,7 @@ import msgspec
 
 from mlperf_pkg.findings import word
 from mlperf_pkg.log.record import Record, shown
-from mlperf_pkg.rulebook.formula import Formula, Seen
+from mlperf_pkg.rulebook.formula import Formula, Seen, number_if_none
 
 Test = Callable[[Record, Seen], Any]
 PartTest = Callable[[Any], Any]
@@ -241,17 +241,6 @@ def _numbers_in_words(constraints: Mapping[str, Any]) -> str:
 
 def _fields_in_words(fields: Mapping[Any, Mapping[str, Any]]) -> str:
     return ", and ".join(f"{name} {needed_in_words(fields[name])}" for name in fields)
-
-
-def number_if_none(value: Any, needed: str) -> str:
-    """Return the words before a bound, ``needed``, where the value is not a number."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return ""
-    if needed.startswith(("at least ", "at most ")):
-        return "a number of "
-    if isinstance(value, str) and needed[:1].isdigit():
-        return "the number "
-    return "a number " if needed.startswith(("above ", "below ")) else ""
 
 
 def needed_in_words(constraints: Mapping[str, Any]) -> str:

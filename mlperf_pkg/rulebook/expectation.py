@@ -21,6 +21,7 @@ from mlperf_pkg.rulebook.formula import (
     Operands,
     amount,
     names_in,
+    number_if_none,
     read_number,
     tree_of,
     written,
@@ -303,11 +304,9 @@ def in_general(formula: str, subject: str) -> str:
         joint = " or " if expects.alternatives else " and "
         return joint.join(f"{limit.kind}{in_words(limit.bound)}" for limit in expects.limits)
     tree = parsed(formula)
-    return (
-        in_words(tree, {"value": subject})
-        if tree
-        else ("the value that the formula of the rule computes")
-    )
+    if tree is None:
+        return "the value that the formula of the rule computes"
+    return in_words(tree, {"value": subject})
 
 
 def member_of(tree: ast.expr, owner: str) -> str:
@@ -517,8 +516,9 @@ def _message(rule: Rule, expects: Expectation, operands: Operands, needed: str) 
 
 def _message_of_amount(rule: Rule, tree: ast.expr, operands: Operands, needed: str) -> str:
     kind = ""
-    if isinstance(operands.values.get("value"), str) and isinstance(tree, ast.Name):
-        kind = "the number " if needed[:1].isdigit() else ""
+    value = operands.values.get("value")
+    if isinstance(value, str) and isinstance(tree, ast.Name):
+        kind = number_if_none(value, needed)
     message = f"{in_words(tree, {'value': rule.key})} is {{found}}; expected {kind}{{expected}}"
     texts = [name for name, other in operands.values.items() if _is_number_as_text(other)]
     texts = sorted({*texts} - {"value", rule.key})

@@ -153,6 +153,17 @@ def read_number(value: Any) -> Any:
     return number if math.isfinite(number) else value
 
 
+def number_if_none(value: Any, needed: str) -> str:
+    """Return the words before a bound, ``needed``, where the value is not a number."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return ""
+    if needed.startswith(("at least ", "at most ")):
+        return "a number of "
+    if isinstance(value, str) and needed[:1].isdigit():
+        return "the number "
+    return "a number " if needed.startswith(("above ", "below ")) else ""
+
+
 def _data_of(values: _Named, metadata: _Named, previous: _Named) -> dict[str, Any]:
     """Return the values that a formula can use: doubles and, as metadata, strings."""
     data: dict[str, Any] = {

@@ -60,11 +60,10 @@ class RecordCounts:
         is_cut_off = rule.key in _AT_THE_END and "run_stop" not in self._seen
         if rule.basis is Basis.BOTH and (is_hidden or is_cut_off):
             rule = replace(rule, basis=Basis.OFFICIAL)
-        problem = "is not logged"
         subject = rule.key
+        neither = [f"neither is {other}" for other in sorted(keys - {subject})]
+        problem = ", and ".join(["is not logged", *neither])
         instead = None
-        for other in keys - {rule.key}:
-            problem = f"is not logged, and neither is {other}"
         if is_hidden:
             subject = " or ".join(sorted(keys))
             problem = "appears only on lines that the official checker ignores"

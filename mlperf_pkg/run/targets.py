@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from mlperf_pkg.findings import Basis
 from mlperf_pkg.log.record import Record
-from mlperf_pkg.rulebook.constraints import Test, needed_in_words, number_if_none
-from mlperf_pkg.rulebook.formula import LoggedKey, Seen
+from mlperf_pkg.rulebook.constraints import Test, needed_in_words
+from mlperf_pkg.rulebook.formula import LoggedKey, Seen, number_if_none
 from mlperf_pkg.rulebook.model import Rule
 from mlperf_pkg.rulebook.table import RuleTable
 from mlperf_pkg.run.convergence import reason_of

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.rulebook.constraints import holds, number_if_none
+from mlperf_pkg.rulebook.constraints import holds
+from mlperf_pkg.rulebook.formula import number_if_none
 
 
 @pytest.mark.parametrize(
