@@ -199,8 +199,11 @@ class Finding(Struct, frozen=True):
     @property
     def differs_by_place(self) -> bool:
         """Whether values of several places in one list would hide which belong together."""
-        if self.found is None:
+        if self.found is None or "{found" not in self.message:
             return False
+        values = self._values("found")
+        if len(values) > 1 and any(isinstance(value, str) for value in values):
+            return True
         messages = _APART.items()
         return any(len(self._values(name)) > 1 for name, of in messages if of.search(self.message))
 

@@ -128,7 +128,8 @@ def _with_round_choice(judged: JudgedPlan, contents: Contents) -> JudgedPlan:
     """Return a judged plan with the findings on the rounds that were chosen for its runs."""
     runs = _without(contents.runs, judged.uncounted)
     choice = contents.waivers.waive(check_round_choice(runs.values()))
-    choice_findings = folded(choice, judged.plan.label, runs)
+    top = "." if judged.plan.submission else None
+    choice_findings = folded(choice, judged.plan.label or top, runs)
     findings = (*judged.findings, *choice_findings)
     verdict = with_failures(judged.verdict, choice_findings)
     return replace(judged, verdict=without_pass(verdict, findings), findings=findings)

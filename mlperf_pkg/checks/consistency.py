@@ -14,6 +14,7 @@ from mlperf_pkg.checks.descriptions import SystemFile, logged_statuses, names_of
 from mlperf_pkg.checks.names import of_two_alphabets
 from mlperf_pkg.findings import NOTE, Basis, Finding, Severity
 from mlperf_pkg.infra.text import letters
+from mlperf_pkg.log.record import shown
 from mlperf_pkg.published.model import equal_values, known_division
 from mlperf_pkg.results.report import common_folder
 from mlperf_pkg.results.wording import counted, shortened
@@ -54,7 +55,7 @@ _SAME = {
 def evidence(run: Run, other: Run) -> str:
     """Return what shows that two logs are of one run."""
     if run.fingerprint is not None and run.fingerprint == other.fingerprint:
-        return "every evaluation has the same value and time"
+        return "every evaluation has the same value and time in both"
     equal: list[str] = []
     for name, plural in zip(SERIES, ("evaluations", "losses"), strict=True):
         number = equal_values(getattr(run, name), getattr(other, name))
@@ -96,9 +97,9 @@ def check_overlap(context: SetContext) -> Iterator[Finding]:
         if start < previous_stop:
             overlaps += 1
     if overlaps:
-        message = "{found} of the runs started before the previous run ended"
+        message = "{found:s} of the set started before the previous run had ended; expected none"
         hint = WEAK_SCALING if may_be_weak(context) else None
-        yield context.finding("SET113", message, found=overlaps, hint=hint)
+        yield context.finding("SET113", message, found=counted(overlaps, "run"), hint=hint)
 
 
 WEAK_SCALING = "if this is weak scaling, put the logs that overlap under logs/weak/"
@@ -202,8 +203,16 @@ def check_code(context: SetContext) -> Iterator[Finding]:
         for places, number in numbers.most_common():
             names = ", ".join(sorted(f"{short[file]}:{line}" for file, line in places))
             lines.append(f"{names} ({counted(number, 'run')})")
-        message = "different lines of code log the seeds: {found:s}"
+        message = "in different runs, different lines of code log the seeds: {found:s}"
+        if len({_without_folders(places) for places in numbers}) == 1:
+            message = (
+                "in different runs, the code that logs the seeds is in different folders: {found:s}"
+            )
         yield context.finding("SET127", message, found=lines)
+
+
+def _without_folders(places: Iterable[tuple[Any, Any]]) -> frozenset[tuple[str, Any]]:
+    return frozenset([(PurePosixPath(str(file)).name, line) for file, line in places])
 
 
 def short_paths(files: Iterable[Any]) -> dict[Any, str]:
@@ -252,9 +261,8 @@ def different_hyperparameters(runs: Sequence[Run]) -> list[str]:
 
 
 def _readable(numbers: set[str]) -> list[str]:
-    """Return numbers by size, as far as their texts show it, with commas between thousands."""
-    texts = sorted(numbers, key=lambda text: (len(text.partition(".")[0]), text))
-    return [f"{int(text):,}" if text.isdecimal() else text for text in texts]
+    """Return numbers by size, as far as their texts show it."""
+    return sorted(numbers, key=lambda text: (len(text.partition(".")[0]), text))
 
 
 def broken_keys(runs: Sequence[Run]) -> set[str]:
@@ -309,7 +317,7 @@ def _check_organisations(context: SetContext, organisations: Counter[str]) -> It
         is_one = all(starmap(is_same_submitter, combinations(names, 2)))
         weight = NOTE if is_one else {"severity": Severity.WARNING}
         where = "the name of the submission folder" if context.submitter else "as in most runs"
-        message = f"submission_org is {{found:s}}; expected {{expected:,}}, {where}"
+        message = f"submission_org is {{found:q}}; expected {{expected:,}}, {where}"
         yield context.finding("SET115", message, found=others, expected=expected, **weight)
 
 
@@ -332,11 +340,11 @@ def check_status(context: SetContext) -> Iterator[Finding]:
     expected = logged_statuses(system.status or "")
     if not expected:
         return
-    message = f"submission_status is {{found:s}}; expected {{expected}}, as in {system.path}"
+    message = f"submission_status is {{found}}; expected {{expected:,}}, as in {system.path}"
     if (system.status or "").strip().lower() not in expected:  # logs have a word of their own
         message = (
-            f"submission_status is {{found:s}}; expected {' or '.join(expected)}"
-            f", as the status in {system.path} is {{expected}}"
+            f"submission_status is {{found}}; expected {' or '.join(map(shown, expected))}"
+            f", as the status in {system.path} is {{expected:,}}"
         )
     for run in context.runs:
         status = run.text("status")

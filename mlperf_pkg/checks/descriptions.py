@@ -414,18 +414,26 @@ def _missing(description: _Description, field: str) -> Finding:
     properties = schema("system")["properties"]
     unknown = [name for name in description.fields if name not in properties]
     similar = nearest(field, unknown, SIMILAR)
+    message = "missing fields: {expected:s}"
     line = description.document.line(())
     hint = None
     if similar is not None:
+        message = "the field {found:q} is unknown; expected {expected:q}"
         line = description.line(similar)
         hint = f"rename {shown(similar)} to {shown(field)}"
     basis = Basis.OFFICIAL
     for group in description.needing_answer:
         if field in group and not any(name in description.fields for name in group):
             basis = Basis.BOTH
-    message = "missing fields: {expected:s}"
     return system_finding(
-        "SYS101", description.path, line, message, basis=basis, expected=field, hint=hint
+        "SYS101",
+        description.path,
+        line,
+        message,
+        basis=basis,
+        found=similar,
+        expected=field,
+        hint=hint,
     )
 
 
@@ -436,7 +444,7 @@ def _unknown_division(description: _Description, options: Sequence[str]) -> Find
     """
     value = description.text("division")
     similar = nearest(value, options)
-    hint = f"did you mean {similar}?" if similar else None
+    hint = f"for {shown(value)}, did you mean {shown(similar)}?" if similar else None
     weight = NOTE if str(description.fields["division"]).lower() in options else {}
     return description.one_of("SYS201", "division", options, hint=hint, **weight)
 
@@ -471,7 +479,7 @@ def _fixed_status(description: _Description, basis: Basis) -> Iterator[Finding]:
         formerly = spelled_statuses() | {option.lower(): option for option in options}
         similar = nearest(status.strip().lower(), formerly, SIMILAR)
         if similar:
-            hint = f"did you mean {shown(formerly[similar])}?"
+            hint = f"for {shown(status)}, did you mean {shown(formerly[similar])}?"
     yield description.one_of("SYS103", "status", options, basis=basis, hint=hint)
 
 
@@ -624,6 +632,8 @@ def _names(description: _Description) -> Iterator[Finding]:
         spelling = published_spelling(field, name)
         if spelling and spelling != name:
             message = f"{field} is {{found}}; expected {{expected:,}}, as in published descriptions"
+            if name.lower() == spelling.lower():
+                message = f"{message} (only the case differs)"
             yield description.finding("SYS304", field, message, found=name, expected=spelling)
 
 

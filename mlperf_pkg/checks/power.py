@@ -161,7 +161,7 @@ def check_power(context: SetContext) -> Iterator[Finding]:
         return
     crash = power_files(context).crash
     if crash:
-        message = f"{crash}, so the power checker crashes, and with it the package checker"
+        message = f"{crash}, so the power checker crashes, and with it the official package checker"
         yield finding_of("POW104", message, folder.place.label)
     reason = energy(context).crash
     if reason:
@@ -179,7 +179,8 @@ def check_power(context: SetContext) -> Iterator[Finding]:
         without = next((log for log in logs if log.switch and not log.estimated), None)
         if without:
             message = (
-                "interconnect_power_est is missing, so the official energy of this switch is 0"
+                "interconnect_power_est is missing from the log of a switch, so the official"
+                " checker counts no energy for the switch"
             )
             yield finding_of("POW204", message, without.path)
         yield from _values(logs)
@@ -220,11 +221,11 @@ def _sampling(nodes: Sequence[PowerLog]) -> Iterator[Finding]:
     """Check for a sample per second, and for 60 of them; one finding for all nodes of a run."""
     slowest = max(nodes, key=lambda log: (log.missing, log.longest_gap_ms), default=None)
     if slowest and slowest.longest_gap_ms > power.MAX_GAP_MS:
-        message = "there is no sample for {found:.1f} s"
+        message = "gaps of {found:.1f} s between power samples"
         amount = slowest.longest_gap_ms / 1000
         severity = Severity.WARNING
         if slowest.missing > _TOLERATED:
-            message = "{found} % of the samples are missing"
+            message = "{found} % of the power samples are missing"
             amount = round(100 * slowest.missing)
             severity = Severity.ERROR
         message = f"{message}; expected one sample per second"
@@ -299,7 +300,9 @@ def _coverage(run: Run, nodes: Sequence[PowerLog]) -> Iterator[Finding]:
         gap = _gap(run.start_ms, stop_ms, log.first_ms, log.last_ms)
         if gap.missing_ms > power.MAX_GAP_MS:
             severity = Severity.ERROR if gap.missing_ms > tolerated_ms else Severity.WARNING
-            message = f"the samples {gap.verb} {gap.seconds_at}; expected samples of the whole run"
+            message = (
+                f"the power samples {gap.verb} {gap.seconds_at}; expected samples of the whole run"
+            )
             seconds = gap.missing_ms / 1000
             yield finding_of("POW203", message, log.path, found=seconds, severity=severity)
             return
@@ -307,7 +310,7 @@ def _coverage(run: Run, nodes: Sequence[PowerLog]) -> Iterator[Finding]:
         gap = _gap(run.start_ms, stop_ms, log.start_ms, log.stop_ms)
         if log.readings and gap.missing_ms > _ROUNDING_MS:
             message = (
-                f"{gap.key} is logged {gap.seconds_at}, although the samples cover the run;"
+                f"{gap.key} is logged {gap.seconds_at}, although the power samples cover the run;"
                 " expected a measurement of the whole run"
             )
             yield finding_of("POW203", message, log.path, found=gap.missing_ms / 1000, **NOTE)
@@ -329,7 +332,7 @@ def _values(logs: Sequence[PowerLog]) -> Iterator[Finding]:
             yield _impossible(log, key, value)
             return
         if log.watts == 0 and log.readings and not log.switch:
-            message = "the mean of the samples is {found} watts; expected more than 0 watts"
+            message = "the mean of the power samples is {found} watts; expected more than 0 watts"
             yield finding_of("POW206", message, log.path, found=0, expected="more than 0")
             return
 

@@ -161,10 +161,15 @@ def check_published(context: SetContext, published: PublishedRuns) -> Iterator[F
             rewritten=counts[PublishedEvidence.CLOCK],
             unsure=counts[PublishedEvidence.VALUES],
         )
-        message = f"{judgement.subject} was published in round {{found:s}}; {judgement.text}"
-        code = "SET161" if judgement.is_open else "SET160"
+        message = f"{judgement.subject} in round {{found:s}}"
         weight = NOTE if judgement.outcome is Outcome.LATER else {}
         fields = {"found": f"{usage}{name.round} as {name.name}", **weight}
+        code = "SET161"
+        if judgement.is_open:
+            message = f"{message}; {judgement.text}"
+        else:
+            code = "SET160"
+            fields["hint"] = judgement.text
         for path in runs:
             yield context.finding(code, message, path=path, **fields)
 
@@ -276,7 +281,7 @@ def _earlier_availability(context: SetContext, model: str) -> list[_Availability
     for row in rows:
         is_earlier = is_round_name(row.round) and version_of(row.round) < round_.version
         if is_earlier and is_same_submitter(names, SubmitterNames(row.submitter)):
-            place = f"{row.round} ({row.system})"
+            place = f"{row.round}, in the system {row.system}"
             systems.append(_Availability(version_of(row.round), category(row.status), place))
     own = context.systems.available.get(model)
     if own:

@@ -160,16 +160,13 @@ def check_rcp(context: SetContext, result: rcp.RcpResult | None) -> Iterator[Fin
     if result.official_pass:
         yield from _check_allowance(context, result)
         return
-    explanation = rcp.explain(result, _points_of(context), context.rules.unit).removesuffix(".")
-    explanation = explanation[:1].lower() + explanation[1:]
     means = {"found": result.mean, "expected": result.minimum}
-    outcome = "RCP missing" if rcp.is_missing(result.message) else "RCP test failed"
+    message = rcp.failure(result, _points_of(context), context.rules.unit)
     if _is_bypassed(context, result):
-        message = f"{outcome} (rcp-bypass asks for a review): {explanation}"
+        message = f"{message}; rcp-bypass is set, which asks for a review"
         basis = Basis.RULES if context.round.usage == TRAINING else Basis.ADVICE
         yield context.finding("RCP102", message, basis=basis, **means)
         return
-    message = f"{outcome}: {explanation}"
     hint = None
     if _may_be_reviewed(context, result):
         hint = (

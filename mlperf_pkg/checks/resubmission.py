@@ -143,8 +143,10 @@ class Resubmission(Struct, frozen=True):
 
     @property
     def subject(self) -> str:
-        """What was submitted before."""
-        return "the same run" if self.is_certain else "a run with the same values"
+        """What the runs are."""
+        if self.is_certain:
+            return "runs of this set were already published"
+        return "runs of this set have the values of runs that were published"
 
     @property
     def text(self) -> str:
@@ -154,11 +156,13 @@ class Resubmission(Struct, frozen=True):
             return f"the rules allow submitting these runs again, {reason}"
         problems = " and ".join(self.problems)
         if self.is_open:
-            verdict = "so the rules forbid submitting these runs again"
             if self.outcome is Outcome.LATER:
-                verdict = "but the rules have such conditions only from round 5.1 on"
-            return f"{problems}, {verdict}"
-        words = f"it is not known {', nor '.join(self.unknown)}"
+                return f"{problems} (the rules forbid such changes only from round 5.1 on)"
+            return f"{problems}, so the rules forbid submitting these runs again"
+        unknown = "; ".join(self.unknown)
+        words = (
+            f"the rules allow this under certain conditions; not all could be checked, as {unknown}"
+        )
         return f"{words}; if the runs are the same, {problems}" if problems else words
 
 
@@ -178,8 +182,8 @@ def judge(
     elif fields:
         problems.append(f"the description differs in {in_words(fields, 's', ' and ')}")
     if rewritten:
-        verb = "was" if rewritten == 1 else "were"
-        problems.append(f"{wording.counted(rewritten, 'log')} {verb} rewritten")
+        verb = "has" if rewritten == 1 else "have"
+        problems.append(f"{rewritten} of the logs {verb} been changed since then")
     if new.official is Verdict.FAIL:
         problems.append(f"the logs fail the official checker of round {new.round}")
     round_ = load_round(new.usage, new.round)
@@ -209,16 +213,16 @@ def _unknown(old: SubmittedSet, new: SubmittedSet, unsure: int) -> Iterator[str]
     """Yield what is not known."""
     if unsure:
         runs = wording.counted(unsure, "run")
-        yield f"whether {runs} with the values of published runs are copies or were repeated"
+        yield f"it is not known whether {runs} with published values are copies or repetitions"
     if old.names is None or new.names is None:
-        yield "whether the submitter is the same"
+        yield "it is not known whether the submitter is the same"
     is_described = all(submitted.fields["system_name"] for submitted in (old, new))
     if not is_described:
-        yield "whether the system description is the same"
+        yield "it is not known whether the system description is the same"
     elif old.contents is None or new.contents is None:
-        yield "whether the system descriptions agree in fields that the published results lack"
+        yield "some values of the published system description are unknown"
     if new.official in (None, Verdict.NOT_CHECKED):
-        yield f"whether the logs pass the official checker of round {new.round}"
+        yield f"it is not known whether the logs pass the official checker of round {new.round}"
 
 
 # ---- descriptions -------------------------------------------------------------------------

@@ -38,8 +38,8 @@ from mlperf_pkg.rulebook.rounds import known_verdicts, where_instead
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.submission.model import PRUNED, ResultSet
 
-_SKIPPED = "the package checker skips this folder"
-_GLOBBED = "the package checker reads other logs for this folder"
+_SKIPPED = "the official package checker skips this folder"
+_GLOBBED = "the official package checker reads other logs for this folder"
 
 
 class SetResult(Struct, frozen=True):

@@ -14,6 +14,8 @@ from mlperf_pkg.checks.power import power_files
 from mlperf_pkg.checks.tree import packed_logs
 from mlperf_pkg.findings import NOTE, Basis, Finding, Pending, Severity, Verdict, without_official
 from mlperf_pkg.infra.json_values import to_finite
+from mlperf_pkg.log.record import shown
+from mlperf_pkg.results import wording
 from mlperf_pkg.rulebook.load import codes, finding_of
 from mlperf_pkg.rulebook.model import DIVISIONS, PACKAGE_CHECKER
 from mlperf_pkg.rulebook.rounds import Sureness, day_of, where_instead, window
@@ -104,7 +106,8 @@ def check_folder(context: SetContext) -> Iterator[Finding]:
         read.update(packed_logs(context.files))
     unread = [name for name in context.files.others if name not in read]
     if unread:
-        message = "no checker reads {found:q}; expected only files named result_<number>.txt"
+        noun = "file" if len(unread) == 1 else "files"
+        message = f"no checker reads the {noun} {{found:q}}; expected only result_<number>.txt"
         yield context.finding("SET105", message, found=unread)
     if not context.in_round:
         where = where_instead(round_.usage, round_.name, benchmark)
@@ -137,11 +140,13 @@ def check_system_file(context: SetContext) -> Iterator[Finding]:
         division = context.division
         was_moved = logged == {"closed"} and described == {"open"}
         weight = NOTE if was_moved else {}
-        noun = "division is" if len(divisions) == 1 else "divisions are"
-        message = (
-            f"the {noun} {' and '.join(divisions)} in the logs, but"
-            f" {division or 'no division is'} in {context.system.path}"
-        )
+        in_logs = f"the division is {' and '.join(map(shown, divisions))} in the logs"
+        if len(divisions) > 1:
+            in_logs = f"the logs name the divisions {' and '.join(map(shown, divisions))}"
+        in_file = f"{shown(division)} in {context.system.path}"
+        if not division:
+            in_file = f"{context.system.path} names none"
+        message = f"{in_logs}, but {in_file}"
         yield context.finding("SET111", message, found=divisions, expected=division, **weight)
 
 
@@ -151,10 +156,16 @@ _UNREADABLE = "LOG113"  # the package checker crashes on such a log
 _NO_POWER = "POW101"
 _FORGIVEN = ENDINGS - {"RUN140"}  # a note, where the set may have such a run
 _NOT_BY_KILLING = "LOG102"  # a run may fail, but its log must be one
-_PRUNED = "the package checker does not read pruned results"
-_OLYMPIC = "the package checker accepts the set, as the score leaves this run out (olympic scoring)"
+_PRUNED = "the official package checker does not read pruned results"
+_OLYMPIC = (
+    "the official compliance checker rejects the log, but the package checker accepts the set, as"
+    " the score leaves such a run out (olympic scoring)"
+)
 _OF_CLOSED = frozenset({"RUN166"})  # in Open, no batch size is compared with another
-_CUT_OFF = "copy the log again if it was cut off; if the run was killed, the score leaves it out"
+_CUT_OFF = (
+    "if the log was cut off, copy it again; if the run was killed, it counts as not converged, and"
+    " the score drops it"
+)
 _DROPPED = (
     "the score leaves this run out as the slowest; other records that its log lacks are not listed"
 )
@@ -423,8 +434,8 @@ def check_checkpoints(context: SetContext) -> Iterator[Finding]:
             )
     if runs and complete < least:
         message = (
-            f"{{found}} of {len(context.runs)} runs evaluated every checkpoint"
-            "; expected at least {expected}"
+            f"{{found}} of {len(context.runs)} runs evaluated all checkpoints"
+            f"; expected at least {wording.counted(least, 'run')}"
         )
         yield context.finding("SET124", message, found=complete, expected=least)
 

@@ -48,14 +48,12 @@ def score_set(context: SetContext, unscaled: float | None, result: RcpResult | N
     index = published_index(context, unscaled)
     published = None if index is None else published_results().score_minutes(index)
     if published and unscaled:
-        return SetScore(
-            published, unscaled, published / unscaled, "the published score has the factor", index
-        )
+        return SetScore(published, unscaled, published / unscaled, "published", index)
     factor = 1.0
-    reason = f"in round {context.round.name}, {context.division_by_rules} scores have the factor"
+    reason = "expected"
     if context.round.normalised and context.rcp_required_by_rules:
         factor = _tested_factor(context, result)
-        reason = "the factor of the RCP test is"
+        reason = "by the RCP test"
     return SetScore(scaled(unscaled, factor), unscaled, factor, reason, index)
 
 
@@ -101,7 +99,7 @@ def check_score(
         yield from _check_file(context, score, context.files.scaling)
     if context.rcp_required_by_rules and score.minutes is not None:
         factor = _tested_factor(context, result)
-        subject = "the reference points of the installed mlperf-logging give the factor"
+        subject = "the reference points of the installed mlperf-logging"
         yield from _check_factor(context.finding, score, factor, subject)
 
 
@@ -126,7 +124,7 @@ def _check_file(context: SetContext, score: SetScore, text: str) -> Iterator[Fin
         message = "scaling_factor is {found}, which improves the score; expected {expected}"
         yield finding("SET118", message, found=factor, expected="at least 1")
     else:
-        yield from _check_factor(finding, score, factor, "scaling_factor is")
+        yield from _check_factor(finding, score, factor, "scaling.json")
 
 
 def _check_factor(
@@ -138,8 +136,8 @@ def _check_factor(
     if other == own:
         return
     message = (
-        f"{subject} {{found:.6g}} (a score of {other} minutes); {score.reason}"
-        f" {{expected:.6g}} ({own} minutes)"
+        f"with {subject}, the scaling factor is {{found:.6g}} ({score.reason}: {{expected:.6g}})"
+        f" and the score is {other} minutes ({score.reason}: {own})"
     )
     is_better = score.index is None and factor < score.factor * (1 - _PRECISION)
     weight = {} if is_better else NOTE

@@ -48,11 +48,12 @@ def _named_like_files(
         in_set = above[:1] == ["results"] and above[1:] and above[-1] in benchmarks
         if above == ["systems"] and name.endswith(".json") and not name.startswith("."):
             message = (
-                "this folder has the name of a system description, so the package checker crashes"
+                "this folder has the name of a system description, so the official package checker"
+                " crashes"
             )
             yield _finding(submission, "TREE103", message, path)
         elif in_set and is_result_log(name):
-            message = "this folder has the name of a log, so the package checker crashes"
+            message = "this folder has the name of a log, so the official package checker crashes"
             yield _finding(submission, "TREE107", message, path)
 
 
@@ -64,14 +65,20 @@ def _scaling_folders(
     unknown = (parts for parts in in_sets if is_hpc and parts[2] not in SCALINGS)
     crashing = {"/".join(parts[:3]) for parts in unknown}
     for path in sorted(crashing):
-        message = "the package checker crashes on this folder; expected strong/ or weak/, with the"
-        yield _finding(submission, "TREE104", f"{message} benchmarks in it", path)
+        message = (
+            "the official package checker crashes on this folder; expected strong/ or weak/, with"
+            " the benchmarks in it"
+        )
+        yield _finding(submission, "TREE104", message, path)
     sets = {_relative_path(submission, s.place.label): s for s in submission.result_sets}
     misplaced = {path for path, files in sets.items() if not files.at_level(usage)}
     misplaced |= _folders_above_benchmarks(submission, is_hpc=is_hpc) - sets.keys()
     levels = f"results/<system>/{'{strong,weak}/' * is_hpc}<benchmark>"
     for path in sorted(misplaced - crashing):
-        message = f"the package checker skips this folder; expected {usage} results in {levels}"
+        message = (
+            f"{usage} results are in the wrong folder; expected {levels}; the official package"
+            " checker skips them"
+        )
         yield _finding(submission, "TREE105", message, path)
 
 
@@ -90,7 +97,8 @@ def _hidden_folders(submission: Submission, systems: set[str]) -> Iterator[Findi
     for system in hidden:
         if f"systems/{system}.json" not in existing:
             message = (
-                f"systems/{system}.json is missing, so the package checker crashes on this folder"
+                f"systems/{system}.json is missing, so the official package checker crashes on this"
+                " folder"
             )
             yield _finding(submission, "TREE106", message, f"results/{system}")
 
@@ -116,7 +124,7 @@ def _params(submission: Submission) -> Iterator[Finding]:
     """Report files of flags that cannot be read, and flags without effect."""
     for path, params in submission.params.items():
         if params.crash:
-            message = "the package checker crashes on this file, as {found:s}"
+            message = "the official package checker crashes on this file, as {found:s}"
             yield finding_of("TREE109", message, path, found=params.crash)
         for flag in params.ignored:
             hint = (
@@ -206,7 +214,7 @@ def weighed(system: SystemFile, version: tuple[int, ...], *, is_read: bool) -> I
     Before round 1.0 the official package checker only reads the division of systems with results
     (``is_read``), and crashes without it.
     """
-    hint = "before round 1.0 the package checker ignores descriptions"
+    hint = "before round 1.0 the official package checker ignores descriptions"
     for item in system.findings:
         crashes = item.code in _UNREADABLE or item.expected == "division"
         counts = version >= _DESCRIPTIONS_FROM or (is_read and crashes)
@@ -346,7 +354,7 @@ _UNREAD = {
     Why.TWICE: ("TREE113", "this path is judged only once, as {found:s}"),
     Why.NO_RUN: (
         "RAW101",
-        "this file is not counted as a run, as it contains neither run_start nor an evaluation",
+        "this file does not count as a run, as it contains neither run_start nor an evaluation",
     ),
 }
 

@@ -18,9 +18,9 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.results.report import Report
 
 _ADVICE = (
-    ". Fix the errors, or use one of these options: --leave-out SYSTEM/BENCHMARK leaves out one"
-    " result set, --invalid drop leaves out all that are not valid, and --invalid keep builds them"
-    " anyway"
+    ". Fix the errors, or use '--leave-out SYSTEM/BENCHMARK' to leave out one result set,"
+    " '--invalid drop' to leave out all sets that are not valid, or '--invalid keep' to build"
+    " them anyway"
 )
 
 

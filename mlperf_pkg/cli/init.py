@@ -41,7 +41,7 @@ def command(*, workspace: Path, force: bool) -> int:
         raise UserError(f"{workspace}: no such folder")
     path = workspace / CONFIG_NAME
     if path.exists() and not force:
-        raise UserError(f"{path}: exists already; --force overwrites it")
+        raise UserError(f"{path} exists already; --force overwrites it")
     prepared = _prepared(workspace)
     if prepared is None:
         write_whole(path, config_text({}, ()), replace=force)
@@ -62,5 +62,8 @@ def _prepared(workspace: Path) -> Prepared | None:
         return prepare(Folders.of(workspace), Order(invalid="keep", allow_outside=True))
     except UserError as error:
         note(str(error))
-        note("no value was filled in")
+        note(
+            f"{CONFIG_NAME} was written without values, as there are no logs or systems yet to"
+            " take them from"
+        )
         return None

@@ -60,7 +60,7 @@ class Output(Struct, frozen=True):
             if files.is_special(self.file):
                 return
         if self.file.exists() and not self.force:
-            raise UserError(f"{self.file}: exists already; --force overwrites it")
+            raise UserError(f"{self.file} exists already; --force overwrites it")
 
     def view(self) -> View:
         """Return the width of the terminal, and whether it shows colours."""

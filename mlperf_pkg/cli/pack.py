@@ -96,7 +96,7 @@ def command(
         reason = packing.refusal(report, invalid)
         if reason:
             Output().write(FORMATS["text"](report, Output().view()))
-            click.echo(f"nothing was packed: {reason}", err=True)
+            click.echo(f"nothing was packed, as {reason}", err=True)
             return 1
         for folder in contents.empty:
             note(f"{folder} is empty and not packed")

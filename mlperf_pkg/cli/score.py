@@ -44,7 +44,7 @@ def command(
     and 3.0 of HPC on, the score of any other Closed set is its olympic mean multiplied by
     the factor of its RCP test.
 
-    The line "published" ranks the score among published results of the same benchmark,
+    A line such as "3rd of 41" ranks the score among published results of the same benchmark,
     division and number of accelerators (as in the system description). They are results
     of the same round or, for a new round, of the latest round with the same target.
 

@@ -226,13 +226,15 @@ def _rounds() -> Iterator[tuple[str, str]]:
 
 
 def _compiled() -> Diagnosis:
-    name = "compiled rulebook"
+    name = "rule files"
     repair = _reinstall()
     slow = "every command starts slowly"
     try:
         path = data_folder("rules") / COMPILED
         if not path.is_file():
-            return Diagnosis(name, DiagnosisState.NOTE, f"missing, so {slow}", _COMPILE)
+            return Diagnosis(
+                name, DiagnosisState.NOTE, f"their compiled copy is missing, so {slow}", _COMPILE
+            )
         repair = f"rm {shlex.quote(str(path))} && {_COMPILE}"
         documents = msgspec.msgpack.decode(path.read_bytes(), type=dict[bytes, msgspec.Raw])
         stale = sum(file.read_bytes() not in documents for file in path.parent.rglob("*.yaml"))
@@ -242,10 +244,10 @@ def _compiled() -> Diagnosis:
         return Diagnosis(
             name,
             DiagnosisState.NOTE,
-            f"out of date for {stale} of the rule files, so {slow}",
+            f"their compiled copy is out of date for {stale} of them, so {slow}",
             _COMPILE,
         )
-    return Diagnosis(name, DiagnosisState.OK, "fresh")
+    return Diagnosis(name, DiagnosisState.OK, "their compiled copy is up to date")
 
 
 def _published() -> str:

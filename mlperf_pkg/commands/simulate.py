@@ -140,7 +140,7 @@ def _write(files: Mapping[Path, bytes]) -> None:
     """Write all files; none, and no folder, if one exists or cannot be written."""
     for path in files:
         if path.exists():
-            raise UserError(f"{path}: exists already and is not overwritten")
+            raise UserError(f"{path} exists already and is not overwritten")
     folders = set(chain.from_iterable(path.parents for path in files))
     new_folders = [folder for folder in folders if not folder.exists()]
     try:

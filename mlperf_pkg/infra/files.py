@@ -101,7 +101,7 @@ def write_together(
     """
     for name in () if replace else files:
         if (folder / name).exists():
-            raise UserError(f"{folder / name}: exists already; --force overwrites it")
+            raise UserError(f"{folder / name} exists already; --force overwrites it")
 
     def is_ours(there: Path) -> bool:
         own = {*files, *former}
@@ -144,7 +144,7 @@ def private_folder(folder: Path, names: Sequence[str], *, replace: bool) -> Iter
             temporary = {folder / name: private / name for name in names}
             for path in () if replace else temporary:
                 if path.exists():
-                    raise UserError(f"{path}: exists already and is not overwritten")
+                    raise UserError(f"{path} exists already and is not overwritten")
             yield private
             for path in temporary.values():
                 _sync(path)
@@ -255,7 +255,7 @@ def _errors_of(path: Path) -> Iterator[None]:
     try:
         yield
     except FileExistsError as error:
-        raise UserError(f"{path}: exists already and is not overwritten") from error
+        raise UserError(f"{path} exists already and is not overwritten") from error
     except OSError as error:
         raise UserError(f"{path}: cannot be written: {error.strerror or error}") from error
 

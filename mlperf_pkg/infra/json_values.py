@@ -231,7 +231,7 @@ def _scanned(text: str) -> tuple[_JsonMember, list[JsonProblem]]:
             key = json.loads(token) if "\\" in token else token[1:-1]
             first = holder.members.get(key)
             if first:
-                message = f"the key {key!r} is repeated (first on line {first.line})"
+                message = f"the key {key!r} is repeated (it is already on line {first.line})"
                 problems.append(JsonProblem(line, "duplicate_key", message))
             named = holder.add(key, line)
         else:

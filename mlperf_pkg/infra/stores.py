@@ -196,7 +196,7 @@ class StoredFile(Struct, frozen=True):
             try:
                 fs.pipe_file(key, data, mode="overwrite" if replace else "create")
             except FileExistsError as error:
-                raise UserError(f"{self.url}: exists already and is not overwritten") from error
+                raise UserError(f"{self.url} exists already and is not overwritten") from error
 
     def unlink(self) -> None:
         """Remove it.

@@ -395,7 +395,7 @@ def _torn(lines: Sequence[_BrokenLine], _: str) -> _Fields:
     hint = "another process wrote to the same file, or a part of the record was lost"
     if first.following and _MARKER not in first.following:
         rest = around(first.following, 0)
-        hint = f"{hint}; perhaps the rest is on the next line: {rest}"
+        hint = f"{hint}; perhaps the next line has the rest: '{rest}'"
     return {
         "message": "the record is torn: its line ends after '{found:s}'; expected {expected}",
         "values": [around(first.line, len(first.line))],

@@ -126,7 +126,7 @@ def location(finding: Finding) -> str:
     is_of_raw_set = finding.set and finding.set == finding.subject and not finding.runs
     has_several_files = len(finding.occurrences) > 1
     if is_of_raw_set or (has_several_files and not _unnamed(finding)):
-        return finding.about
+        return "the submission" if finding.about == "." else finding.about
     if finding.path == ".":
         return "the submission" if finding.subject else "this check"
     if finding.line is None:
@@ -168,8 +168,8 @@ def _extent(finding: Finding) -> str:
         others = wording.shortened(names[1:], _MOST_FILES)
         if finding.differs_by_place:
             return f"in {others}"
-        return f"and {wording.counted(len(names) - 1, 'other file')}: {others}"
-    return f"{len(names)} files: {wording.shortened(names, _MOST_FILES)}"
+        return f"the same for {others}"
+    return f"{len(names)} places: {wording.shortened(names, _MOST_FILES)}"
 
 
 def _place_below(place: Occurrence, folder: str) -> str:
@@ -179,7 +179,7 @@ def _place_below(place: Occurrence, folder: str) -> str:
 
 def _unnamed(finding: Finding) -> bool:
     """Return whether the files of a finding have nothing in common that has a name."""
-    return finding.subject in (None, ".")
+    return finding.subject is None or (finding.subject == "." and not finding.runs)
 
 
 def _more_lines(place: Occurrence) -> str:
@@ -190,9 +190,9 @@ def _more_lines(place: Occurrence) -> str:
     if others <= 0:
         return ""
     if others > _MOST_LINES:
-        return f"also on {others} other lines"
+        return f"the same on {others} other lines"
     noun = "line" if others == 1 else "lines"
-    return f"also on {noun} {', '.join(map(str, place.lines[1:]))}"
+    return f"the same on {noun} {', '.join(map(str, place.lines[1:]))}"
 
 
 # ---- verdicts, counts and titles --------------------------------------------------------
@@ -241,7 +241,7 @@ def verdict_in_words(report: Report, basis: Basis) -> str:
     if _is_taken_back(report, basis):
         return _difference(report)
     if verdict_on(report, basis) is Verdict.NOT_CHECKED:
-        return _reason(report, basis)
+        return f"as {_reason(report, basis)}"
     parts = [*_amounts(report, basis), *_unchecked(report, basis)]
     if basis is Basis.RULES:
         return "; ".join(parts)
@@ -257,11 +257,12 @@ def verdict_parts(report: Report, basis: Basis) -> tuple[str, Verdict, str]:
     words = verdict_in_words(report, basis)
     if report.drift and _is_taken_back(report, basis):
         return f"{basis} by {report.drift.verified}", report.drift.official, f"; {words}"
-    return str(basis), verdict_on(report, basis), f", {words}" if words else ""
+    separator = " " if words.startswith("(") else ", "
+    return str(basis), verdict_on(report, basis), f"{separator}{words}" if words else ""
 
 
 def verdict_line(report: Report, basis: Basis) -> str:
-    """Return ``official: pass, mlperf-logging 4.1.68 accepts this``."""
+    """Return ``official: pass (mlperf-logging 4.1.68)``."""
     label, verdict, words = verdict_parts(report, basis)
     return f"{label}: {wording.VERDICTS[verdict]}{words}"
 
@@ -313,12 +314,10 @@ def _official_extent(report: Report, parts: Sequence[str]) -> str:
             f"{wording.counted(len(waived), 'finding')} waived, but the official"
             " checker ignores waivers"
         )
-    outcome = "rejects" if fails else "accepts"
-    judged_logs_only = {row.judged for row in report.result_sets} == {False}
-    what = "the logs" if judged_logs_only else "this"
-    extent = f"{report.tool['reference']} {outcome} {what}"
+    logs_only = {row.judged for row in report.result_sets} == {False}
+    extent = f"({report.tool['reference']}{', logs only' * logs_only})"
     if details:
-        extent = f"{extent}: {'; '.join(details)}"
+        extent = f"{extent}, {'; '.join(details)}"
     if any(finding.code == NOT_DESCRIBED for finding in report.findings):
         extent += "; the system description was not checked"
     if report.drift:
@@ -330,7 +329,7 @@ def _reason(report: Report, basis: Basis) -> str:
     """Return why nothing was checked."""
     errors = [finding for finding in report.findings if finding.severity is Severity.ERROR]
     if any(finding.code.startswith("PACK") for finding in errors):
-        return "it is not known whether the files are those that were packed"
+        return "it is not known whether these files are the ones that were packed"
     if not (report.result_sets or report.runs):
         if report.round is None:
             return report.round_reason
@@ -379,7 +378,7 @@ def sets_in_words(report: Report) -> Iterator[str]:
             systems.setdefault(row.system_by, {})[row.system or ""] = None
     for evidence, names in systems.items():
         noun = "system" if len(names) == 1 else "systems"
-        yield f"{noun} found by {evidence}: {wording.shortened(list(names), _MOST_SYSTEMS)}"
+        yield f"{noun} {wording.shortened(list(names), _MOST_SYSTEMS)}: identified by {evidence}"
     hints: dict[str, None] = {}
     for finding in report.findings:
         if finding.code == NOT_DESCRIBED:

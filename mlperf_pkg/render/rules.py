@@ -364,10 +364,10 @@ _MORE = "'mlperf-pkg rules show CODE' explains a code: what it means, who requir
 _PLACEHOLDER = r"\{(\w+)[^}]*\}"
 _SEVERITIES = {Severity.ERROR: "an error", Severity.WARNING: "a warning", Severity.NOTE: "a note"}
 _BASES = {
-    Basis.BOTH: "for both verdicts",
-    Basis.OFFICIAL: "for the official verdict alone",
-    Basis.RULES: "for the verdict by the rules alone",
-    Basis.ADVICE: "as advice only",
+    Basis.BOTH: "both verdicts depend on the finding",
+    Basis.OFFICIAL: "only the official verdict depends on the finding",
+    Basis.RULES: "only the verdict by the rules depends on the finding",
+    Basis.ADVICE: "the finding is advice only",
 }
 
 
@@ -428,19 +428,19 @@ def _other(code: FindingCode) -> Iterator[str]:
     yield wrapped("severity  ", explain.SEVERITY[code.severity])
     if code.since:
         yield wrapped("since     ", f"the written rules of Training {code.since}")
-    yield from _labelled("instead", exceptions(code))
+    yield from _labelled("unless", exceptions(code))
     yield wrapped("source    ", code.source)
 
 
 def exceptions(code: FindingCode) -> Iterator[str]:
-    """Yield when it is reported otherwise: "reported as a warning, if the round is 0.7"."""
+    """Yield when it is reported otherwise: "the round is 0.7 (then the finding is a warning)"."""
     for item in code.unless:
         parts = []
         if item.severity:
-            parts.append(f"as {_SEVERITIES[item.severity]}")
+            parts.append(f"the finding is {_SEVERITIES[item.severity]}")
         if item.basis:
             parts.append(_BASES[item.basis])
-        yield f"reported {', '.join(parts)}, if {item.when}"
+        yield f"{item.when} (then {' and '.join(parts)})"
 
 
 # ---- rules ----------------------------------------------------------------------------------

@@ -241,8 +241,7 @@ def _kind(terminal: Terminal, kind: CodeGroup, submitters: Submitters) -> None:
     terminal.line((f"    {subjects_in_words(kind, submitters)}", PLAIN), most=_MOST_ROWS)
     _remarks(terminal, first)
     following = [kind.followers.get(finding.id, ()) for finding in kind.findings]
-    cause = "this cause" if len(kind.findings) == 1 else "these causes"
-    _follow(terminal, list(chain.from_iterable(following)), cause)
+    _follow(terminal, list(chain.from_iterable(following)), "this cause")
 
 
 def subjects_in_words(kind: CodeGroup, submitters: Submitters) -> str:
@@ -337,7 +336,7 @@ def _summary(terminal: Terminal, report: Report, view: View) -> None:
         return
     counts = words.counts_in_words(report)
     if not _lists_all(report.findings, view):
-        counts += " (--show all lists every finding)"
+        counts += " (to list every finding: --show all)"
     for sentence in (counts, words.round_in_words(report), *words.sets_in_words(report)):
         terminal.paragraph((sentence, PLAIN))
 
@@ -376,10 +375,10 @@ class CodeGroup(Struct, frozen=True):
     def text(self) -> str:
         """The message with the values of all findings; of several messages the first."""
         merged = folded(self.findings)[0]
-        others = [finding for finding in self.findings if finding.message != merged.message]
-        if merged.differs_by_place:
-            others = list(self.findings[1:])
-        return merged.text_with(len(others))
+        is_one_text = all(finding.message == merged.message for finding in self.findings)
+        if is_one_text and not merged.differs_by_place:
+            return merged.text
+        return merged.text_with(len(self.findings) - 1)
 
     @property
     def places(self) -> int:
@@ -486,8 +485,8 @@ class Submitters:
             submitters = wording.counted(number, "submitter")
             submissions = wording.counted(self.number, "submission")
             remarks.append(
-                f"{submitters} in {submissions}: each company of a joint entry counts as one"
-                " submitter, however many folders it has"
+                f"{submitters} in {submissions}, as each company of a joint submission counts"
+                " as one submitter; a company with several folders counts once"
             )
         return Table(SUBMITTERS, [RowGroup("", list(self.rows()), remarks)])
 

@@ -58,18 +58,17 @@ class Subjects:
 
     def in_words(self, findings: Iterable[Finding], noun: str) -> Iterator[str]:
         """Yield the number of findings in each kind of thing: ``20 errors in 18 of 202 result
-        sets``, ``81 in 81 system descriptions``.
+        sets``, ``81 errors in 81 system descriptions``.
 
-        The first has the ``noun`` of the findings. Logs are said to be outside result sets if
-        there are any.
+        Each has the ``noun`` of the findings. Logs are said to be outside result sets if there are
+        any.
         """
         subjects = [self.of(finding) for finding in findings]
         for thing in Thing:
             about = [subject for subject in subjects if subject.thing is thing]
             if not about:
                 continue
-            number = counted(len(about), noun) if noun else f"{len(about):,}"
-            noun = ""
+            number = counted(len(about), noun)
             affected = len(set(about))
             if thing is Thing.SET:
                 yield f"{number} in {affected:,} of {counted(len(self.sets), thing)}"

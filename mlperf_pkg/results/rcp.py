@@ -139,6 +139,15 @@ class RcpResult(Struct, frozen=True):
     points: tuple[str, ...] = ()
     interpolated: bool = False
 
+    @property
+    def compared(self) -> tuple[float, float, float] | None:
+        """The mean, that of the reference and the smallest acceptable one, if all are known."""
+        if self.mean is None or self.reference_mean is None or self.minimum is None:
+            return None
+        if math.isnan(self.mean):
+            return None
+        return self.mean, self.reference_mean, self.minimum
+
 
 @cache
 def reference_points(
@@ -447,37 +456,56 @@ def is_missing(message: str) -> bool:
     return message.startswith((MISSING, NO_POINTS))
 
 
+def failure(result: RcpResult, points: Sequence[ReferencePoint], unit: str) -> str:
+    """Return why a set did not pass, as ``explain`` says it, for the middle of a sentence."""
+    sentence = explain(result, points, unit).removesuffix(".")
+    explanation = sentence[:1].lower() + sentence[1:]
+    if is_missing(result.message):
+        return f"RCP missing: {explanation}"
+    if result.compared is None:
+        return explanation
+    return f"RCP test failed: {explanation}"
+
+
 def explain(result: RcpResult, points: Sequence[ReferencePoint], unit: str) -> str:
     """Return one or two sentences for people: what was compared, the margin, the effect.
 
     ``unit`` is what the reference points count: epochs, samples or tokens.
     """
-    minimum = result.minimum
-    mean = result.mean
-    reference = result.reference_mean
-    if minimum is None or reference is None or mean is None or math.isnan(mean):
-        outcome = "onvergence was not compared with the reference"
-        if is_missing(result.message):
-            size = _number(result.batch_size)
-            return f"There is no reference point for batch size {size}, so c{outcome}."
-        outcome = f'{outcome} (the official checker says "{result.message}").'
-        if result.message == NOT_CONVERGED:
-            return f"Too few runs converged, so c{outcome}"
-        return f"C{outcome}"
+    if result.compared is None:
+        return _not_compared(result)
+    mean, reference, minimum = result.compared
     accepted = reaches(mean, reference, minimum)
     decimals = _decimals(mean, minimum)
     basis = _basis_in_words(result, f"{reference:,.{decimals}f}")
     compared = _compared_in_words(result, points, decimals, accepted=accepted)
-    logged_unit = "(epochs or samples)" if is_in_another_unit(result) else unit
     amount = f"{mean:,.{decimals}f}"
     if decimals == 1:
         amount = amount.removesuffix(".0")
-    if amount == "1":
-        logged_unit = logged_unit.removesuffix("s")
-    sentence = f"The runs converge after {amount} {logged_unit} on average, {compared} ({basis})."
-    if not accepted or mean >= reference:
+    counted = unit.removesuffix("s") if amount == "1" else unit
+    convergence = f"he runs converge after {amount} {counted} on average, {compared} ({basis})"
+    if is_in_another_unit(result):
+        convergence = f"{convergence}; perhaps the logs count in a unit other than {unit}"
+    if not accepted:
+        return f"T{convergence}."
+    sentence = f"The test passes: t{convergence}."
+    if mean >= reference:
         return sentence
-    return f"{sentence} The test gives the factor {result.normalization:.4f}."
+    return f"{sentence} The test gives the scaling factor {result.normalization:.4f}."
+
+
+def _not_compared(result: RcpResult) -> str:
+    """Return why nothing was compared."""
+    if is_missing(result.message):
+        size = _number(result.batch_size)
+        return f"There is no reference point for batch size {size}, so nothing was compared."
+    reason = "No"
+    if result.message == NOT_CONVERGED:
+        reason = "Too few runs converged to compute a mean, so no"
+    elif result.mean is not None:
+        reason = "There are too few runs to compute a mean, so no"
+    verdict = "the official checker counts this as failed, although it prints only"
+    return f'{reason} RCP test was possible; {verdict} "{result.message}".'
 
 
 def _basis_in_words(result: RcpResult, reference: str) -> str:
@@ -508,8 +536,8 @@ def _compared_in_words(
         return f"with {NO_LIMIT} {place}, as {reason}"
     limit = f"the limit of {result.minimum:,.{decimals}f} {place}"
     if is_in_another_unit(result):
-        return f"far below {limit}, perhaps because the units differ"
-    return f"above {limit}, which passes" if accepted else f"below {limit}"
+        return f"far below {limit}"
+    return f"no earlier than {limit}" if accepted else f"below {limit}"
 
 
 def margin_in_words(margin: float) -> str:

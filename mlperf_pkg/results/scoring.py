@@ -71,9 +71,9 @@ def score(runs: Sequence[RunTime], drop: int, required: int) -> Score:
     timed = _timed(runs)
     mean = olympic_mean([minutes for minutes, _ in timed], drop, len(failed))
     if mean is None:
-        reason = (
-            f"{len(runs)} of {required} runs, too few to drop {drop} fastest and {drop} slowest"
-        )
+        number = "" if drop == 1 else f"{drop} "
+        dropped = f"the {number}fastest and the {number}slowest"
+        reason = f"{_too_few(len(runs), required)}, too few to drop {dropped}"
         return Score(None, failed, reason)
     fast = [(path, FASTEST) for _, path in timed[:drop]]
     slow = [(path, SLOWEST) for _, path in timed[len(runs) - drop :]]
@@ -98,10 +98,15 @@ def _timed(runs: Sequence[RunTime]) -> list[tuple[float, str]]:
     )
 
 
+def _too_few(runs: int, required: int) -> str:
+    verb = "is" if runs == 1 else "are"
+    return f"only {runs} of the {required} required runs {verb} there"
+
+
 def _unusual_number(runs: int, required: int) -> str:
     """Say that there are fewer or more runs than required; empty if neither."""
     if runs < required:
-        return f"only {runs} of {required} runs"
+        return _too_few(runs, required)
     if runs > required:
         return f"{runs} runs, {required} required"
     return ""
@@ -205,7 +210,7 @@ def choose(runs: Sequence[RunTime], required: int, drop: int) -> RunChoice:
       last. Runs may overlap: their start orders them.
     """
     if len(runs) < required:
-        return RunChoice((), None, None, f"only {len(runs)} of {required} runs")
+        return RunChoice((), None, None, _too_few(len(runs), required))
     starts = range(len(runs) - required + 1)
     windows = tuple(_window(runs, first, required, drop) for first in starts)
     ranked = sorted(windows, key=lambda window: (window.minutes, window.first))

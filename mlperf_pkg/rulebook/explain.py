@@ -57,9 +57,9 @@ BASIS: Mapping[Basis, str] = {
     Basis.ADVICE: "neither the written rules nor the official checker requires this",
 }
 SEVERITY: Mapping[Severity, str] = {
-    Severity.ERROR: "error: the verdict does not pass",
-    Severity.WARNING: "warning: a warning fails no verdict",
-    Severity.NOTE: "note: a note fails no verdict",
+    Severity.ERROR: "error: a finding with this code makes the verdict FAIL",
+    Severity.WARNING: "warning: a finding with this code fails no verdict",
+    Severity.NOTE: "note: a finding with this code fails no verdict",
 }
 _OF_OWN: Mapping[Basis, str] = {
     Basis.BOTH: "no rule of MLPerf is about this, but what could not be checked does not pass",
@@ -729,7 +729,11 @@ def known_prefix(prefix: str) -> str:
 
 def _near(wanted: str, names: Set[str]) -> str:
     near = get_close_matches(wanted, sorted(names), n=3, cutoff=0.7)
-    return f"did you mean {' or '.join(near)}?" if near else "a code looks like SET101 or BERT111"
+    if not near:
+        return "a code looks like SET101 or BERT111"
+    *first, last = near
+    meant = f"{', '.join(first)} or {last}" if first else last
+    return f"did you mean {meant}?"
 
 
 # ---- an example: a line of a log that meets a rule ---------------------------------------

@@ -71,7 +71,7 @@ class RecordCounts:
             instead = key_instead_of(rule.key, self._unruled)
         if instead:
             problem = f"is not logged, but {instead} is"
-            hint = f"if {instead} means the same, log this value under the key {rule.key}"
+            hint = f"if {instead} means the same, log its value under the key {rule.key}"
             rule = replace(rule, hint=rule.hint or hint)
         expected = times
         if instead:

@@ -381,7 +381,7 @@ class TensorList:
         parts = []
         for remark, names in groups.items():
             if names:
-                examples = ", ".join(sorted(names)[:_SHOWN_NAMES])
+                examples = ", ".join(map(shown, sorted(names)[:_SHOWN_NAMES]))
                 more = "..." if len(names) > _SHOWN_NAMES else ""
                 parts.append(f"{names.total()} {remark} ({examples}{more})")
         if self._nameless:

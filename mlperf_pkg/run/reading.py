@@ -389,18 +389,20 @@ class _Reading:
         """Report a run that does not say success; in Open, any stopping criterion may be used."""
         code = "RUN130"
         weight = {}
-        reason = ", so this run counts as not converged"
+        reason = ""
+        effect = "; such a run counts as not converged"
         hint = None
         if self._is_converged:
             weight = {"severity": Severity.NOTE, "basis": Basis.ADVICE}
-            reason = ""
+            effect = ""
         if self._rules.targets.reached_number is not None and not self._is_open:
             code = "RUN140"
             reason = ", although the target was reached"
+            effect = ""
             hint = (
-                "the run counts as not converged and may be left out of the score; to leave out a"
-                " fast run makes the RCP test easier to pass, so a reviewer may ask why the run"
-                " ended in this way"
+                "such a run counts as not converged, so the score may leave it out. If it reached"
+                " the target early, leaving it out makes the RCP test easier to pass; a reviewer"
+                " may therefore ask why the run ended in this way"
             )
         is_stopped = self._clock.stop_ms is not None
         ending = "run_stop is missing after run_start"
@@ -412,7 +414,7 @@ class _Reading:
             ending = "the log ends inside a run"
         self._add(
             code,
-            f"{ending}{reason}; expected {needed}",
+            f"{ending}{reason}; expected {needed}{effect}",
             Finding if is_stopped else Pending,
             line=self._stop_line(),
             found=self._clock.status,

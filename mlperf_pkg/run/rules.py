@@ -384,12 +384,12 @@ class RuleChecker:
     def _compare_tensors(self, rule: Rule, logged: LoggedKey, expected: frozenset[str]) -> None:
         differences = self._tensors.differences(expected)
         if differences:
-            subject = f"{rule.key} does not list each tensor of the model once"
+            subject = f"{rule.key} does not list exactly the tensors of the model"
             self._findings.add(
                 rule,
                 logged.last_number,
                 value=differences,
-                expected=f"{len(expected)} tensors",
+                expected=f"{len(expected)} tensors, each once",
                 message=f"{subject}: {{found:s}}; expected {{expected}}",
                 kind=Finding if self._tensors.has_too_many(expected) else Pending,
             )

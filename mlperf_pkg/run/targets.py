@@ -92,12 +92,12 @@ class Targets:
             if rule.basis is Basis.BOTH:
                 rule = replace(rule, basis=Basis.OFFICIAL)
         expected = _target_in_words(rule)
-        last = "last value: {found}"
+        last = "ends at {found}"
         size = seen.get("global_batch_size")
         if size and isinstance(size.last, int) and "batch size" in expected:
             last += f" at batch size {size.last:,}"
         needed = f"{number_if_none(logged.last, expected)}{{expected}}"
-        message = f"{rule.key} never reaches the target ({last}); expected {needed}"
+        message = f"{rule.key} never reaches the target, and {last}; expected {needed}"
         number = logged.last_number
         self._findings.add(rule, number, value=logged.last, expected=expected, message=message)
 

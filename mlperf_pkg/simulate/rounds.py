@@ -394,7 +394,7 @@ def write_round(
             f"{target}: exists and is not a round that mlperf-pkg simulated; it is not replaced"
         )
     if exists and not force:
-        raise UserError(f"{target}: exists already; --force replaces it")
+        raise UserError(f"{target} exists already; --force replaces it")
     try:
         with new_folder(target, lambda there: force and _is_ours(there)) as folder:
             counts = [_write(folder, common_files(plan, systems))]

@@ -87,8 +87,9 @@ def find_input(argument: str, prefix: str = "") -> Input:
         unread = next((file for file in contents.unread if file.place == top), None)
         if unread:
             raise UserError(f"{argument}: cannot be read: {unread.reason}")
+        subject = "the current folder" if argument == "." else argument
         raise UserError(
-            f"{argument}: no MLPerf log here (no file has a line with"
+            f"no MLPerf log in {subject} (no file has a line with"
             f" '{TOKEN.decode()}'){_not_read(contents)}"
         )
     return contents

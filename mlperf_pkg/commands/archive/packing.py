@@ -211,13 +211,10 @@ def refusal(report: Report, invalid: str | None) -> str | None:
         return "the files do not match the manifest, or one of the files cannot be packed"
     if invalid == "keep" or not report.has_errors:
         return None
-    advice = "fix the errors, or pack the submission anyway with --invalid keep"
+    advice = "fix them, or use '--invalid keep' to pack the whole submission"
     if invalid == "drop":
         return (
-            "no result set is valid, or the files without the invalid sets still have errors;"
+            "no result set is valid, or there are errors in the files without the invalid sets;"
             f" {advice}"
         )
-    return (
-        f"{advice}; --invalid drop leaves out the result sets that are not valid, if at least one"
-        " set is valid"
-    )
+    return f"there are errors; {advice}, or '--invalid drop' to pack only its valid result sets"

@@ -164,7 +164,7 @@ def _folder(work: Path, extract: Path | None) -> Iterator[Path]:
         yield folder
         return
     if extract.exists() or extract.is_symlink():
-        raise UserError(f"{extract}: exists already; --extract expects a new folder")
+        raise UserError(f"{extract} exists already; --extract expects a new folder")
     try:
         with new_folder(extract, lambda _: False) as folder:
             yield folder

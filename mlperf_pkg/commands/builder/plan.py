@@ -394,8 +394,8 @@ def _no_code(workspace: BuildWorkspace, sets: Iterable[PlannedSet]) -> Iterator[
     if without:
         lines = "\n".join(f"    {benchmark}: <folder>" for benchmark in without)
         yield (
-            f"the code of {', '.join(without)} is missing in the submission; name the folder of the"
-            f" code in {CONFIG_NAME}:\n  code:\n{lines}"
+            f"the code of {', '.join(without)} is missing from the submission; write its folder"
+            f" into {CONFIG_NAME}:\n  code:\n{lines}"
         )
 
 

@@ -195,7 +195,7 @@ def _about(judged: planning.JudgedSet) -> str:
         parts.append("NOT VALID")
     elif Verdict.NOT_CHECKED in (row.verdict.official, row.verdict.rules):
         parts.append(_UNCHECKED)
-    parts.append(f"system found by {row.system_by}")
+    parts.append(f"system identified by {row.system_by}")
     return ", ".join(parts)
 
 

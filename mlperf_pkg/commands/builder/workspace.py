@@ -126,7 +126,7 @@ def _refuse_without_logs(folders: Folders) -> None:
         find_input(str(folders.logs))
     except UserError as error:
         place = folders.workspace / "logs"
-        hint = f"put logs into the folder {place}, or name another folder with --logs"
+        hint = f"put the log files into {place}/, or name their folder with --logs"
         raise UserError(f"{error}; {hint}") from error
 
 
@@ -156,9 +156,15 @@ def refuse_overlap(target: Path, workspace: BuildWorkspace) -> None:
     output = target.resolve()
     for folder in inputs:
         read = folder.resolve()
-        if output.is_relative_to(read) or read.is_relative_to(output):
-            overlap = f"this folder and the input folder {folder} overlap; choose another --output"
-            raise UserError(f"{target}: {overlap}")
+        conflict = None
+        if output == read:
+            conflict = f"{target} is the output folder and an input folder"
+        elif output.is_relative_to(read):
+            conflict = f"the output folder {target} is inside the input folder {folder}"
+        elif read.is_relative_to(output):
+            conflict = f"the input folder {folder} is inside the output folder {target}"
+        if conflict:
+            raise UserError(f"{conflict}; choose another --output")
 
 
 def refuse_outside(folders: Folders, config: Config) -> None:
@@ -278,9 +284,9 @@ def _descriptions(folders: Folders) -> dict[str, Path]:
         entries = FolderCache()[str(folder)]
     except OSError as error:
         raise UserError(
-            f"{folder}: no system descriptions ({error.strerror}); write one on the system with"
-            f" 'mlperf-pkg system init -o {folder}/SYSTEM.json', or name another folder with"
-            " --systems"
+            f"the folder {folder}/ with the system descriptions cannot be read ({error.strerror});"
+            " name the right folder with --systems, or write a description: run 'mlperf-pkg system"
+            f" init -o {folder}/SYSTEM.json' on the system itself"
         ) from error
     descriptions = {}
     for entry in entries.values():

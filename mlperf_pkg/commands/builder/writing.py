@@ -337,7 +337,7 @@ def refuse_to_replace(
     others = others_in(target, division)
     if not force and not others.alone:
         if not others.sets:
-            raise UserError(f"{target}: exists already; --force replaces it")
+            raise UserError(f"{target} exists already; --force replaces it")
         raise UserError(
             f"{target}: has results of the {division} division already; --force replaces them and"
             f" keeps those of the {others.division} division"

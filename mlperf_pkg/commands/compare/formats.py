@@ -37,13 +37,14 @@ _Naming = Callable[[Result], str]
 
 _LEGEND = (
     "Speed is the minutes of the baseline (*) divided by the minutes of the system. Speed per"
-    " accelerator, node and dollar, and training per joule, are ratios to the baseline."
+    " accelerator, speed per node, speed per dollar and runs per joule are also relative to the"
+    " baseline."
 )
 _PUBLISHED = (
     "[round] marks a result that was published in this round. The score is the published score;"
     " the system is described as by its submitter."
 )
-_DERIVED = f"{SPEED_UP}, and speed per accelerator, node and dollar, and training per joule"
+_DERIVED = f"{SPEED_UP}, and speed per accelerator, per node and per dollar, and runs per joule"
 _MOST_VALUES = 3  # of a hyperparameter
 
 

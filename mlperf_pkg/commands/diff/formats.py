@@ -362,11 +362,11 @@ def _number_of_findings(number: int) -> str:
 
 
 def _messages(changes: Iterable[changes.FindingChange]) -> Iterator[str]:
-    """Yield the messages of findings that appeared or disappeared."""
+    """Yield the messages of findings that are newly or no longer reported."""
     for change in changes:
         if not (change.old and change.new):
-            word = "disappeared" if change.old else "appeared"
-            yield f"{change.severity} {change.code} {word}: {change.message}"
+            word = "no longer reported" if change.old else "newly reported"
+            yield f"{word}: {change.severity} {change.code} ({change.message})"
 
 
 def _names(noun: str, names: changes.NameChanges) -> Iterator[str]:

@@ -358,7 +358,7 @@ class Destination(Struct, frozen=True):
             return
         if not replace:
             raise UserError(
-                f"{self.path}: exists already; --append adds to it, --force overwrites it"
+                f"{self.path} exists already; --append adds to it, --force overwrites it"
             )
         if self.is_folder and not self._holds_only_tables(self.path):
             raise UserError(f"{self.path}: is not a folder that contains only tables")
@@ -396,7 +396,7 @@ class Destination(Struct, frozen=True):
             with new_folder(self.path, lambda old: replace and self._holds_only_tables(old)) as new:
                 self._write(new, rows)
         except FileExistsError as error:
-            raise UserError(f"{self.path}: exists already and is not overwritten") from error
+            raise UserError(f"{self.path} exists already and is not overwritten") from error
         except OSError as error:
             reason = error.strerror or error
             raise UserError(f"{self.path}: cannot be written: {reason}") from error

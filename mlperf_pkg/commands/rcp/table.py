@@ -217,8 +217,9 @@ def _legend(rows: Sequence[PointRow]) -> Iterator[str]:
     if runs.drop == 1:
         dropped = "fastest and the slowest"
     yield (
-        f"limit: the smallest acceptable mean of {runs.required} runs without the {dropped}"
-        " (t-test, p = 0.05)"
+        f"limit: the smallest acceptable mean number of {rows[0].reference.unit} to converge, over"
+        f" {runs.required - 2 * runs.drop} of {runs.required} runs (without the {dropped}; t-test,"
+        " p = 0.05)"
     )
     states = {row.state for row in rows}
     for state, meaning in _LEGEND.items():

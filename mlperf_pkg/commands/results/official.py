@@ -331,7 +331,7 @@ def refuse_tables(folder: Path, inputs: Sequence[str], *, force: bool) -> None:
     refuse_within(folder, inputs)
     existing = sorted(folder.glob("summary*"))
     if existing and not force:
-        raise UserError(f"{existing[0]}: exists already; --force overwrites it")
+        raise UserError(f"{existing[0]} exists already; --force overwrites it")
 
 
 def official_files(

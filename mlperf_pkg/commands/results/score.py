@@ -200,7 +200,7 @@ def _remarks(scored: ScoredSet, report: Report, *, has_energy: bool) -> Iterator
             yield finding.text
     standing = scored.published
     if standing:
-        text = f"among published results: {_standing_in_short(standing)}"
+        text = _standing_in_short(standing)
         if standing.of_model:
             text += f", {_in_words(standing.of_model)} on {standing.accelerator_model}"
         yield text
@@ -265,9 +265,7 @@ def _in_groups(scores: Scores) -> list[RowGroup]:
             if row.score_note:
                 notes.append(f"{subject}: {row.score_note}")
             if scored.published and len(scores.sets) <= _FEW:
-                standings.append(
-                    f"{subject}: among published results, {_standing_in_short(scored.published)}"
-                )
+                standings.append(f"{subject}: {_standing_in_short(scored.published)}")
         groups.append(RowGroup(title, [scored.row for scored in sets], notes + standings))
     return groups
 
@@ -288,9 +286,10 @@ def _title(row: ResultSetRow, report: Report) -> str:
 
 
 def _standing_in_short(standing: Standing) -> str:
-    """Return ``3rd of 41 on 8 accelerators in 5.1 (Preview)``."""
+    """Return ``3rd of 41 published results on 8 accelerators in round 5.1 (Preview)``."""
     accelerators = wording.counted(standing.accelerators, "accelerator")
-    text = f"{_in_words(standing.overall)} on {accelerators} in {standing.round}"
+    rank = f"{_in_words(standing.overall)} published results"
+    text = f"{rank} on {accelerators} in round {standing.round}"
     if standing.category:
         text += f" ({standing.category})"
     return text

@@ -469,7 +469,7 @@ class ResultsFolder(Struct, frozen=True):
             raise UserError(f"{self.ids}: a file of the summary; expected another file for the ids")
         existing = [file for file in files if file.exists()]
         if existing and not self.force:
-            raise UserError(f"{existing[0]}: exists already; --force overwrites it")
+            raise UserError(f"{existing[0]} exists already; --force overwrites it")
         summarizer.refuse_tables(self.path / OFFICIAL, inputs, force=self.force)
         return read_ids(self.ids)
 
@@ -507,7 +507,7 @@ class ResultsFolder(Struct, frozen=True):
         former = (*_FILES, *(f"{OFFICIAL}/{name}" for name in summarizer.OFFICIAL_FILES))
         write_together(self.path, {**files, **private}, replace=self.force, former=former)
         written = [
-            f"Written into {self.path}: {', '.join(files)}",
+            f"Written into {self.path}/: {', '.join(files)}",
             self._ids_in_words(ids, extended, systems),
             *remarks,
         ]

@@ -453,7 +453,7 @@ def refuse_early(folder: Path, inputs: Sequence[str], *, force: bool) -> None:
     if written is None:
         raise UserError(f"{folder}: exists, but is not a review; choose another --output")
     if not force:
-        raise UserError(f"{folder}: exists already; --force replaces it")
+        raise UserError(f"{folder} exists already; --force replaces it")
     for entry in walk(folder):
         is_ours = entry.folder if entry.path == TABLES else entry.path in written
         if entry.link is not None or not is_ours:

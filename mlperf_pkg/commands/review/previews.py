@@ -94,19 +94,21 @@ def _summary(rows: Sequence[Succession]) -> Iterator[str]:
         yield "no Previews"
         return
     counts = Counter(row.outcome for row in rows)
-    totals = [f"{counts[PreviewOutcome.MET]} met by a successor"]
+    totals = [f"{counts[PreviewOutcome.MET]} with their Available result"]
     details = []
-    for title, is_open in (("not settled", True), ("need no successor yet", False)):
+    for title, is_open in (("missing or uncertain", True), ("not needed", False)):
         total = 0
         numbers = []
         for outcome, count in counts.items():
             if outcome is not PreviewOutcome.MET and outcome.is_open is is_open:
                 total += count
-                numbers.append(f"{outcome.value} ({count})")
+                numbers.append(f"{count} {_REASONS[outcome]}")
         if numbers:
-            totals.append(f"{total} {title}")
-            details.append(f"{title}: {', '.join(numbers)}")
-    yield f"{wording.counted(len(rows), 'Preview')}: {', '.join(totals)}"
+            totals.append(f"{total} where it is {title}")
+            number = wording.counted(total, "Preview")
+            details.append(f"{title}: results that must follow {number} ({', '.join(numbers)})")
+    number = wording.counted(len(rows), "Preview")
+    yield f"{number}: {', '.join(totals)}"
     yield from details
     unsure = sum(map(_is_unsure, rows))
     if unsure:
@@ -235,6 +237,20 @@ class PreviewOutcome(StrEnum):
     def is_open(self) -> bool:
         """Whether a review asks the submitter about it."""
         return tuple(PreviewOutcome).index(self) <= tuple(PreviewOutcome).index(PreviewOutcome.LATE)
+
+
+_REASONS = {
+    PreviewOutcome.NOT_MET: "slower than the Preview",
+    PreviewOutcome.OTHER_SCALE: "only at another scale",
+    PreviewOutcome.OWN_LOGS: "with logs of a Preview only",
+    PreviewOutcome.NONE: "not submitted",
+    PreviewOutcome.RETIRED: "without runs of the old benchmarks",
+    PreviewOutcome.LATE: "after the round in which they were due",
+    PreviewOutcome.NOT_DUE: "due in a later round",
+    PreviewOutcome.CHANGED: "whose benchmark was changed or removed",
+    PreviewOutcome.BETWEEN: "whose scale lies between the scales of two other Previews",
+}
+"""Why the Available result that a Preview requires is in question, or not required."""
 
 
 class Role(StrEnum):

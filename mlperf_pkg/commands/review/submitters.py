@@ -591,7 +591,14 @@ def _summary(rank: _Rank) -> Iterator[str]:
                 text += f" (but {wording.enumerated(partners)} do not review each other)"
             texts.append(text)
         alone += rank.names(index for index in group if index not in members)
+    if texts:
+        yield f"paired by {rank.unit}: {'; '.join(texts)}"
     if alone:
-        texts.append(f"{wording.enumerated(sorted(alone))} by {CHAIRS}")
-    if texts or rank.by == "results":
-        yield f"by {rank.unit}: {'; '.join(texts) or wording.NOTHING}"
+        names = wording.enumerated(sorted(alone))
+        whom = "it" if len(alone) == 1 else "them"
+        yield (
+            f"no submitter with a similar {rank.unit} is left to review {names}; {CHAIRS} review"
+            f" {whom}"
+        )
+    if rank.by == "results" and not (texts or alone):
+        yield f"paired by {rank.unit}: {wording.NOTHING}"

@@ -36,7 +36,7 @@ from mlperf_pkg.run.model import Run
 FORMAT = "mlperf-pkg/selection/1"
 
 _COLUMNS = (
-    Column("Runs by start, windows"),
+    Column("Runs in order of start"),
     Column("Minutes", 9, numbers=True),
     Column("Status", 46),
 )
@@ -214,7 +214,7 @@ def _run_rows(selected: SelectedSet) -> Iterator[tuple[str, ...]]:
     for number, run in enumerate(selected.runs, 1):
         status = run.status or "no run_stop"
         if not run.converged or run.minutes is None:
-            status += ", counts as infinite"
+            status += ", its time counts as infinite"
         yield f"{number}  {run_names[number - 1]}", wording.minutes(run.minutes), status
 
 
