@@ -78,8 +78,8 @@ def report_of(done: Done) -> Any:
 @pytest.mark.parametrize(
     ("change", "arguments", "status", "says"),
     [
-        ("none", (ROOT,), 0, f"official: pass, mlperf-logging {OTHER} accepts this\n"),
-        ("new ruleset", (ROOT,), 0, f"official: pass, mlperf-logging {OTHER} accepts this\n"),
+        ("none", (ROOT,), 0, f"official: pass (mlperf-logging {OTHER})\n"),
+        ("new ruleset", (ROOT,), 0, f"official: pass (mlperf-logging {OTHER})\n"),
         (
             "rules",
             (ROOT,),
@@ -89,13 +89,13 @@ def report_of(done: Done) -> Any:
         ("rules", (ROOT, "--fail-on", "official"), 1, f"{BY}: pass; "),
         ("rules", (LOG,), 0, f"{BY}: pass; {DIFFERS}\nthe rules of {BENCHMARK} in round {ROUND}\n"),
         ("rules", (LOG, "--fail-on", "official"), 1, f"{BY}: pass; "),
-        ("rules", (RETINANET,), 0, f"official: pass, mlperf-logging {OTHER} accepts this"),
+        ("rules", (RETINANET,), 0, f"official: pass (mlperf-logging {OTHER})"),
         ("rules", (f"{LORA_WRONG}/{ROOT}",), 1, f"{BY}: FAIL; {DIFFERS}\nthe rules of"),
         (
             "rules",
             (f"{RETINANET_WRONG}/{ROOT}",),
             1,
-            f"official: FAIL, mlperf-logging {OTHER} rejects this: 2 errors in 1 of 2 result\n",
+            f"official: FAIL (mlperf-logging {OTHER}), 2 errors in 1 of 2 result sets; ",
         ),
         (
             "rules",
@@ -119,14 +119,14 @@ def report_of(done: Done) -> Any:
             "points",
             (ROOT,),
             0,
-            f"official: pass, mlperf-logging {OTHER} accepts this; the installed version"
-            f" {OTHER}\ndiffers in the reference points of {BENCHMARK} in round {ROUND}\n",
+            f"official: pass (mlperf-logging {OTHER}); the installed version {OTHER} differs in\n"
+            f"the reference points of {BENCHMARK} in round {ROUND}\n",
         ),
         (
             "points that reject",
             (ROOT,),
             1,
-            f"official: FAIL, mlperf-logging {OTHER} rejects this: 1 error in 1 of 2 result\n",
+            f"official: FAIL (mlperf-logging {OTHER}), 1 error in 1 of 2 result sets; the\n",
         ),
         ("code", (ROOT,), 0, f"{BY}: pass; {DIFFERS}\nthe code of the checkers\n"),
         ("code", (RETINANET, "--fail-on", "official"), 1, f"{BY}: pass; {DIFFERS}\nthe code"),

@@ -123,7 +123,7 @@ def test_which_organisation_is_expected(tmp_path: Path, named: str, words: str) 
     write_set(folder, (edited(first, "submission_org", value="Others"), *others))
     report = compared(check([str(tmp_path / named)], Options(round="2.0", jobs=1))).report
     texts = [finding.text for finding in report.findings if finding.code == "SET115"]
-    assert texts == [f'submission_org is Others; expected "Graphcore", {words}']
+    assert texts == [f'submission_org is "Others"; expected "Graphcore", {words}']
 
 
 def test_an_official_crash_names_the_benchmarks_of_the_logs(tmp_path: Path) -> None:

@@ -412,14 +412,14 @@ MESSAGES = [  # changes, message, hint
     ({"cooling": ...}, "missing fields: cooling", None),
     (
         {"cooling": ..., "coolling": ""},
-        "missing fields: cooling",
+        'the field "coolling" is unknown; expected "cooling"',
         'rename "coolling" to "cooling"',
     ),
     ({"submitter": 7}, "submitter is 7; expected text", "write the value in double quotes"),
     (
         {"division": "Close"},
         'division is "Close"; expected "closed" or "open"',
-        "did you mean closed?",
+        'for "Close", did you mean "closed"?',
     ),
     (
         {"status": "cloud"},
@@ -427,7 +427,7 @@ MESSAGES = [  # changes, message, hint
             'status is "cloud"; expected "Available on-premise", "Available cloud",'
             ' "Research, Development, or Internal (RDI)" or "Preview"'
         ),
-        'did you mean "Available cloud"?',
+        'for "cloud", did you mean "Available cloud"?',
     ),
     (
         {"status": "Availble cloud"},
@@ -435,13 +435,13 @@ MESSAGES = [  # changes, message, hint
             'status is "Availble cloud"; expected "Available on-premise", "Available cloud",'
             ' "Research, Development, or Internal (RDI)" or "Preview"'
         ),
-        'did you mean "Available cloud"?',
+        'for "Availble cloud", did you mean "Available cloud"?',
     ),
     (
         {"accelerator_model_name": "Nvidia h100-sxm5-80GB"},
         (
             'accelerator_model_name is "Nvidia h100-sxm5-80GB"; expected "NVIDIA H100-SXM5-80GB"'
-            ", as in published descriptions"
+            ", as in published descriptions (only the case differs)"
         ),
         None,
     ),

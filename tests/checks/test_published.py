@@ -34,16 +34,14 @@ from tests.tools.export import encoded, of_rounds
 
 NAME = f"Graphcore/{SYSTEM}/resnet"
 SET, LORA = f"Graphcore/results/{SYSTEM}/resnet", "llama2_70b_lora"
-HEAD = f"note advice 5/5 the same run was published in round 2.0 as {NAME}"
-AGAIN = (
-    f"{HEAD}; it is not known whether the system descriptions agree in fields that the published"
-    " results lack"
-)
+HEAD = f"note advice 5/5 runs of this set were already published in round 2.0 as {NAME}"
+ASKED = "the rules allow this under certain conditions; not all could be checked, as "
+AGAIN = f"{HEAD}; {ASKED}some values of the published system description are unknown"
 FORBIDDEN = ", so the rules forbid submitting these runs again"
-LATER = ", but the rules have such conditions only from round 5.1 on"
+LATER = " (the rules forbid such changes only from round 5.1 on)"
 BROKEN = HEAD.replace("note advice", "warning rules")
-DESCRIPTION = "whether the system description is the same"
-UNSURE = "whether 5 runs with the values of published runs are copies or were repeated"
+DESCRIPTION = "it is not known whether the system description is the same"
+UNSURE = "it is not known whether 5 runs with published values are copies or repetitions"
 
 
 def findings(*paths: Path) -> list[Finding]:
@@ -52,7 +50,12 @@ def findings(*paths: Path) -> list[Finding]:
 
 
 def texts(*paths: Path) -> list[str]:
-    return [f"{f.severity} {f.basis} {f.runs}/{f.of_runs} {f.text}" for f in findings(*paths)]
+    return [f"{f.severity} {f.basis} {f.runs}/{f.of_runs} {said(f)}" for f in findings(*paths)]
+
+
+def said(finding: Finding) -> str:
+    """A message, and the judgement in the hint."""
+    return "; ".join(filter(None, (finding.text, finding.hint)))
 
 
 @pytest.fixture
@@ -122,13 +125,13 @@ def repeated(root: Path) -> None:
         (described(status="Available on-premise"), [AGAIN]),
         (another_system, [AGAIN]),
         (another_run, [AGAIN.replace("5/5", "4/5")]),
-        (another_byte, [f"{HEAD}; 1 log was rewritten{LATER}"]),
-        (dressed_up, [f"{HEAD}; 5 logs were rewritten{LATER}"]),
+        (another_byte, [f"{HEAD}; 1 of the logs has been changed since then{LATER}"]),
+        (dressed_up, [f"{HEAD}; 5 of the logs have been changed since then{LATER}"]),
         (
             repeated,
             [
-                AGAIN.replace("whether", f"{UNSURE}, nor whether").replace(
-                    "the same run", "a run with the same values"
+                AGAIN.replace(ASKED, f"{ASKED}{UNSURE}; ").replace(
+                    "were already published", "have the values of runs that were published"
                 )
             ],
         ),
@@ -194,7 +197,7 @@ def test_both_rounds_checked_together(first: Path) -> None:
 
 def test_loose_logs_are_always_named(first: Path, tmp_path: Path) -> None:
     shutil.copytree(first / SET, tmp_path / "logs")
-    name = f"{HEAD}; it is not known whether the submitter is the same, nor {DESCRIPTION}"
+    name = f"{HEAD}; {ASKED}it is not known whether the submitter is the same; {DESCRIPTION}"
     assert texts(tmp_path / "logs") == [name]
     assert texts(tmp_path / "logs/result_1.txt") == [name.replace("5/5", "1/1")]
 
@@ -246,7 +249,7 @@ def test_runs_later_than_the_collection_are_not_hashed(
     first: Path, monkeypatch: pytest.MonkeyPatch, hashed: list[str]
 ) -> None:
     publish(monkeypatch, first, made=date(2020, 1, 1))
-    assert texts(resubmitted(first)) == [f"{HEAD}; 5 logs were rewritten{LATER}"]
+    assert texts(resubmitted(first)) == [f"{HEAD}; 5 of the logs have been changed since then{LATER}"]
     assert hashed == []
 
 
@@ -261,8 +264,10 @@ def test_runs_of_which_only_the_bytes_were_collected(
     root = resubmitted(first)
     for path in sorted((root / SET).iterdir())[:number]:
         path.write_bytes(path.read_bytes() + b"\n")
-    logs = "5 logs were" if number == 5 else "1 log was"
-    assert texts(root) == [f"{HEAD}; {logs} rewritten{LATER}"]
+    logs = "1 of the logs has been changed since then"
+    if number == 5:
+        logs = "5 of the logs have been changed since then"
+    assert texts(root) == [f"{HEAD}; {logs}{LATER}"]
 
 
 def test_a_published_set_is_not_hashed(first: Path, hashed: list[str]) -> None:
@@ -440,11 +445,12 @@ def submitted(*statuses: tuple[str, str], **fields: Any) -> list[PublishedSet]:
 RESEARCH = "Research, Development, or Internal (RDI)"
 AVAILABLE = "Available on-premise"
 AS_AVAILABLE = (
-    "the set was submitted as Available, but its accelerators were Research in round 1.1 (box)"
+    "the set was submitted as Available, but its accelerators were Research in round 1.1, in the"
+    " system box"
 )
 AS_PREVIEW = (
-    "the set was submitted as Preview, but its accelerators were already Available in round 1.1"
-    " (box)"
+    "the set was submitted as Preview, but its accelerators were already Available in round 1.1,"
+    " in the system box"
 )
 
 

@@ -51,13 +51,13 @@ CASES: list[tuple[str, dict[str, Any], Edit | None, str]] = [
         "a byte",
         {},
         another_byte,
-        f"1 log was rewritten{NOT}",
+        f"1 of the logs has been changed since then{NOT}",
     ),
     (
         "a log that is rejected",
         {},
         rejected,
-        f"1 log was rewritten and the logs fail the official checker of round 5.1{NOT}",
+        f"1 of the logs has been changed since then and the logs fail the official checker of round 5.1{NOT}",
     ),
     ("a run that was repeated", {}, repeated, ALLOWED),
 ]
@@ -93,10 +93,10 @@ def test_what_only_the_record_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     findings = check([str(new)], Options(jobs=1)).report.findings
     (finding,) = (f for f in findings if f.code.startswith("SET16"))
     assert (finding.code, finding.severity) == ("SET160", "note")
-    assert finding.text.partition("; ")[2] == (
-        "it is not known whether 10 runs with the values of published runs are copies or were"
-        " repeated, nor whether the system descriptions agree in fields that the published"
-        " results lack"
+    assert finding.hint == (
+        "the rules allow this under certain conditions; not all could be checked, as it is not known"
+        " whether 10 runs with published values are copies or repetitions; some values of the"
+        " published system description are unknown"
     )
 
 

@@ -59,7 +59,7 @@ def test_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert re.sub(r"19\.\d{3}", "19.000", head).splitlines() == [
         "training 2.0, Graphcore (inferred as the first round after the resnet run of 2022-05-06)",
         (
-            "  bow-pod16/resnet  closed    5/5 runs      19.000 minutes, system found by"
+            "  bow-pod16/resnet  closed    5/5 runs      19.000 minutes, system identified by"
             " submission_platform"
         ),
         "built submissions/Graphcore: 1 system, 1 result set, 5 logs",
@@ -81,7 +81,7 @@ def test_force_replaces_own_trees_only(tmp_path: Path) -> None:
     tree = root / "submissions/Graphcore"
     readme = f"extra_files: {{README.md: {tree.relative_to(root)}/README.md, legal: legal}}"
     assert call("build", root).exit_code == 0
-    assert call("build", root).stderr.endswith("Graphcore: exists already; --force replaces it\n")
+    assert call("build", root).stderr.endswith("Graphcore exists already; --force replaces it\n")
     lay(root, {"legal/a/b": b"c", CONFIG_NAME: readme.encode()})
     lay(tree, {"README.md": b"ours"})
     assert call("build", root, "--force").exit_code == 0
@@ -184,7 +184,7 @@ def test_ambiguous_platform_until_the_configuration_resolves_it(tmp_path: Path) 
     (root / CONFIG_NAME).write_text(block.partition("\nnothing")[0].replace(key, "pod16-tf"))
     result = call("build", root)
     assert result.exit_code == 0
-    assert ", system found by a platform in mlperf-pkg.yaml\n" in result.stdout
+    assert ", system identified by a platform in mlperf-pkg.yaml\n" in result.stdout
     assert built_results(root) == [path.replace("bow-pod16", "pod16-tf") for path in RESULTS]
 
 
@@ -226,8 +226,8 @@ def test_no_output_inside_the_logs(tmp_path: Path) -> None:
     root = resnet_workspace(tmp_path)
     before = bytes_below(root)
     result = call("build", root, "--output", root / "logs")
-    overlaps = f"{root}/logs/Graphcore: this folder and the input folder {root}/logs overlap"
-    assert (result.exit_code, overlaps in result.stderr) == (2, True)
+    inside = f"the output folder {root}/logs/Graphcore is inside the input folder {root}/logs;"
+    assert (result.exit_code, inside in result.stderr) == (2, True)
     assert bytes_below(root) == before
 
 
@@ -246,11 +246,11 @@ def test_no_output_over_the_input(
     [
         (
             ["systems"],
-            "{root}/systems: no system descriptions (No such file or directory); write one on",
+            "the folder {root}/systems/ with the system descriptions cannot be read (No such file",
         ),
         (
             ["systems", "logs"],
-            "put logs into the folder {root}/logs, or name another folder with --logs",
+            "put the log files into {root}/logs/, or name their folder with --logs",
         ),
     ],
 )

@@ -33,7 +33,10 @@ def test_without_a_path(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [([], "no PATH given, and there is no folder logs/ here"), (["empty"], "no MLPerf log here")],
+    [
+        ([], "no PATH given, and there is no folder logs/ here"),
+        (["empty"], "no MLPerf log in empty"),
+    ],
 )
 def test_without_a_log(
     arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -145,7 +148,7 @@ def test_one_output_refused_refuses_all(folder: Path, tmp_path: Path) -> None:
     before = sorted(tmp_path.rglob("*"))
     result = call("check", folder, "-o", tmp_path / "a.json", "-o", tmp_path / "b.json", "-o", "-")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "b.json: exists already; --force overwrites it" in result.stderr
+    assert "b.json exists already; --force overwrites it" in result.stderr
     assert sorted(tmp_path.rglob("*")) == before
     assert (tmp_path / "b.json").read_text() == "old"
 

@@ -11,7 +11,10 @@ def test_an_empty_folder(tmp_path: Path) -> None:
     result = call("init", tmp_path)
     assert result.exit_code == 0
     assert result.stdout == f"{tmp_path / CONFIG_NAME}\n"
-    assert "note: no value was filled in" in result.stderr
+    assert (
+        "note: mlperf-pkg.yaml was written without values, as there are no logs or systems yet to"
+        in result.stderr
+    )
     assert read_config(tmp_path) == Config()
 
 

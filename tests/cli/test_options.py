@@ -141,7 +141,7 @@ def test_what_was_not_checked_never_passes(
     for path in removed:
         remove(tree / path)
     words = " ".join(call("check", tree, *options.split(), "-q").stdout.split())
-    assert re.match(f"official: not checked, {reason} rules: FAIL, ", words)
+    assert re.match(f"official: not checked, as {reason} rules: FAIL, ", words)
 
 
 # ---- logs that cannot be read -------------------------------------------------------------

@@ -59,7 +59,7 @@ def test_an_invalid_tree_is_packed_only_on_demand(tree: Path) -> None:
     assert result.exit_code == 1
     assert "SET101" in result.stdout
     assert result.stderr.startswith(
-        "nothing was packed: fix the errors, or pack the submission anyway"
+        "nothing was packed, as there are errors; fix them, or use '--invalid keep' to pack"
     )
     assert beside(tree) == ["ACME"]
     assert call("pack", tree, "--invalid", "keep").exit_code == 0
@@ -157,9 +157,9 @@ def test_left_out(tmp_path: Path, change: dict[str, bytes], left: set[str]) -> N
         assert {"/".join(parts) for parts in names} == left
     else:
         assert result.stderr.endswith(
-            "nothing was packed: no result set is valid, or the files without the invalid sets"
-            " still have errors; fix the errors, or pack the submission anyway with --invalid"
-            " keep\n"
+            "nothing was packed, as no result set is valid, or there are errors in the files"
+            " without the invalid sets; fix them, or use '--invalid keep' to pack the whole"
+            " submission\n"
         )
 
 

@@ -171,7 +171,7 @@ def test_chart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert file.read_bytes().startswith(b"<svg")
     shown("show", "bert", "--all", "--chart", page := tmp_path / "bert.html")
     assert "default-src 'none'; img-src data:" in page.read_text("utf-8")
-    refusal = f"mlperf-pkg: error: {file}: exists already; --force overwrites it\n"
+    refusal = f"mlperf-pkg: error: {file} exists already; --force overwrites it\n"
     assert call("show", "bert", "--chart", file) == (2, refusal)
 
 

@@ -133,7 +133,7 @@ def test_force_replaces_a_review(a_round: Path, reviewed: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("-o {out}/review", "{out}/review: exists already; --force replaces it"),
+        ("-o {out}/review", "{out}/review exists already; --force replaces it"),
         ("-o {out}/review --force", "as notes.md is not part of it"),
         ("-o {out}/notes --force", "exists, but is not a review"),
         ("-o {round}/review --force", "refusing to write inside an input folder"),
@@ -284,7 +284,7 @@ def test_without_published_results(
     assert "the published results are missing; reinstall mlperf-pkg" in result.stderr
     assert listing("previews", *sides)["counts"] == {"own logs only": 1}
     result = call("review", sides[0], "-o", tmp_path / "review")
-    assert "1 Preview: 0 met" in result.stdout
+    assert "1 Preview: 0 with their Available result, 1 where it is" in result.stdout
 
 
 def test_a_previous_round(sides: list[str], tmp_path: Path) -> None:
@@ -297,7 +297,8 @@ def test_a_previous_round(sides: list[str], tmp_path: Path) -> None:
         "not allowed since round 5.1",
         "a former Preview needs new runs",
     )
-    assert "1 Preview: 0 met by a successor, 1 not settled" in result.stdout
+    summary = "1 Preview: 0 with their Available result, 1 where it is missing or uncertain"
+    assert summary in " ".join(result.stdout.split())
     result = call("review", old, "--previous", new, "-o", tmp_path / "other", "-j", "1")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "expected OLD, then NEW" in result.stderr

@@ -11,7 +11,7 @@ from tests.helpers.trees import simulated, write_set, write_submission
 
 @pytest.mark.parametrize(
     ("runs", "status", "text"),
-    [(5, 0, ", fastest"), (2, 1, "too few to drop 1 fastest")],
+    [(5, 0, ", fastest"), (2, 1, "too few to drop the fastest")],
 )
 def test_exit_statuses(runs: int, status: int, text: str, tmp_path: Path) -> None:
     result = call("score", write_set(tmp_path / str(runs), simulated(runs=runs)))

@@ -24,7 +24,7 @@ def last_fail(number: int) -> tuple[bytes, ...]:
     ("logs", "status", "text"),
     [
         (SEVEN[:5], 0, "nothing to select, as the set has only the 5 runs that are required"),
-        (SEVEN[:4], 1, "no valid result: only 4 of 5 runs"),
+        (SEVEN[:4], 1, "no valid result: only 4 of the 5 required runs are there"),
         (last_fail(1), 0, "submit result_"),
         (last_fail(2), 0, "runs 3 to 7 infinite 2 runs did not converge or have no time-to-train"),
         (last_fail(3), 1, "no valid result: the median is infinite, as 2 of 3 windows"),

@@ -34,7 +34,7 @@ def test_a_damaged_archive(archive: Path, tmp_path: Path) -> None:
         "  cut.tar.gz: the archive is cut off, as the compressed data does not end  PACK102"
         " [rules]",
     ]
-    assert "official: not checked, it is not known whether the files are" in result.stdout
+    assert "official: not checked, as it is not known whether these files are" in result.stdout
     assert [path.name for path in tmp_path.iterdir()] == ["cut.tar.gz"]
 
 

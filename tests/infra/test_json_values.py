@@ -81,7 +81,7 @@ def test_problems(data: bytes, value: Any, problems: list[tuple[int, str]]) -> N
 def test_a_duplicate_names_its_first_line_and_the_last_one_counts() -> None:
     document = read_json(b'{"a":\n{"b": 1},\n"a": {\n"c": 2}}')
     assert document.value == {"a": {"c": 2}}
-    assert document.problems[0].message == "the key 'a' is repeated (first on line 1)"
+    assert document.problems[0].message == "the key 'a' is repeated (it is already on line 1)"
     assert [document.line(path) for path in [("a",), ("a", "c"), ("a", "b")]] == [3, 4, 3]
 
 

@@ -145,7 +145,7 @@ def test_an_annotation() -> None:
     properties = {"file": "logs/a, b:c.log", "line": "7", "title": "X1"}
     assert annotation == ("error", properties, "wrong [official]\nhint: 100 % sure")
     first, _ = annotated(report(verdict=FAIL, findings=[finding()]))
-    verdicts = "official: FAIL, mlperf-logging 9.9.9 rejects this: 1 error in 1 file\n"
+    verdicts = "official: FAIL (mlperf-logging 9.9.9), 1 error in 1 file\n"
     verdicts += "rules: pass, 1 error in 1 file\n"
     summary = f"{verdicts}1 error, 0 warnings, 0 notes\nround 2.0: as given"
     assert first == ("notice", {"title": "MLPerf check"}, summary)

@@ -42,15 +42,15 @@ def in_files(*paths: str) -> list[Finding]:
 PLACES: list[tuple[str, Sequence[Finding], str | None, str]] = [
     # name, findings, what they are about, how they are shown
     ("a file", in_files("a.log"), None, "a.log: wrong"),
-    ("another line", on_lines(3, 9), None, "a.log:3: wrong (also on line 9)"),
-    ("other lines", on_lines(3, 9, 10, 12), None, "a.log:3: wrong (also on lines 9, 10, 12)"),
-    ("many lines", on_lines(*range(1, 6)), None, "a.log:1: wrong (also on 4 other lines)"),
+    ("another line", on_lines(3, 9), None, "a.log:3: wrong (the same on line 9)"),
+    ("other lines", on_lines(3, 9, 10, 12), None, "a.log:3: wrong (the same on lines 9, 10, 12)"),
+    ("many lines", on_lines(*range(1, 6)), None, "a.log:1: wrong (the same on 4 other lines)"),
     ("a run", in_runs(2), SET, f"{RUNS[2]}:12: wrong (1 of 12 runs)"),
     (
         "a run twice",
         [*in_runs(2), finding(RUNS[2], 15)],
         SET,
-        f"{RUNS[2]}:12: wrong (1 of 12 runs, also on line 15)",
+        f"{RUNS[2]}:12: wrong (1 of 12 runs, the same on line 15)",
     ),
     (
         "two runs",
@@ -63,10 +63,15 @@ PLACES: list[tuple[str, Sequence[Finding], str | None, str]] = [
         "five files",
         in_files(*(f"A/{n}" for n in range(5))),
         "A",
-        "A: wrong (5 files: 0, 1, 2 and 2 more)",
+        "A: wrong (5 places: 0, 1, 2 and 2 more)",
     ),
-    ("here", in_files("x", "y/z"), ".", "x: wrong (and 1 other file: y/z)"),
-    ("runs here", in_runs(2, 3), ".", f"{RUNS[2]}:12: wrong (2 of 12 runs)"),
+    ("here", in_files("x", "y/z"), ".", "x: wrong (the same for y/z)"),
+    (
+        "runs here",
+        in_runs(2, 3),
+        ".",
+        f"the submission: wrong (2 of 12 runs: {RUNS[2]}:12, {RUNS[3]}:13)",
+    ),
 ]
 
 
@@ -83,9 +88,9 @@ WAIVER = Waiver("agreed", "Jane", "2026-12-31")
 
 WARNING = Severity.WARNING
 BOTH_FAIL = Verdicts(Verdict.FAIL, Verdict.FAIL)
-ACCEPTS = "pass, mlperf-logging 9.9.9 accepts this"
-REJECTS = "FAIL, mlperf-logging 9.9.9 rejects this"
-SKIPS = "not checked, mlperf-logging 9.9.9 does not check benchmarks that are not in round 2.0"
+ACCEPTS = "pass (mlperf-logging 9.9.9)"
+REJECTS = "FAIL (mlperf-logging 9.9.9)"
+SKIPS = "not checked, as mlperf-logging 9.9.9 does not check benchmarks that are not in round 2.0"
 
 
 @pytest.fixture(autouse=True)
@@ -134,7 +139,7 @@ ROWS: list[tuple[str, Verdicts, dict[str, Any], Sequence[Finding], str, str]] = 
         BOTH_FAIL,
         {**sets(9), "systems": (system(path="systems/x.json"),)},
         [finding("systems/x.json"), finding("y.gz", severity=WARNING)],
-        f"{REJECTS}: 1 error in 1 system description; 1 warning in 1 file",
+        f"{REJECTS}, 1 error in 1 system description; 1 warning in 1 file",
         "FAIL, 1 error in 1 system description; 1 warning in 1 file",
     ),
     (
@@ -142,7 +147,7 @@ ROWS: list[tuple[str, Verdicts, dict[str, Any], Sequence[Finding], str, str]] = 
         BOTH_FAIL,
         raw_sets(),
         [*on_raw_set("beta"), *on_raw_set("beta", finding("beta_1.log", 7))],
-        f"{REJECTS}: 2 errors in 1 of 2 result sets",
+        f"{REJECTS}, 2 errors in 1 of 2 result sets",
         "FAIL, 2 errors in 1 of 2 result sets",
     ),
     (
@@ -150,7 +155,7 @@ ROWS: list[tuple[str, Verdicts, dict[str, Any], Sequence[Finding], str, str]] = 
         PASS,
         {"result_sets": (result_set(judged=False),)},
         [],
-        "pass, mlperf-logging 9.9.9 accepts the logs",
+        "pass (mlperf-logging 9.9.9, logs only)",
         "pass",
     ),
     (
@@ -166,7 +171,7 @@ ROWS: list[tuple[str, Verdicts, dict[str, Any], Sequence[Finding], str, str]] = 
         PASS,
         sets(9, 2),
         [],
-        f"{ACCEPTS}: 2 of 9 result sets not checked",
+        f"{ACCEPTS}, 2 of 9 result sets not checked",
         "pass, 2 of 9 result sets not checked",
     ),
     (
@@ -175,14 +180,14 @@ ROWS: list[tuple[str, Verdicts, dict[str, Any], Sequence[Finding], str, str]] = 
         sets(2, 2),
         on_sets(1),
         SKIPS,
-        "not checked, mlperf-pkg has no rules for the benchmark",
+        "not checked, as mlperf-pkg has no rules for the benchmark",
     ),
     (
         "a round without rules",
         Verdicts(Verdict.NOT_CHECKED, Verdict.PASS),
         {**sets(1), "round": "7.0"},
         [],
-        "not checked, mlperf-logging 9.9.9 has no rules for round 7.0",
+        "not checked, as mlperf-logging 9.9.9 has no rules for round 7.0",
         "pass",
     ),
     (
@@ -191,7 +196,7 @@ ROWS: list[tuple[str, Verdicts, dict[str, Any], Sequence[Finding], str, str]] = 
         {**sets(1), "round": None},
         [],
         (
-            "not checked, mlperf-logging 9.9.9 has no rules for these rounds, or does not check"
+            "not checked, as mlperf-logging 9.9.9 has no rules for these rounds, or does not check"
             " these benchmarks"
         ),
         "pass",
@@ -201,7 +206,7 @@ ROWS: list[tuple[str, Verdicts, dict[str, Any], Sequence[Finding], str, str]] = 
         PASS,
         {"runs": (run(), run(verdict=NOT_CHECKED))},
         [],
-        f"{ACCEPTS}: 1 of 2 logs not checked",
+        f"{ACCEPTS}, 1 of 2 logs not checked",
         "pass, 1 of 2 logs not checked",
     ),
     (
@@ -209,32 +214,32 @@ ROWS: list[tuple[str, Verdicts, dict[str, Any], Sequence[Finding], str, str]] = 
         NOT_CHECKED,
         {"systems": (system(verdict=NOT_CHECKED),), "round": "7.0"},
         [],
-        "not checked, mlperf-logging 9.9.9 has no rules for round 7.0",
-        "not checked, mlperf-pkg has no rules for the benchmark",
+        "not checked, as mlperf-logging 9.9.9 has no rules for round 7.0",
+        "not checked, as mlperf-pkg has no rules for the benchmark",
     ),
     (
         "only descriptions",
         NOT_CHECKED,
         {"systems": (system(),)},
         [],
-        "not checked, there is no result set",
-        "not checked, there is no result set",
+        "not checked, as there is no result set",
+        "not checked, as there is no result set",
     ),
     (
         "no round",
         NOT_CHECKED,
         {"round": None, "round_reason": "nothing gives the round"},
         [],
-        "not checked, nothing gives the round",
-        "not checked, nothing gives the round",
+        "not checked, as nothing gives the round",
+        "not checked, as nothing gives the round",
     ),
     (
         "not as packed",
         NOT_CHECKED,
         sets(2, 2),
         [finding("a.tar.gz", code="PACK102")],
-        "not checked, it is not known whether the files are those that were packed",
-        "not checked, it is not known whether the files are those that were packed",
+        "not checked, as it is not known whether these files are the ones that were packed",
+        "not checked, as it is not known whether these files are the ones that were packed",
     ),
 ]
 

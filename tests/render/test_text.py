@@ -54,10 +54,10 @@ def test_a_submission() -> None:
     of_set = {"runs": (run(),), "systems": (system(),), "findings": findings}
     assert text(verdict=FAIL, result_sets=sets, **of_set) == page(
         """
-        official: FAIL, mlperf-logging 9.9.9 rejects this: 1 error in 1 of 3 result
-        sets; 1 warning in 1 of 3 result sets; 1 of 3 result sets not checked
+        official: FAIL (mlperf-logging 9.9.9), 1 error in 1 of 3 result sets; 1 warning
+        in 1 of 3 result sets; 1 of 3 result sets not checked
         rules:    pass, 1 warning in 1 of 3 result sets; 1 of 3 result sets not checked
-        1 error, 1 warning, 1 note (--show all lists every finding)
+        1 error, 1 warning, 1 note (to list every finding: --show all)
         round 2.0: as given
 
         Result sets   Runs  Minutes  RCP margin   Official     Rules
@@ -87,7 +87,7 @@ def test_loose_logs() -> None:
     doubtful = {"round": None, "round_reason": "several rounds: 1.1, 2.0"}
     assert text(result_sets=sets, runs=runs, **doubtful) == page(
         """
-        official: pass, mlperf-logging 9.9.9 accepts this
+        official: pass (mlperf-logging 9.9.9)
         rules:    pass
         0 errors, 0 warnings, 0 notes
         several rounds: 1.1, 2.0
@@ -131,8 +131,9 @@ def test_what_raw_logs_leave_open_is_shown_to_be_pasted() -> None:
     heading = "Complete the following lines, and save them as mlperf-pkg.yaml beside systems/"
     assert f"{heading}\n# who?\nsystems:\n  dgx: {{}}\n" in shown
     assert (
-        "round 2.0: as given\nsystem found by the folder name: dgx\nonly the logs were judged in 1"
-        " of 2 result sets; to judge the result sets, check\na folder of logs without --partial\n\n"
+        "round 2.0: as given\nsystem dgx: identified by the folder name\n"
+        "only the logs were judged in 1 of 2 result sets; to judge the result sets, check\n"
+        "a folder of logs without --partial\n\n"
     ) in shown
 
 
@@ -167,7 +168,7 @@ def test_what_is_shown(show: str, shown: str, verbose: bool) -> None:
     """Waived findings always are; ``verbose`` shows runs, not findings."""
     verdicts, _, lines = text(verbose=verbose, show=Show(show), findings=MADE).partition("\n\n")
     assert lines == shown
-    more = "" if show == "all" else " (--show all lists every finding)"
+    more = "" if show == "all" else " (to list every finding: --show all)"
     assert f"\n2 errors, 1 warning, 1 note, 1 waived{more}\n" in verdicts
 
 
@@ -214,7 +215,7 @@ def test_what_follows_is_folded_under_its_cause(
 
 
 def test_what_is_folded_is_counted_and_is_not_all() -> None:
-    assert ("\n3 errors, 0 warnings, 1 note (--show all lists every finding)\n") in text(
+    assert ("\n3 errors, 0 warnings, 1 note (to list every finding: --show all)\n") in text(
         findings=FOLDED
     )
 
@@ -224,7 +225,7 @@ def test_causes_in_several_sets_are_folded_by_their_code() -> None:
     others[1] = replace(others[1], cause="LOG101-2")
     assert (
         "Causes\n  torn  error LOG101 [rules]\n    2 files: a.log, c.log\n"
-        "    2 findings follow from these causes (-v lists them): K1\n"
+        "    2 findings follow from this cause (-v lists them): K1\n"
     ) in text(findings=[*FOLDED, *others])
 
 
@@ -303,14 +304,15 @@ Submitters   Sets  Official     Rules        Errors  Warnings  RCP failures
 
 """
 VERDICTS = """\
-official: FAIL, mlperf-logging 9.9.9 rejects this: 3 errors in 3 of 5 result
-sets; 1 warning in 1 submission, 1 in 1 file; 1 of 5 result sets not checked; 1
-finding waived, but the official checker ignores waivers
+official: FAIL (mlperf-logging 9.9.9), 3 errors in 3 of 5 result sets; 1 warning
+in 1 submission, 1 warning in 1 file; 1 of 5 result sets not checked; 1 finding
+waived, but the official checker ignores waivers
 rules:    FAIL, 2 errors in 2 of 5 result sets; 2 warnings in 2 system
-descriptions, 1 in 1 submission, 1 in 1 file; 1 of 5 result sets not checked
+descriptions, 1 warning in 1 submission, 1 warning in 1 file; 1 of 5 result sets
+not checked
 """
 COUNTS = """\
-3 errors, 4 warnings, 1 note, 1 waived (--show all lists every finding)
+3 errors, 4 warnings, 1 note, 1 waived (to list every finding: --show all)
 round 2.0: as given
 
 """
@@ -399,7 +401,7 @@ def with_values(*values: Any, **changes: Any) -> list[Finding]:
     [
         (with_values(1), "x is 1"),
         (with_values(3, 1, 2), "x is 1 to 3"),
-        (with_values("b", "a", "b"), 'x is "b" or "a"'),
+        (with_values("b", "a", "b"), 'x is "b"; 2 more like this'),
         ([*with_values(1), finding(message="other")], "x is 1; 1 more like this"),
         ([finding(message=f"{n}") for n in range(9)], "0; 8 more like this"),
     ],
@@ -509,8 +511,8 @@ def test_whose_file_it_is() -> None:
         (
             ["A", "B+C"],
             [
-                "3 submitters in 2 submissions: each company of a joint entry counts as one"
-                " submitter, however many folders it has"
+                "3 submitters in 2 submissions, as each company of a joint submission counts as one"
+                " submitter; a company with several folders counts once"
             ],
         ),
     ],
@@ -531,7 +533,7 @@ def test_a_report() -> None:
     results = results_markdown(report_)
     assert markdown(report_, View()) == (
         "## MLPerf check\n\n"
-        "- **official**: FAIL, mlperf-logging 9.9.9 rejects this: 1 error in 1 of 1 result set\n"
+        "- **official**: FAIL (mlperf-logging 9.9.9), 1 error in 1 of 1 result set\n"
         "- **rules**: pass\n- 1 error, 0 warnings, 1 note\n- round 2.0: as given\n\n"
         f"### Results\n\n{results}\n### Findings\n\n"
         "- results/dgx/bert: **error X1 \\[official\\]**: wrong\n  <br>hint: fix it\n"

@@ -25,6 +25,10 @@ def result_set(*minutes: float | None) -> list[RunTime]:
     ]
 
 
+OF_FIVE = "of the 5 required runs are there"
+CANNOT_DROP = "too few to drop the fastest and the slowest"
+
+
 @pytest.mark.parametrize(
     ("runs", "score"),
     [
@@ -47,24 +51,30 @@ def result_set(*minutes: float | None) -> list[RunTime]:
                 "2 runs did not converge or have no time-to-train; at most 1 may",
             ),
         ),
-        (result_set(3, 1, 2), Score(2, (("b", "fastest"), ("a", "slowest")), "only 3 of 5 runs")),
+        (
+            result_set(3, 1, 2),
+            Score(2, (("b", "fastest"), ("a", "slowest")), f"only 3 {OF_FIVE}"),
+        ),
         (
             result_set(6, 5, 4, 3, 2, 1),
             Score(3.5, (("f", "fastest"), ("a", "slowest")), "6 runs, 5 required"),
         ),
         (
             result_set(3, 1),
-            Score(None, (), "2 of 5 runs, too few to drop 1 fastest and 1 slowest"),
+            Score(None, (), f"only 2 {OF_FIVE}, {CANNOT_DROP}"),
         ),
         (
             result_set(3, None),
             Score(
                 None,
                 (("b", "did not converge"),),
-                "2 of 5 runs, too few to drop 1 fastest and 1 slowest",
+                f"only 2 {OF_FIVE}, {CANNOT_DROP}",
             ),
         ),
-        ([], Score(None, (), "0 of 5 runs, too few to drop 1 fastest and 1 slowest")),
+        (
+            [],
+            Score(None, (), f"only 0 {OF_FIVE}, {CANNOT_DROP}"),
+        ),
     ],
 )
 def test_score(runs: list[RunTime], score: Score) -> None:
@@ -163,7 +173,7 @@ def test_examples_worked_by_hand(
 @pytest.mark.parametrize(
     ("minutes", "reason"),
     [
-        ([1, 2], "only 2 of 3 runs"),
+        ([1, 2], "only 2 of the 3 required runs are there"),
         ([F, F, 4], "2 runs did not converge or have no time-to-train; at most 1 may"),
         (
             [F, F, 4, 5],

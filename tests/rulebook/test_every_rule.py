@@ -50,7 +50,7 @@ class Case:
         words = {
             **{word: CONSTRAINTS[word].needed(a) for word, a in rule.constraints.items()},
             "reaches": needed_in_words(rule.reaches or {}),
-            "tensors": f"{len(rule.tensors or ())} tensors",
+            "tensors": f"{len(rule.tensors or ())} tensors, each once",
             "reached": self._target,
             "covers_target": "no earlier than the evaluation that reached the target",
         }

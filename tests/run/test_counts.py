@@ -43,7 +43,7 @@ def test_the_key_in_its_place(log: bytes, message: str | None, instead: str | No
 
 def test_the_hint_names_both_keys() -> None:
     (finding,) = missing(RENAMED)
-    hint = "if opt_epsilon means the same, log this value under the key opt_lamb_epsilon"
+    hint = "if opt_epsilon means the same, log its value under the key opt_lamb_epsilon"
     assert finding.hint == hint
 
 

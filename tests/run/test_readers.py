@@ -21,13 +21,13 @@ NEEDED = frozenset("abcd")
     [
         (list("abcd"), "", False),
         (list("dcba"), "", False),
-        (list("abc"), "1 missing (d)", False),
-        ([], "4 missing (a, b, c...)", False),
-        (list("abcdd"), "1 repeated (d)", True),
-        (list("abcc"), "1 missing (d), 1 repeated (c)", True),
-        (list("abcdxx"), "2 not in the model (x)", True),
+        (list("abc"), '1 missing ("d")', False),
+        ([], '4 missing ("a", "b", "c"...)', False),
+        (list("abcdd"), '1 repeated ("d")', True),
+        (list("abcc"), '1 missing ("d"), 1 repeated ("c")', True),
+        (list("abcdxx"), '2 not in the model ("x")', True),
         ([*"abcd", 1, None], "2 without a name", True),
-        ([*"abc", ["d"]], "1 missing (d), 1 without a name", True),
+        ([*"abc", ["d"]], '1 missing ("d"), 1 without a name', True),
     ],
 )
 def test_what_is_wrong(names: list[Any], wrong: str, too_many: bool, apart: bool) -> None:
@@ -46,7 +46,7 @@ def test_a_hostile_number_of_names_is_not_kept(monkeypatch: pytest.MonkeyPatch, 
         tensor_list.add([f"x{number}"])
     tensor_list.add("abcd")
     assert tensor_list.differences(NEEDED) == (
-        f"4 missing (a, b, c...), {count + 4} not in the model (..., x0, x1...)"
+        f'4 missing ("a", "b", "c"...), {count + 4} not in the model ("...", "x0", "x1"...)'
     )
 
 

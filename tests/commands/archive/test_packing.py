@@ -210,7 +210,7 @@ def test_a_file_that_changes_meanwhile(
 def test_archive_and_checksum_are_written_together(tmp_path: Path) -> None:
     tree, taken = lay(tmp_path / "ACME", FILES), tmp_path / "x.tar.gz.sha256"
     taken.write_text("old")
-    with pytest.raises(UserError, match="sha256: exists already"):
+    with pytest.raises(UserError, match="sha256 exists already"):
         packed(tree, tmp_path / "x.tar.gz")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["ACME", taken.name]
 
@@ -503,7 +503,7 @@ def test_changes_to_a_tree(
 
 def test_a_tree_without_logs(tmp_path: Path) -> None:
     tree = lay(tmp_path / "ACME", with_manifest({"x": b""}))
-    with pytest.raises(UserError, match=r"ACME\.tar\.gz: no MLPerf log here"):
+    with pytest.raises(UserError, match=r"no MLPerf log in .*/ACME\.tar\.gz "):
         verified(packed(tree))
 
 

@@ -51,8 +51,8 @@ def test_text() -> None:
 
         dgx, dgxa100_n8_ngc22.04_merlin_hugectr_of_a_long_name: $300,000 (list)
         Speed is the minutes of the baseline (*) divided by the minutes of the system.
-        Speed per accelerator, node and dollar, and training per joule, are ratios to
-        the baseline.
+        Speed per accelerator, speed per node, speed per dollar and runs per joule are
+        also relative to the baseline.
         """
     )
 

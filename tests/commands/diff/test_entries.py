@@ -238,14 +238,15 @@ EDITED: list[tuple[str, Callable[[bytes], bytes]]] = [
             described(status="Research"),
             [
                 "availability changed (None): Available on-premise to Research",
-                f"{AGAINST}: submission_status is onprem; expected Research, as in {DESCRIPTION}",
+                f'{AGAINST}: submission_status is "onprem"; expected "Research", as in'
+                f" {DESCRIPTION}",
             ],
         ),
         (
             described(division="open"),
             [
                 f"moved to Open (True): {OF_RUN}",
-                f"{AGAINST}: the division is closed in the logs, but open in {DESCRIPTION}",
+                f'{AGAINST}: the division is "closed" in the logs, but "open" in {DESCRIPTION}',
             ],
         ),
         (
@@ -354,7 +355,7 @@ def test_one_submission_of_a_round(old: Path, new: Path) -> None:
 
 
 ALLOWED = "the rules allow submitting these runs again, because the system description is the same"
-LATER = ", but the rules have such conditions only from round 5.1 on"
+LATER = " (the rules forbid such changes only from round 5.1 on)"
 
 
 @pytest.mark.parametrize(

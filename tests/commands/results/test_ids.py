@@ -119,7 +119,10 @@ X = '{"private_id": "x"}'
         ('{"A/a": {"private_id": " "}}', "ids:1: expected private ids by row"),
         ('{"A/a": {"private_id": "\\u001b[31m"}}', "ids:1: expected private ids by row"),
         (f'{{"A/a": {X},\n "A/b": {X}}}', "ids:2: A/b has the private id of A/a"),
-        (f'{{"A/a": {X},\n "A/a": {X}}}', "ids:2: the key 'A/a' is repeated (first on line 1)"),
+        (
+            f'{{"A/a": {X},\n "A/a": {X}}}',
+            "ids:2: the key 'A/a' is repeated (it is already on line 1)",
+        ),
     ],
 )
 def test_another_file_is_refused(text: str, message: str, tmp_path: Path) -> None:

@@ -152,7 +152,7 @@ def test_standings_of_few_sets(number: int, lines: int) -> None:
     sets = tuple(ScoredSet(scored.row, (), standing) for scored in rows.sets)
     shown = SCORE_FORMATS["text"](Scores(rows.report, sets), View(80))
     assert (
-        shown.count("  dgx, bert: among published results, 2nd of 41 on 1 accelerator in 5.1\n")
+        shown.count("  dgx, bert: 2nd of 41 published results on 1 accelerator in round 5.1\n")
         == lines
     )
 

@@ -121,7 +121,8 @@ def test_a_preview(root: Path, acme: Path) -> None:
     write_system(acme / "systems", status="preview", submitter="ACME")
     made = "\n".join(texts(root))
     assert f"\nStatuses: preview ({SYSTEM})\nStatuses: these Previews need " in made
-    assert f"Findings: note SET120 ({RESULT}, scaling.json): scaling_factor is 1.25" in made
+    factor = "with scaling.json, the scaling factor is 1.25 (expected: 1) and the score is "
+    assert f"Findings: note SET120 ({RESULT}, scaling.json): {factor}" in made
     (acme / f"systems/{SYSTEM}.json").unlink()
     assert f"Findings: error SET110 ({RESULT}" in "\n".join(texts(root))
 

@@ -104,7 +104,7 @@ def test_rewritten_logs() -> None:
     )
     (row,) = resubmissions(side(old), side(new))
     assert (row.runs, row.identical) == (10, 0)
-    assert row.judgement.problems == ("10 logs were rewritten",)
+    assert row.judgement.problems == ("10 of the logs have been changed since then",)
     assert resubmissions(side(old), side(entry("4.1", 1, unscaled_minutes=20.5, runs=9))) == []
 
 

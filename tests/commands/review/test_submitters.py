@@ -91,35 +91,54 @@ def test_eleven_by_hand_and_by_tool() -> None:
     assert {item.by for item in assignments(hpc)} == {"results"}
 
 
-CHAIRS = "volunteers or the chairs"
-FEW: list[tuple[dict[str, int], Any, str]] = [
-    ({"A": 1}, (), f"A by {CHAIRS}"),
-    ({"A": 1, "B": 2, "C": 3}, (), "C, B and A"),
-    ({"A": 1, "B": 2, "C": 3, "D": 4}, ("C+D",), "D and B; C and A"),
-    ({"a_b": 1, "A B": 2, "C": 2}, (), "A B and C"),
-    ({"A_B": 3, "A": 1, "B": 1}, (), f"A and B by {CHAIRS}"),
-    ({"A_B": 3, "A": 1}, (), "A_B and A"),
-    ({"Azure_ACME": 5, "B": 9, "C": 4}, ("Azure_ACME=Azure+ACME",), "B and Azure; ACME and C"),
+def paired(names: str) -> str:
+    return f"paired by number of results: {names}"
+
+
+def alone(names: str, by: str = "number of results") -> str:
+    whom = "them" if " and " in names else "it"
+    return (
+        f"no submitter with a similar {by} is left to review {names}; volunteers or the chairs"
+        f" review {whom}"
+    )
+
+
+FEW: list[tuple[dict[str, int], Any, tuple[str, ...]]] = [
+    ({"A": 1}, (), (alone("A"),)),
+    ({"A": 1, "B": 2, "C": 3}, (), (paired("C, B and A"),)),
+    ({"A": 1, "B": 2, "C": 3, "D": 4}, ("C+D",), (paired("D and B; C and A"),)),
+    ({"a_b": 1, "A B": 2, "C": 2}, (), (paired("A B and C"),)),
+    ({"A_B": 3, "A": 1, "B": 1}, (), (alone("A and B"),)),
+    ({"A_B": 3, "A": 1}, (), (paired("A_B and A"),)),
+    (
+        {"Azure_ACME": 5, "B": 9, "C": 4},
+        ("Azure_ACME=Azure+ACME",),
+        (paired("B and Azure; ACME and C"),),
+    ),
     (
         {"ACME": 5, "B": 3, "IBM+Acme": 4},
         (),
-        "ACME, IBM and B (but ACME and IBM do not review each other)",
+        (paired("ACME, IBM and B (but ACME and IBM do not review each other)"),),
     ),
-    ({"A+": 3, "+": 2, "B++B": 1}, (), "A+, + and B++B"),
-    ({"A+B": 3, "C": 2}, ("A+B=C+D",), f"C and D by {CHAIRS}"),
-    ({"A+B+C+D+E": 5, "F": 1}, ("A+B+C+D+E",), f"D and F; A, B, C and E by {CHAIRS}"),
+    ({"A+": 3, "+": 2, "B++B": 1}, (), (paired("A+, + and B++B"),)),
+    ({"A+B": 3, "C": 2}, ("A+B=C+D",), (alone("C and D"),)),
+    (
+        {"A+B+C+D+E": 5, "F": 1},
+        ("A+B+C+D+E",),
+        (paired("D and F"), alone("A, B, C and E")),
+    ),
 ]
 
 
-@pytest.mark.parametrize(("results", "joint", "line"), FEW)
-def test_few(results: dict[str, int], joint: tuple[str, ...], line: str) -> None:
+@pytest.mark.parametrize(("results", "joint", "lines"), FEW)
+def test_few(results: dict[str, int], joint: tuple[str, ...], lines: tuple[str, ...]) -> None:
     made = assignments_section(of_sizes(results, joint=joint))
-    assert made.summary == (f"by number of results: {line}",)
+    assert made.summary == lines
 
 
 def test_excluded_and_without_results() -> None:
     made = assignments_section(of_sizes({"A": 1, "B": 2, "C": 0}, excluded=("B",)))
-    assert made.summary == (f"by number of results: A by {CHAIRS}",)
+    assert made.summary == (alone("A"),)
     assert made.text[-3:] == (
         "Excluded from the assignments: B.",
         "Without results and therefore without assignments: C.",
@@ -154,8 +173,8 @@ def test_a_large_submission_alone() -> None:
     systems = [a_system("A"), a_system("B"), a_system("B", "pod", accelerators=512)]
     made = assignments_section(a_round("AB", rows, systems))
     assert made.summary == (
-        "by number of results: A and B",
-        "by scale: B by volunteers or the chairs",
+        paired("A and B"),
+        alone("B", "scale"),
     )
     last = ("volunteers or the chairs", "B", "B", "scale", "the only submitter ranked by scale")
     assert cells(made.tables["pairs"])[-1] == last
@@ -254,11 +273,16 @@ HYPHEN = (
     ("Dell", "a", "Dell", 1),
 )
 BY_DESCRIPTION = [
-    (SMC, "smc by volunteers or the chairs"),
-    ((*SMC, ("Dell", "a", "Dell", 5)), "smc and Dell"),
-    (LARGE_ONE, "NVIDIA and Dell; HPE and CoreWeave"),
-    (HYPHEN, "Supermicro, Red_Hat and Dell (but Supermicro and Red_Hat do not review each other)"),
-    (HYPHEN[:2], "Red_Hat and Supermicro by volunteers or the chairs"),
+    (SMC, alone("smc")),
+    ((*SMC, ("Dell", "a", "Dell", 5)), paired("smc and Dell")),
+    (LARGE_ONE, paired("NVIDIA and Dell; HPE and CoreWeave")),
+    (
+        HYPHEN,
+        paired(
+            "Supermicro, Red_Hat and Dell (but Supermicro and Red_Hat do not review each other)"
+        ),
+    ),
+    (HYPHEN[:2], alone("Red_Hat and Supermicro")),
 ]
 
 
@@ -269,7 +293,7 @@ BY_DESCRIPTION = [
 )
 def test_submitters_by_description(entries: Any, line: str) -> None:
     made = assignments_section(described(*entries, seed=1))
-    assert made.summary == (f"by number of results: {line}",)
+    assert made.summary == (line,)
 
 
 def test_a_partner_of_one_entry_does_not_own_the_folder() -> None:
