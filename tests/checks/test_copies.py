@@ -320,8 +320,8 @@ def test_result_sets_alone_have_no_descriptions(tmp_path: Path) -> None:
     (finding,) = copied(report_of(*paths))
     assert (finding.code, finding.severity) == ("SET151", "note")
     assert finding.text.endswith(
-        "; the rules allow this under certain conditions; not all could be checked, as it is not known"
-        " whether the system description is the same"
+        "; the rules allow this under certain conditions; not all could be checked, as it is not"
+        " known whether the system description is the same"
     )
 
 

@@ -249,7 +249,8 @@ def test_runs_later_than_the_collection_are_not_hashed(
     first: Path, monkeypatch: pytest.MonkeyPatch, hashed: list[str]
 ) -> None:
     publish(monkeypatch, first, made=date(2020, 1, 1))
-    assert texts(resubmitted(first)) == [f"{HEAD}; 5 of the logs have been changed since then{LATER}"]
+    text = f"{HEAD}; 5 of the logs have been changed since then{LATER}"
+    assert texts(resubmitted(first)) == [text]
     assert hashed == []
 
 

@@ -57,7 +57,8 @@ CASES: list[tuple[str, dict[str, Any], Edit | None, str]] = [
         "a log that is rejected",
         {},
         rejected,
-        f"1 of the logs has been changed since then and the logs fail the official checker of round 5.1{NOT}",
+        "1 of the logs has been changed since then and the logs fail the official checker of round"
+        f" 5.1{NOT}",
     ),
     ("a run that was repeated", {}, repeated, ALLOWED),
 ]
@@ -94,8 +95,8 @@ def test_what_only_the_record_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     (finding,) = (f for f in findings if f.code.startswith("SET16"))
     assert (finding.code, finding.severity) == ("SET160", "note")
     assert finding.hint == (
-        "the rules allow this under certain conditions; not all could be checked, as it is not known"
-        " whether 10 runs with published values are copies or repetitions; some values of the"
+        "the rules allow this under certain conditions; not all could be checked, as it is not"
+        " known whether 10 runs with published values are copies or repetitions; some values of the"
         " published system description are unknown"
     )
 

@@ -56,7 +56,8 @@ SAME = (
     " published system description are unknown"
 )
 REWRITTEN = (
-    "; 10 of the logs have been changed since then (the rules forbid such changes only from round 5.1 on)"
+    "; 10 of the logs have been changed since then (the rules forbid such changes only from round"
+    " 5.1 on)"
 )
 AGAIN = "runs of this set were already published in round"
 PERLMUTTER = f"{AGAIN} HPC 1.0 as LBNL/perlmutter_10x128x4_ngc21.09_"
