@@ -163,7 +163,7 @@ def check_rcp(context: SetContext, result: rcp.RcpResult | None) -> Iterator[Fin
     means = {"found": result.mean, "expected": result.minimum}
     message = rcp.failure(result, _points_of(context), context.rules.unit)
     if _is_bypassed(context, result):
-        message = f"{message}; rcp-bypass is set, which asks for a review"
+        message = f"{message}; the submission asks for a review with rcp-bypass"
         basis = Basis.RULES if context.round.usage == TRAINING else Basis.ADVICE
         yield context.finding("RCP102", message, basis=basis, **means)
         return

@@ -158,14 +158,11 @@ _FORGIVEN = ENDINGS - {"RUN140"}  # a note, where the set may have such a run
 _NOT_BY_KILLING = "LOG102"  # a run may fail, but its log must be one
 _PRUNED = "the official package checker does not read pruned results"
 _OLYMPIC = (
-    "the official compliance checker rejects the log, but the package checker accepts the set, as"
-    " the score leaves such a run out (olympic scoring)"
+    "the official compliance checker rejects the log, but the official package checker accepts the"
+    " set, as the score leaves such a run out (olympic scoring)"
 )
 _OF_CLOSED = frozenset({"RUN166"})  # in Open, no batch size is compared with another
-_CUT_OFF = (
-    "if the log was cut off, copy it again; if the run was killed, it counts as not converged, and"
-    " the score drops it"
-)
+_CUT_OFF = "if the log was cut off, copy it again; if the run was killed, the score drops it"
 _DROPPED = (
     "the score leaves this run out as the slowest; other records that its log lacks are not listed"
 )

@@ -106,7 +106,7 @@ def _summary(rows: Sequence[Succession]) -> Iterator[str]:
         if numbers:
             totals.append(f"{total} where it is {title}")
             number = wording.counted(total, "Preview")
-            details.append(f"{title}: results that must follow {number} ({', '.join(numbers)})")
+            details.append(f"{title}: a later result for {number} ({', '.join(numbers)})")
     number = wording.counted(len(rows), "Preview")
     yield f"{number}: {', '.join(totals)}"
     yield from details
