@@ -256,11 +256,11 @@ def different_hyperparameters(runs: Sequence[Run]) -> list[str]:
     different: list[str] = []
     for key, texts in values.items():
         if len(texts) > 1 and key not in broken:
-            different.append(f"{key} ({', '.join(_readable(texts))})")
+            different.append(f"{key} ({', '.join(_by_size(texts))})")
     return different
 
 
-def _readable(numbers: set[str]) -> list[str]:
+def _by_size(numbers: set[str]) -> list[str]:
     """Return numbers by size, as far as their texts show it."""
     return sorted(numbers, key=lambda text: (len(text.partition(".")[0]), text))
 

@@ -158,8 +158,8 @@ _FORGIVEN = ENDINGS - {"RUN140"}  # a note, where the set may have such a run
 _NOT_BY_KILLING = "LOG102"  # a run may fail, but its log must be one
 _PRUNED = "the official package checker does not read pruned results"
 _OLYMPIC = (
-    "the official compliance checker rejects the log, but the official package checker accepts the"
-    " set, as the score leaves such a run out (olympic scoring)"
+    "the official checkers reject such a run, but accept the set, as its score leaves the run out"
+    " (olympic scoring)"
 )
 _OF_CLOSED = frozenset({"RUN166"})  # in Open, no batch size is compared with another
 _CUT_OFF = "if the log was cut off, copy it again; if the run was killed, the score drops it"

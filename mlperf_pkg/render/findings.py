@@ -257,8 +257,14 @@ def verdict_parts(report: Report, basis: Basis) -> tuple[str, Verdict, str]:
     words = verdict_in_words(report, basis)
     if report.drift and _is_taken_back(report, basis):
         return f"{basis} by {report.drift.verified}", report.drift.official, f"; {words}"
-    separator = " " if words.startswith("(") else ", "
-    return str(basis), verdict_on(report, basis), f"{separator}{words}" if words else ""
+    return str(basis), verdict_on(report, basis), separated(words, ", ")
+
+
+def separated(words: str, separator: str) -> str:
+    """Return what follows a verdict with what separates it, for words in brackets a space."""
+    if words.startswith("("):
+        return f" {words}"
+    return f"{separator}{words}" if words else ""
 
 
 def verdict_line(report: Report, basis: Basis) -> str:

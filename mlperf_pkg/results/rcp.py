@@ -457,14 +457,13 @@ def is_missing(message: str) -> bool:
 
 
 def failure(result: RcpResult, points: Sequence[ReferencePoint], unit: str) -> str:
-    """Return why a set did not pass, as ``explain`` says it, for the middle of a sentence."""
-    sentence = explain(result, points, unit).removesuffix(".")
-    explanation = sentence[:1].lower() + sentence[1:]
+    """Return why a set did not pass, for the middle of a sentence."""
+    outcome = _outcome(result, points, unit)
     if is_missing(result.message):
-        return f"RCP missing: {explanation}"
+        return f"RCP missing: {outcome}"
     if result.compared is None:
-        return explanation
-    return f"RCP test failed: {explanation}"
+        return outcome
+    return f"RCP test failed: {outcome}"
 
 
 def explain(result: RcpResult, points: Sequence[ReferencePoint], unit: str) -> str:
@@ -472,6 +471,18 @@ def explain(result: RcpResult, points: Sequence[ReferencePoint], unit: str) -> s
 
     ``unit`` is what the reference points count: epochs, samples or tokens.
     """
+    outcome = _outcome(result, points, unit)
+    sentence = f"{outcome[:1].upper()}{outcome[1:]}."
+    if result.compared is None:
+        return sentence
+    mean, reference, minimum = result.compared
+    if mean >= reference or not reaches(mean, reference, minimum):
+        return sentence
+    return f"{sentence} The test gives the scaling factor {result.normalization:.4f}."
+
+
+def _outcome(result: RcpResult, points: Sequence[ReferencePoint], unit: str) -> str:
+    """Return what was compared, and the margin, or why nothing was, in a part of a sentence."""
     if result.compared is None:
         return _not_compared(result)
     mean, reference, minimum = result.compared
@@ -483,29 +494,24 @@ def explain(result: RcpResult, points: Sequence[ReferencePoint], unit: str) -> s
     if decimals == 1:
         amount = amount.removesuffix(".0")
     counted = unit.removesuffix("s") if amount == "1" else unit
-    convergence = f"he runs converge after {amount} {counted} on average, {compared} ({basis})"
+    convergence = f"the runs converge after {amount} {counted} on average, {compared} ({basis})"
     if is_in_another_unit(result):
         convergence = f"{convergence}; perhaps the logs count in a unit other than {unit}"
-    if not accepted:
-        return f"T{convergence}."
-    sentence = f"The test passes: t{convergence}."
-    if mean >= reference:
-        return sentence
-    return f"{sentence} The test gives the scaling factor {result.normalization:.4f}."
+    return f"the test passes: {convergence}" if accepted else convergence
 
 
 def _not_compared(result: RcpResult) -> str:
     """Return why nothing was compared."""
     if is_missing(result.message):
         size = _number(result.batch_size)
-        return f"There is no reference point for batch size {size}, so nothing was compared."
-    reason = "No"
+        return f"there is no reference point for batch size {size}, so nothing was compared"
+    reason = "no"
     if result.message == NOT_CONVERGED:
-        reason = "Too few runs converged to compute a mean, so no"
+        reason = "too few runs converged to compute a mean, so no"
     elif result.mean is not None:
-        reason = "There are too few runs to compute a mean, so no"
+        reason = "there are too few runs to compute a mean, so no"
     verdict = "the official checker counts this as failed, although it prints only"
-    return f'{reason} RCP test was possible; {verdict} "{result.message}".'
+    return f'{reason} RCP test was possible; {verdict} "{result.message}"'
 
 
 def _basis_in_words(result: RcpResult, reference: str) -> str:

@@ -71,13 +71,17 @@ def score(runs: Sequence[RunTime], drop: int, required: int) -> Score:
     timed = _timed(runs)
     mean = olympic_mean([minutes for minutes, _ in timed], drop, len(failed))
     if mean is None:
-        number = "" if drop == 1 else f"{drop} "
-        dropped = f"the {number}fastest and the {number}slowest"
-        reason = f"{_too_few(len(runs), required)}, too few to drop {dropped}"
+        reason = f"{_too_few(len(runs), required)}, too few to drop {extremes(drop)}"
         return Score(None, failed, reason)
     fast = [(path, FASTEST) for _, path in timed[:drop]]
     slow = [(path, SLOWEST) for _, path in timed[len(runs) - drop :]]
     return Score(mean, (*fast, *slow, *failed), _unusual_number(len(runs), required))
+
+
+def extremes(drop: int) -> str:
+    """Return the runs that a score leaves out at both ends: ``the fastest and the slowest``."""
+    number = "" if drop == 1 else f"{drop} "
+    return f"the {number}fastest and the {number}slowest"
 
 
 def _failed(runs: Sequence[RunTime]) -> tuple[tuple[str, str], ...]:

@@ -18,6 +18,7 @@ from mlperf_pkg.render.rules import wrapped
 from mlperf_pkg.render.table import HEADING, PLAIN, Column, json_text, table_of
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results.rcp import FOUND, INTERPOLATED, SMALLER, ReferencePoint, has_limit
+from mlperf_pkg.results.scoring import extremes
 from mlperf_pkg.results.wording import counted
 
 FORMAT = "mlperf-pkg/rcp/1"
@@ -213,13 +214,11 @@ def _add_heading(terminal: Terminal, reference: Reference) -> None:
 
 def _legend(rows: Sequence[PointRow]) -> Iterator[str]:
     runs = rows[0].reference.runs
-    dropped = f"{runs.drop} fastest and slowest"
-    if runs.drop == 1:
-        dropped = "fastest and the slowest"
+    unit = rows[0].reference.unit
+    counted_runs = f"{runs.required - 2 * runs.drop} of {runs.required} runs"
     yield (
-        f"limit: the smallest acceptable mean number of {rows[0].reference.unit} to converge, over"
-        f" {runs.required - 2 * runs.drop} of {runs.required} runs (without the {dropped}; t-test,"
-        " p = 0.05)"
+        f"limit: the smallest acceptable mean number of {unit} to converge, over {counted_runs}"
+        f" (without {extremes(runs.drop)}; t-test, p = 0.05)"
     )
     states = {row.state for row in rows}
     for state, meaning in _LEGEND.items():

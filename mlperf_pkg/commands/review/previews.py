@@ -107,8 +107,7 @@ def _summary(rows: Sequence[Succession]) -> Iterator[str]:
             totals.append(f"{total} where it is {title}")
             number = wording.counted(total, "Preview")
             details.append(f"{title}: a later result for {number} ({', '.join(numbers)})")
-    number = wording.counted(len(rows), "Preview")
-    yield f"{number}: {', '.join(totals)}"
+    yield f"{wording.counted(len(rows), 'Preview')}: {', '.join(totals)}"
     yield from details
     unsure = sum(map(_is_unsure, rows))
     if unsure:
