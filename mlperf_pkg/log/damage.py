@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from functools import cache
 from marshal import dumps
 from math import inf
 
@@ -101,25 +102,16 @@ def _near_miss(offset: int, line: bytes) -> NearMiss | None:
 # ---- text that cannot be read -------------------------------------------------------------
 
 
-class Gap:
+class Gap(Struct):
     """Text of a log that begins like a record on a ``line`` and cannot be read as one.
 
-    ``names`` are the keys in it, and an empty one for a key that is not whole.
+    ``names`` are the keys in it, and an empty one for a key that is not whole; ``tails`` are what
+    the text has from each of these on.
     """
 
-    def __init__(self, line: int, texts: Iterable[bytes]) -> None:
-        """Find the keys in the texts after the marker: whole ones, and what others begin with."""
-        self.line = line
-        text = b"\n".join(texts).decode("latin-1")
-        # As in a string of JSON, or in Python's repr; str.translate takes ten times as long.
-        text = text.replace("\\", "").replace("'", '"')
-        # Read backwards, the search begins at each value, not at each quote.
-        before_values = [name[::-1] for name in _find_backwards(text[::-1])]
-        self.names = {*_find_keys(text), *before_values}
-        self._tails: list[str] = []
-        if "" in self.names:
-            matches = re.finditer(_KEY, text)
-            self._tails += [text[match.end() :] for match in matches if not match[1]]
+    line: int
+    names: Set[str]
+    tails: Sequence[str]
 
     def holds_any(self, wanted: Set[str], keys: Iterable[str]) -> bool:
         """Return whether it names one of the ``wanted`` keys, or begins like it.
@@ -128,7 +120,7 @@ class Gap:
         """
         if not self.names.isdisjoint(wanted):
             return True
-        for tail in self._tails:
+        for tail in self.tails:
             has_value = re.search(_VALUE_FOLLOWS, tail)
             for key in wanted:
                 if _is_joined(key, tail) or (not has_value and _is_likest(key, tail, keys)):
@@ -187,7 +179,7 @@ def read_gaps(text: bytes, first_line: int) -> DamagedLog:
     reader = _GapReader(first_line)
     for part in text.splitlines(keepends=True):
         reader.take(part.rstrip(b"\r\n"))
-        reader.number += part.count(b"\n")
+        reader.number += part.endswith(b"\n")
     return reader.log()
 
 
@@ -222,6 +214,7 @@ class _GapReader:
         self._gaps: list[tuple[int, list[bytes]]] = []
         self._lines: dict[str, list[int]] = {}
         self._open: list[bytes] | None = None  # the texts of the last gap
+        self._room = 0  # bytes that it may still take
 
     def take(self, line: bytes) -> None:
         """Read a line; its last record, which alone the official parser reads, is not a gap."""
@@ -232,7 +225,7 @@ class _GapReader:
         self._open = None
         if TOKEN in before:
             self._begin(before.partition(TOKEN)[2].replace(TOKEN, b""))
-        record = decode(raw) if b"}" in raw else None
+        record = decode(raw)
         if record is None:
             self._begin(raw)
         elif isinstance(record.key, str):
@@ -244,22 +237,38 @@ class _GapReader:
         is_marked = _LIKE_NAME in text or _LIKE_COLONS in text
         if is_marked or (TIME_NAME in text and not self._open):
             self._begin(line)
-        elif line and self._open and sum(map(len, self._open)) < _MOST_TEXT:
+        elif line and self._open and self._room > 0:
             self._open.append(line)
+            self._room -= len(line)
 
     def _begin(self, text: bytes) -> None:
         self._open = [text]
+        self._room = _MOST_TEXT - len(text)
         if len(self._gaps) < _MOST_GAPS:
             self._gaps.append((self.number, self._open))
 
     def log(self) -> DamagedLog:
         """Return what was read."""
-        gaps = tuple([Gap(number, texts) for number, texts in self._gaps])
+        find_keys = cache(_keys_in)  # many processes may write the same
+        gaps = [Gap(line, *find_keys(b"\n".join(texts))) for line, texts in self._gaps]
         named: dict[str, list[Gap]] = {}
         for gap in gaps:
             for name in gap.names:
                 named.setdefault(name, []).append(gap)
-        return DamagedLog(gaps, named, self._lines)
+        return DamagedLog(tuple(gaps), named, self._lines)
+
+
+def _keys_in(line: bytes) -> tuple[Set[str], Sequence[str]]:
+    """Return the ``names`` and the ``tails`` of a gap, by the text after its marker."""
+    # As in a string of JSON, or in Python's repr; str.translate takes ten times as long.
+    text = line.decode("latin-1").replace("\\", "").replace("'", '"')
+    # Read backwards, the search begins at each value, not at each quote.
+    before_values = [name[::-1] for name in _find_backwards(text[::-1])]
+    names = {*_find_keys(text), *before_values}
+    if "" not in names:
+        return names, ()
+    matches = re.finditer(_KEY, text)
+    return names, [text[match.end() :] for match in matches if not match[1]]
 
 
 class _Piece(Struct):

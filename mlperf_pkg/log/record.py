@@ -8,12 +8,15 @@ import json
 import re
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import cache
+from itertools import filterfalse
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
 TOKEN = b":::MLLOG "
+_NAMES = ("time_ms", "key", "value", "metadata")
 TIME_NAME = b'"time_ms"'
 """The name that each record has once: a block with more of them than records has others."""
 
@@ -55,6 +58,14 @@ class _RawRecord(msgspec.Struct, gc=False):
     metadata: msgspec.Raw
 
 
+class _Timeless(msgspec.Struct, gc=False):
+    """An object that has each field of a record but, perhaps, its time; none is decoded."""
+
+    key: msgspec.Raw
+    value: msgspec.Raw
+    metadata: msgspec.Raw
+
+
 class Misfit(msgspec.Struct, frozen=True):
     """A line with a token that the official parser cannot read as a record.
 
@@ -88,6 +99,7 @@ _KINDS = {
 _decode = msgspec.json.Decoder(Record).decode
 _decode_entries = msgspec.json.Decoder(_RawRecord).decode_lines
 _decode_plain_lines = msgspec.json.Decoder(Record).decode_lines
+_decode_timeless = msgspec.json.Decoder(_Timeless).decode_lines
 _decode_lines = msgspec.json.Decoder().decode_lines
 _decode_records = msgspec.json.Decoder(list[Record]).decode
 _decode_values = msgspec.json.Decoder(list[Any]).decode
@@ -129,15 +141,19 @@ def raw_records(lines: bytes) -> list[_RawRecord]:
 
 def decode_lines(raws: Sequence[bytes]) -> Sequence[Record | Misfit]:
     """Return the record or misfit of each line; nothing if any line must be read on its own."""
-    lines = b"\n".join(raws)
-    if not lines.isascii() or TOKEN in lines or not all(map(_is_braced, raws)):
+    lines = b"\n".join([raw.strip(b" \t") for raw in raws])
+    # Each line is in braces, and JSON has no closing one before an opening one: no value ends on a
+    # later line, so that none holds two where all together have as many.
+    is_braced = lines.startswith(b"{") and lines.endswith(b"}")
+    if not is_braced or lines.count(b"}\n{") != len(raws) - 1:
         return []
-    # No value ends on a later line, so that none holds two where all together have as many.
+    if not lines.isascii() or TOKEN in lines:
+        return []
     with suppress(msgspec.MsgspecError, RecursionError):
-        if max(map(len, raws), default=0) <= _SHORT:
-            records = _decode_plain_lines(lines)
-            if len(records) == len(raws):
-                return records
+        if max(map(len, raws)) <= _SHORT:
+            alike = _decode_alike(lines)
+            if len(alike) == len(raws):
+                return alike
     with suppress(msgspec.MsgspecError, RecursionError):
         contents = list(map(_from_fields, _decode_lines(lines)))
         if len(contents) == len(raws):
@@ -145,23 +161,24 @@ def decode_lines(raws: Sequence[bytes]) -> Sequence[Record | Misfit]:
     return []
 
 
-def _is_braced(raw: bytes) -> bool:
-    """Return whether a line is in braces: JSON has no closing one before an opening one."""
-    text = raw.strip()
-    return text.startswith(b"{") and text.endswith(b"}")
+def _decode_alike(lines: bytes) -> Sequence[Record | Misfit]:
+    """Return what the lines hold if all of them hold a record, or all lack its time alone."""
+    if _may_hold_record(lines):
+        return _decode_plain_lines(lines)
+    return [_lacking(("time_ms",))] * len(_decode_timeless(lines))
 
 
 def decode(raw: bytes) -> Record | None:
     """Return the record after a token, None where the official parser reads none."""
-    if not may_hold_record(raw):
+    if not _may_hold_record(raw):
         return None
     record = decode_line(raw)
     return record if isinstance(record, Record) else None
 
 
-def may_hold_record(raw: bytes) -> bool:
-    """Return whether bytes name a time, or have a backslash, which may hide its name."""
-    return b"time_ms" in raw or b"\\" in raw
+def _may_hold_record(raw: bytes) -> bool:
+    """Return whether bytes end an object, and name a time or have a backslash that may hide it."""
+    return b"}" in raw and (b"time_ms" in raw or b"\\" in raw)
 
 
 def decode_line(raw: bytes) -> Record | Misfit:
@@ -202,7 +219,7 @@ def _from_fields(fields: Any) -> Record | Misfit:
     if not isinstance(fields, dict):
         kind = _KINDS[type(fields)]
         return Misfit("LOG102", f"it is {kind} and not an object", fatal=True)
-    missing = [name for name in ("time_ms", "key", "value", "metadata") if name not in fields]
+    missing = tuple(filterfalse(fields.__contains__, _NAMES))
     time_ms = fields.get("time_ms", 0)
     try:
         number = float(time_ms)
@@ -211,10 +228,15 @@ def _from_fields(fields: Any) -> Record | Misfit:
         reason = "its time_ms is {found}; expected a number of milliseconds since 1970"
         return Misfit("LOG102", reason, fatal=fatal, time_ms=time_ms)
     if missing:
-        noun = "field" if len(missing) == 1 else "fields"
-        return Misfit("LOG102", f"it lacks the {noun} {', '.join(missing)}", fatal=True)
+        return _lacking(missing)
     stamp = time_ms if isinstance(time_ms, int | float) else number
     return Record(fields["key"], stamp, fields["value"], fields["metadata"])
+
+
+@cache
+def _lacking(missing: tuple[str, ...]) -> Misfit:
+    noun = "field" if len(missing) == 1 else "fields"
+    return Misfit("LOG102", f"it lacks the {noun} {', '.join(missing)}", fatal=True)
 
 
 def record_in(text: str) -> tuple[Record, int] | None:

@@ -3,7 +3,7 @@
 import pytest
 
 from mlperf_pkg.infra.source import Source
-from mlperf_pkg.log.damage import Gap, read_gaps, read_records
+from mlperf_pkg.log.damage import read_gaps, read_records
 from mlperf_pkg.run.model import LogFile
 from mlperf_pkg.run.reading import read_run
 
@@ -36,7 +36,7 @@ TEXTS: list[tuple[str, bytes, set[str]]] = [
     ("text", "expected"), [row[1:] for row in TEXTS], ids=[row[0] for row in TEXTS]
 )
 def test_keys(text: bytes, expected: set[str]) -> None:
-    gap = Gap(1, [text])
+    (gap,) = read_gaps(b"mllog " + text, 1).gaps
     assert {key for key in KEYS if gap.holds_any({key}, KEYS)} == expected
 
 
@@ -44,7 +44,8 @@ def test_keys(text: bytes, expected: set[str]) -> None:
     ("text", "expected"), [(HEAD[:20], True), (HEAD + b"se", False), (HEAD + b"x" + TAIL, False)]
 )
 def test_text_without_a_name(text: bytes, expected: bool) -> None:
-    assert (not Gap(1, [text]).names) is expected
+    (gap,) = read_gaps(b"mllog " + text, 1).gaps
+    assert (not gap.names) is expected
 
 
 def test_a_key_that_is_not_text() -> None:
