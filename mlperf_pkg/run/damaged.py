@@ -8,7 +8,8 @@ damaged text names its key, or lies where it belongs, between a record and the n
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from functools import partial
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from mlperf_pkg.run.model import Run
 
 _MOST_BYTES = 1 << 28  # of a log that is read again; the largest published one has 2 ** 26
+_CHUNK_BYTES = 1 << 20
 _ABOUT_OTHERS = frozenset({"after", "before", "same_as", "within_minutes", "metadata"})
 _SEEDS = "SEED103"  # the official seed checker refuses the log
 _KEYS = {"SEED101": "seed", "RUN130": "run_stop", "RUN140": "run_stop"}
@@ -43,7 +45,9 @@ def read_again(source: Source, *, is_damaged: bool, has_lost: bool) -> DamagedLo
         OSError: the log cannot be read.
     """
     with source.open() as stream:
-        text = stream.read(_MOST_BYTES + 1)
+        # Not at once, which would reserve the memory for as many bytes.
+        chunks = iter(partial(stream.read, _CHUNK_BYTES), b"")
+        text = b"".join(islice(chunks, _MOST_BYTES // _CHUNK_BYTES + 1))
     if len(text) > _MOST_BYTES or not (has_lost or may_be_of_processes(text)):
         return None
     log = read_gaps(text, source.first_line)

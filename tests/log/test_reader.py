@@ -16,7 +16,7 @@ from mlperf_pkg.findings import Basis, Finding, Severity, Unchecked, folded
 from mlperf_pkg.log import reader as log_reader
 from mlperf_pkg.log.block import HAS_SCAN, lines_with
 from mlperf_pkg.log.reader import LogReader, first_values
-from mlperf_pkg.log.record import Record, decode, printable, shown
+from mlperf_pkg.log.record import Record, decode, decode_line, decode_lines, printable, shown
 from tests.helpers.examples import examples
 from tests.helpers.stored import compared
 from tests.parity.incumbent import quickened
@@ -165,6 +165,35 @@ def test_plain_lines_are_not_read_one_by_one(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(log_reader, "HAS_SCAN", False)
     monkeypatch.delattr(LogReader, "_read_line")
     assert len(read_lines(f"{record('a')}\n{record('b')}\n")[0]) == 2
+
+
+TIMELESS = b'{"key": "a", "value": %b, "metadata": {}}'
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        TIMELESS % b"2",
+        b" " + TIMELESS % b"2" + b" \t",
+        TIMELESS % b"1e999",
+        TIMELESS % b"NaN",
+        TIMELESS % (b"9" * 4400),
+        TIMELESS % b'{"time_ms": 1}',
+        TIMELESS % b'1, "tim\\u0065_ms": 1',
+        TIMELESS % b'1, "time_ms": "x"',
+        (TIMELESS % b"2").replace(b"value", b"worth"),
+        (TIMELESS % b"2").replace(b"value", b"v\\u0061lue"),
+        TIMELESS % b"2" * 2,
+        (TIMELESS % b"2")[:-1],
+        b"{}",
+        b"[{}]",
+        b"",
+    ],
+)
+def test_lines_without_a_time_are_read_together_as_each_alone(line: bytes) -> None:
+    lines = [TIMELESS % b"1", line, TIMELESS % b"3"]
+    together = decode_lines(lines)
+    assert not together or list(together) == list(map(decode_line, lines))
 
 
 def test_what_only_a_careful_reader_sees_is_kept() -> None:
