@@ -223,7 +223,7 @@ class _GapReader:
             self._take_other(line)
             return
         self._open = None
-        if TOKEN in before:
+        if before and TOKEN in before:
             self._begin(before.partition(TOKEN)[2].replace(TOKEN, b""))
         record = decode(raw)
         if record is None:

@@ -177,8 +177,9 @@ def decode(raw: bytes) -> Record | None:
 
 
 def _may_hold_record(raw: bytes) -> bool:
-    """Return whether bytes end an object, and name a time or have a backslash that may hide it."""
-    return b"}" in raw and (b"time_ms" in raw or b"\\" in raw)
+    """Return whether bytes name a time or have a backslash that may hide it, and end an object."""
+    # Not with "in", which first fails to take the bytes as a number: that takes thrice as long.
+    return (raw.find(b"time_ms") >= 0 or raw.find(b"\\") >= 0) and raw.find(b"}") >= 0
 
 
 def decode_line(raw: bytes) -> Record | Misfit:
