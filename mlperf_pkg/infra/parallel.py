@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import gc
+import os
 import pickle
+import select
 import signal
 import sys
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from io import BufferedReader, FileIO
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+
+from msgspec import Struct
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.resources import RulesContext, rules_context, set_rules_context
@@ -19,10 +24,13 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from multiprocessing.process import BaseProcess
 
+    _End: TypeAlias = "Connection | _Pipes"
+
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
 _REASON = 300  # characters of a reason
+_NUMBER_BYTES = 8
 _SIGNALS = {signal.SIGINT, signal.SIGTERM}
 
 
@@ -86,11 +94,75 @@ def pool(workers: int, *, forked: bool = True) -> Iterator[Mapper]:
         processes.stop()
 
 
-class _Worker(NamedTuple):
+# ``Process`` and ``Connection`` of multiprocessing would do, but take 20 ms to import.
+
+
+class _Fork:
+    """A fork of this process that calls a function and ends."""
+
+    exitcode = 0
+
+    def __init__(self, function: Callable[[], None]) -> None:
+        self._pid = os.fork()
+        if self._pid == 0:
+            try:
+                function()
+                os._exit(0)
+            finally:
+                sys.__excepthook__(*sys.exc_info())
+                os._exit(1)
+
+    def terminate(self) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(self._pid, signal.SIGTERM)
+
+    def join(self) -> None:
+        with suppress(ChildProcessError):  # where SIGCHLD is ignored
+            self.exitcode = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
+
+
+class _Pipes:
+    """An end of two pipes, one for each direction."""
+
+    def __init__(self, incoming: int, outgoing: int) -> None:
+        # With a buffer of one byte, what follows a message stays in the pipe, where poll sees it.
+        self._incoming = BufferedReader(FileIO(incoming, closefd=False), 1)
+        self._outgoing = outgoing
+
+    def fileno(self) -> int:
+        return self._incoming.fileno()
+
+    def close(self) -> None:
+        os.close(self.fileno())
+        os.close(self._outgoing)
+
+    def send(self, number: int) -> None:
+        os.write(self._outgoing, number.to_bytes(_NUMBER_BYTES))
+
+    def recv(self) -> int:
+        return int.from_bytes(self._read(_NUMBER_BYTES))
+
+    def send_bytes(self, data: bytes) -> None:
+        self.send(len(data))
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(self._outgoing, rest) :]
+
+    def recv_bytes(self) -> bytes:
+        return self._read(self.recv())
+
+    def _read(self, size: int) -> bytes:
+        data = self._incoming.read(size)
+        if len(data) < size:
+            raise EOFError
+        return data
+
+
+class _Worker(Struct, frozen=True):
     """A process, the end of its pipe, and the items without results that were sent to it."""
 
-    process: BaseProcess
-    connection: Connection
+    process: BaseProcess | _Fork
+    connection: _End
     taken: list[int]
 
 
@@ -106,7 +178,7 @@ class _Pool(Mapper):
     def __init__(self, workers: int, *, forks: bool) -> None:
         self._number = workers
         self._forks = forks
-        self._workers: dict[Connection, _Worker] = {}
+        self._workers: dict[_End, _Worker] = {}
         self._function: Callable[[Any], Any] = id
         self._items: Sequence[Any] = ()
         self._waiting = deque[int]()  # the numbers of the items to be sent
@@ -141,8 +213,6 @@ class _Pool(Mapper):
 
         A worker that was lost is replaced by another.
         """
-        from multiprocessing.connection import wait
-
         while True:
             new: list[_Worker] = []
             while self._waiting and len(self._workers) < self._number:
@@ -157,7 +227,7 @@ class _Pool(Mapper):
                 self._send(new[-1])
             for worker in new if self._forks else ():
                 self._send(worker)
-            for connection in cast("list[Connection]", wait(list(self._workers))):
+            for connection in self._ready():
                 worker = self._workers[connection]
                 try:
                     data = connection.recv_bytes()
@@ -170,37 +240,67 @@ class _Pool(Mapper):
                 if worker.taken:
                     yield worker.taken.pop(0), outcome
 
-    def _start(self) -> _Worker:
-        from multiprocessing import get_context
+    def _ready(self) -> list[_End]:
+        """Wait until workers send something or end; return the ends of their pipes."""
+        if not self._forks:
+            from multiprocessing.connection import wait
 
-        context: Any = get_context("fork" if self._forks else "spawn")
-        ours, theirs = context.Pipe()
-        others = [*self._workers, ours]
-        inherited = (self._function, self._items, others) if self._forks else None
-        arguments = (theirs, rules_context(), inherited)
-        process = context.Process(target=_work, args=arguments, daemon=True)
+            return cast("list[_End]", wait(cast("list[Connection]", list(self._workers))))
+        ends = {end.fileno(): end for end in self._workers}
+        poll = select.poll()
+        for number in ends:
+            poll.register(number, select.POLLIN)
+        return [ends[number] for number, _ in poll.poll()]
+
+    def _start(self) -> _Worker:
         with _blocked():  # a process that is just beginning would report Ctrl-C
-            process.start()
-            worker = self._workers[ours] = _Worker(process, ours, [])
-        theirs.close()
+            worker = self._fork() if self._forks else _spawned()
+            self._workers[worker.connection] = worker
         return worker
+
+    def _fork(self) -> _Worker:
+        ends: list[int] = []
+        try:
+            ends += os.pipe()  # for tasks
+            ends += os.pipe()  # for results
+            ours = _Pipes(ends[2], ends[1])
+            theirs = _Pipes(ends[0], ends[3])
+            inherited = (self._function, self._items, [*self._workers, ours])
+            process = _Fork(lambda: _work(theirs, rules_context(), inherited))
+        except OSError:
+            for end in ends:
+                os.close(end)
+            raise
+        theirs.close()
+        return _Worker(process, ours, [])
 
     def _send(self, worker: _Worker) -> None:
         """Send the next item to a worker, if there is one."""
         if self._waiting:
             number = self._waiting.popleft()
             worker.taken.append(number)
-            work = number if self._forks else (self._function, self._items[number])
+            work: Any = number if self._forks else (self._function, self._items[number])
             with suppress(OSError):  # it has ended, which is noticed when its results are read
                 worker.connection.send(work)
 
-    def _end(self, connection: Connection) -> str:
+    def _end(self, connection: _End) -> str:
         """Wait for the end of a worker, and return how it ended."""
         process = self._workers.pop(connection).process
         connection.close()
         process.join()
         code = process.exitcode or 0
         return signal.Signals(-code).name if code < 0 else f"exit status {code}"
+
+
+def _spawned() -> _Worker:
+    from multiprocessing import get_context
+
+    context = get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_work, args=(theirs, rules_context(), None), daemon=True)
+    process.start()
+    theirs.close()
+    return _Worker(process, ours, [])
 
 
 @contextmanager
@@ -220,9 +320,9 @@ def _blocked() -> Iterator[None]:
 
 
 def _work(
-    connection: Connection,
+    connection: _End,
     rules: RulesContext,
-    inherited: tuple[Callable[..., Any], Sequence[Any], Sequence[Connection]] | None,
+    inherited: tuple[Callable[..., Any], Sequence[Any], Sequence[_End]] | None,
 ) -> None:
     """Send the outcome of one item after another until the other end is closed."""
     # A terminal sends Ctrl-C to all processes, of which one is to report it.
@@ -239,7 +339,7 @@ def _work(
         gc.freeze()  # to look through the objects inherited would copy their memory
     with suppress(EOFError, OSError):
         while True:
-            task = connection.recv()
+            task: Any = connection.recv()
             work = task if inherited is None else (function, items[task])
             connection.send_bytes(_packed(*work))
 

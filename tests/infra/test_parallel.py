@@ -110,6 +110,19 @@ def describe_or_end(number: int) -> str:
     return str(number)
 
 
+def panic(_: int) -> None:
+    raise BaseException("panic")
+
+
+def test_what_is_no_exception_ends_a_worker_with_a_traceback(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    with pool(2) as workers:
+        results = list(workers.map(panic, range(2), instead=lambda loss: loss.reason))
+    assert results == ["exit status 1"] * 2
+    assert capfd.readouterr().err.count("BaseException: panic") == 2
+
+
 def test_what_other_workers_do_goes_on_where_some_are_lost() -> None:
     with pool(2) as workers:
         results = list(workers.map(describe_or_end, range(60), instead=lambda loss: loss.reason))
