@@ -26,7 +26,6 @@ from mlperf_pkg.infra.paths import (
     list_tree,
     location_of,
     read_file,
-    walk,
     with_slashes,
 )
 from mlperf_pkg.infra.source import NO_PERMISSION, Content, content_of, is_archive_name, stem_of
@@ -191,26 +190,38 @@ class _InputFinder(Struct):
         has_every_log = is_top or place == LOGS
         return replace(contents, workspace=workspace, has_every_log=has_every_log)
 
-    def _loose(self, folder: Place) -> Input:
-        def leave(path: str, error: OSError) -> None:
-            self._leave(folder.child(path) if path else folder, error)
-
-        entries = walk(
-            folder.location,
-            cache=self.folder_cache,
-            keep=lambda entry: self._inside(folder, entry) and not entry.hidden,
-            follow_links=True,
-            unreadable=leave,
-        )
+    def _loose(self, top: Place) -> Input:
+        """Take the files below a folder: siblings by name, links followed, without hidden ones."""
         loose = Loose(self.in_archive)
-        for entry in entries:
-            if entry.file:
-                file = _file(folder, entry)
-                try:
-                    loose.take(file)
-                except OSError as error:
-                    self._leave(file, error)
+        pending = [(top, True)]  # a stack: trees may be deeper than Python recurses
+        while pending:
+            place, is_folder = pending.pop()
+            if is_folder:
+                pending += reversed(self._visible(place))
+                continue
+            try:
+                loose.take(place)
+            except OSError as error:
+                self._leave(place, error)
         return loose.contents
+
+    def _visible(self, folder: Place) -> list[tuple[Place, bool]]:
+        """Return the files and folders in a folder, sorted; and of each whether it is a folder."""
+        try:
+            entries = self.folder_cache[folder.location]
+        except OSError as error:
+            self._leave(folder, error)
+            return []
+        visible: list[tuple[Place, bool]] = []
+        for name, entry in entries.items():
+            is_inside = entry.link is None or self._inside(folder, entry)
+            if not is_inside or name.startswith("."):
+                continue
+            if entry.folder:
+                visible.append((folder.child(name), True))
+            elif entry.file:
+                visible.append((_file(folder, entry), False))
+        return visible
 
     def _leave(self, place: Place, error: OSError) -> None:
         reason = error.strerror or str(error)
@@ -222,7 +233,8 @@ class _InputFinder(Struct):
         folders = {files.place.label for files in sets}
 
         def outside(file: Place) -> bool:
-            return folders.isdisjoint(file.labels_above)
+            above, _, _ = file.label.rpartition("/")
+            return above not in folders and folders.isdisjoint(file.labels_above)
 
         return replace(
             loose,
@@ -235,8 +247,8 @@ class _InputFinder(Struct):
         """Yield the result sets with logs whose folders have the path of one."""
         by_folder: dict[str, list[Place]] = {}
         for log in logs:
-            if is_result_log(log.name):
-                label = log.label.rpartition("/")[0]
+            label, _, log_name = log.label.rpartition("/")
+            if is_result_log(log_name):
                 by_folder.setdefault(label, []).append(log)
         top = str(location_of(self.top.path.resolve()))
         for members in by_folder.values():
@@ -494,6 +506,8 @@ class _InputFinder(Struct):
             if is_folder(folder.location):
                 self._leave(folder, error)
             return {}
+        if all(entry.link is None for entry in entries.values()):
+            return entries
         return {name: entry for name, entry in entries.items() if self._inside(folder, entry)}
 
     def _inside(self, folder: Place, entry: FolderEntry) -> bool:
@@ -574,7 +588,7 @@ class Loose(Struct):
         if "/power/" in f"/{file.label}":
             self.power.append(file)
         is_power = is_power_log(file.name) and file.folder.folder.name == "power"
-        if is_power or file.path.suffix.lower() not in _SUFFIXES:
+        if is_power or _suffix_of(file.name) not in _SUFFIXES:
             return
         try:
             content = content_of(file.path, _SNIFF_BYTES)
@@ -622,7 +636,7 @@ class Loose(Struct):
         elif TOKEN in content.text or is_result_log(inner):
             self.logs.append(file)
         else:
-            self._leave_text(file, content, PurePath(inner).suffix.lower())
+            self._leave_text(file, content, _suffix_of(inner))
 
     def _leave_text(self, file: Place, content: Content, suffix: str) -> None:
         """Leave a file without a record in its head; name it if it may be meant as a log."""
@@ -643,6 +657,12 @@ class Loose(Struct):
     def _spool_of_all(self) -> Spool:
         self._spool = self._spool or Spool()
         return self._spool
+
+
+def _suffix_of(name: str) -> str:
+    """Return the suffix that ``PurePath`` finds, in lower case, in a tenth of its time."""
+    stem, _, suffix = name.rpartition(".")
+    return f".{suffix.lower()}" if stem and suffix else ""
 
 
 def _below_only_folder(top: Place) -> Place:

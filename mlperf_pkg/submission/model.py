@@ -392,7 +392,7 @@ def set_name(folder: Location) -> SetName | None:
 
     Only the path is used; its links must be resolved.
     """
-    parts = folder.split("/") if isinstance(folder, str) else list(folder.parts)
+    parts = folder.rsplit("/", 4) if isinstance(folder, str) else folder.parts
     names = ["", "", "", *parts][-4:]
     benchmark = names[3]
     if names[2] in SCALINGS and names[0] == "results":
