@@ -49,7 +49,7 @@ def mentions_in(stream: BinaryIO) -> Mentions:
         mentions.old_format = None if is_mllog else mentions.old_format or old_format(text)
         mentions.headers += text.count(_HEADER) - rest.count(_HEADER)
         mentions.starts += text.count(_START) - rest.count(_START)
-        mentions.started = mentions.started or has_started(text)
+        mentions.started = mentions.started or mentions.starts > 0 or has_started(text)
         rest = text[-len(_HEADER) :]
     mentions.started = mentions.started or not is_mllog
     return mentions
