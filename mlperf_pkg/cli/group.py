@@ -26,7 +26,7 @@ CommandFunction = Callable[..., Any]
 FAILED = 2  # exit status of a command that could not do its work
 INTERRUPTED = 128 + 2
 PIPE_CLOSED = 128 + 13
-_NO_THREAD = re.compile("can't (start new|spawn worker) thread")  # of Python, of libraries in Rust
+_NO_THREAD = "can't (start new|spawn worker) thread"  # of Python, of libraries in Rust
 _BUG = "This is a bug in mlperf-pkg: please report it with the output of 'mlperf-pkg --debug ...'"
 
 
@@ -240,8 +240,8 @@ def _steps_of(function: object) -> list[Step]:
     return steps
 
 
-_QUOTED = re.compile(r"(?<!\w)'[^'\s]+(?:\s+[^'\s]+){1,4}'")
-_WITH_VALUE = re.compile(r"(?<![\w-])--?[a-z][\w-]* (?=[A-Z]{2,}\b)")
+_QUOTED = r"(?<!\w)'[^'\s]+(?:\s+[^'\s]+){1,4}'"
+_WITH_VALUE = r"(?<![\w-])--?[a-z][\w-]* (?=[A-Z]{2,}\b)"
 _HYPHEN = "\u2011"  # at which no line is broken
 _SPACE = "\u00a0"
 
@@ -264,8 +264,8 @@ class _HelpText(click.HelpFormatter):
 
 def _unbroken(text: str) -> str:
     """Return the text; its options, hyphens and quoted commands stay on one line."""
-    text = _QUOTED.sub(lambda match: _SPACE.join(match[0].split()), text)
-    text = _WITH_VALUE.sub(lambda match: match[0].replace(" ", _SPACE), text)
+    text = re.sub(_QUOTED, lambda match: _SPACE.join(match[0].split()), text)
+    text = re.sub(_WITH_VALUE, lambda match: match[0].replace(" ", _SPACE), text)
     return text.replace("-", _HYPHEN)
 
 
@@ -418,7 +418,7 @@ class Program(CommandGroup):
 def _unexpected(error: BaseException) -> str:
     """Return the message of an error that nobody expected."""
     text = f"{type(error).__name__}: {error}"
-    if _NO_THREAD.search(text):
+    if re.search(_NO_THREAD, text):
         return "no thread can be started: the limit of processes is reached (ulimit -u)"
     return f"{text}\n{_BUG}"
 
