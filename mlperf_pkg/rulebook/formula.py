@@ -50,7 +50,7 @@ _MEMBER = re.compile(rf"\b({'|'.join(METADATA_NAMES)})\.(\w+)")
 # What Python reads, and CEL does not or otherwise, or what only CEL knows.
 _UNKNOWN = re.compile(
     r"[^ -~\s]|[#'\"\\{}%;@$~^`]|\[(?!\d{1,2}\])"
-    r"|(?<!&)&(?!&)|(?<!\|)\|(?!\|)|(?<![=!<>])=(?!=)|!(?!=)"
+    r"|&(?!&)(?<!&&)|\|(?!\|)(?<!\|\|)|=(?!=)(?<![=!<>]=)|!(?!=)"
     r"|\*\*|//|<<|>>|--|\d_|\d\.(?!\d)|\b(and|or|not|if|else|in|is|lambda)\b"
 )
 OF_A_RECORD = frozenset({"value", "nth"})  # names that are not keys
@@ -500,8 +500,12 @@ def written(tree: ast.AST) -> str:
 def _call(tree: ast.expr) -> tuple[Any, ...] | None:
     """Return the name of the function that an expression calls, and its arguments."""
     match tree:
-        case ast.Call(func=function, args=arguments, keywords=[]):
-            return ast.unparse(function), *arguments
+        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
+            return name, *arguments
+        case ast.Call(
+            func=ast.Attribute(value=ast.Name(id=owner), attr=name), args=arguments, keywords=[]
+        ):
+            return f"{owner}.{name}", *arguments
     return None
 
 
@@ -534,12 +538,10 @@ def _number(tree: ast.expr) -> Evaluate:
     match tree:
         case ast.Constant(value=float() as value):
             return lambda _: value
-        case (
-            ast.Name() | ast.Subscript(value=ast.Name(id="value"), slice=ast.Constant(value=int()))
-        ):
-            name = ast.unparse(tree)
-            if name not in _NOT_NUMBERS:
-                return operator.itemgetter(name)
+        case ast.Name(id=name) if name not in _NOT_NUMBERS:
+            return operator.itemgetter(name)
+        case ast.Subscript(value=ast.Name(id="value"), slice=ast.Constant(value=int())):
+            return operator.itemgetter(ast.unparse(tree))
         case ast.Attribute(value=ast.Name(id=owner), attr=name) if owner in METADATA_NAMES:
             return lambda data: data[owner][name]
         case ast.UnaryOp(op=ast.USub(), operand=operand):

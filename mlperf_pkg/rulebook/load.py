@@ -302,6 +302,7 @@ def tensors(name: str) -> tuple[str, ...] | None:
 
 
 _RANGE = r"(\d+)\.\.(\d+)"
+_NOT_LITERAL = "[{},]"
 
 
 def expand_braces(pattern: str) -> list[str]:
@@ -326,8 +327,9 @@ def _product(pattern: str, at: int, stops: str) -> tuple[list[str], int]:
         if pattern[at] == "{":
             options, at = _alternatives(pattern, at + 1)
         else:
-            options = [pattern[at]]
-            at += 1
+            literal = re.split(_NOT_LITERAL, pattern[at:], maxsplit=1)[0] or pattern[at]
+            options = [literal]
+            at += len(literal)
         words = [word + option for word in words for option in options]
     return words, at
 
