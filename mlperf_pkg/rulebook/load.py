@@ -252,10 +252,11 @@ class _RuleReader(Struct, frozen=True, dict=True):
             fields["tensors"] = self._tensors(written["tensors"], steps)
         if "formula" in written:
             fields["units"] = self.units
+        if "reaches" in written:
+            fields["reaches"] = self._cited(written["reaches"])
         fields["key"] = key
         fields["source"] = self._source(key, written, steps)
         fields["constraints"] = constraints
-        fields["reaches"] = self._cited(written.get("reaches"))
         return convert(fields, Rule)
 
     def _tensors(self, name: str, steps: Steps) -> tuple[str, ...]:

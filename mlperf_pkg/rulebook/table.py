@@ -95,6 +95,7 @@ class KeyRules(msgspec.Struct, frozen=True):
     by_position: tuple[CompiledRule, ...]
     series: SeriesMemory | None
     quiet: bool
+    apart: bool
     cumulative: bool
     limited: bool
     related: frozenset[str]
@@ -152,7 +153,7 @@ def rule_table(
     related = set(joined_keys).union(*[key_rules.related for key_rules in keys.values()])
     ordered = _ordered(keys)
     quiet = _keys_with(attrgetter("quiet"), keys) - related
-    apart = _keys_with(_is_apart, keys) - related - ordered
+    apart = _keys_with(attrgetter("apart"), keys) - related - ordered
     return RuleTable(
         keys=keys,
         followed=frozenset(related).union(keys, _ALWAYS, ordered),
@@ -271,13 +272,15 @@ def _key_rules(rules: tuple[Rule, ...]) -> KeyRules:
     for rule in rules:
         related |= related_keys(rule)
         ordered |= _ordered_by(rule.constraints)
+    quiet = all(map(_is_quiet, compiled))
     return KeyRules(
         rules=compiled,
         first=first,
         later=later,
         by_position=by_position,
         series=_series(by_position),
-        quiet=all(map(_is_quiet, compiled)),
+        quiet=quiet,
+        apart=not ordered and (quiet or _differs_alone(compiled)),
         cumulative=any(map(_is_cumulative, compiled)),
         limited=any(map(_is_limited, compiled)),
         related=frozenset(related),
@@ -308,12 +311,10 @@ def _is_checked_later(compiled: CompiledRule) -> bool:
     return not (rule.first or "submission_" in rule.key)
 
 
-def _is_apart(key_rules: KeyRules) -> bool:
-    """Return whether the rules of a key need no other key, and its records differ or are quiet."""
-    if key_rules.ordered:
-        return False
-    is_varying = any(compiled.rule.key in _VARYING for compiled in key_rules.rules)
-    return key_rules.quiet or (is_varying and all(map(_is_alone, key_rules.rules)))
+def _differs_alone(rules: Sequence[CompiledRule]) -> bool:
+    """Return whether the records of a key differ between logs, and its rules need only them."""
+    is_varying = any(compiled.rule.key in _VARYING for compiled in rules)
+    return is_varying and all(map(_is_alone, rules))
 
 
 def _is_alone(compiled: CompiledRule) -> bool:
