@@ -185,16 +185,24 @@ class Finding(Struct, frozen=True):
     @property
     def text(self) -> str:
         """The message with the values found and expected at all places."""
-        return self.text_with(self.count - 1 if self.differs_by_place else 0)
+        if self.differs_by_place:
+            return self.text_with(self.count - 1)
+        return self._filled
 
     def text_with(self, others: int) -> str:
         """Return the text, and how many ``others`` are like this one."""
+        shown = replace(self, places=()) if self.differs_by_place else self
+        text = shown._filled
+        return f"{text}; {others} more like this" if others else text
+
+    @property
+    def _filled(self) -> str:
+        """The message with the values at all places."""
         text = self.message
         if "{" in text:
-            shown = replace(self, places=()) if self.differs_by_place else self
-            text = _PLACEHOLDER.sub(lambda match: shown._words(match[1], match[2]), text)
+            text = _PLACEHOLDER.sub(lambda match: self._words(match[1], match[2]), text)
             text = _OF_ONE.sub(r"\1\2 \3", text)
-        return f"{text}; {others} more like this" if others else text
+        return text
 
     @property
     def differs_by_place(self) -> bool:

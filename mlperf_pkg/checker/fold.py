@@ -66,7 +66,10 @@ def fold(
     findings = _explained([*plan_findings, *outside], runs, contexts)
     verdict = Verdicts.worst(judged.verdict for judged in judged_plans)
     verdict = without_pass(with_failures(verdict, outside), findings)
-    report = _report(judged_plans, sets, runs, run_rows, findings=findings, verdict=verdict)
+    rounds = _rounds(judged_plans, runs)
+    report = _report(
+        judged_plans, sets, runs, run_rows, rounds=rounds, findings=findings, verdict=verdict
+    )
     checked = Checked(
         report=report.with_companies,
         inputs=inputs,
@@ -75,7 +78,7 @@ def fold(
         systems=tuple(systems),
         contexts=tuple(contexts),
     )
-    return without_unverified(checked, _rounds(judged_plans, runs))
+    return without_unverified(checked, rounds)
 
 
 def _outside_plans(
@@ -104,6 +107,8 @@ def _explained(
         if isinstance(result, Unchecked):
             result = in_report([*findings, result])
         explained = result
+    if not files:
+        return explained  # which is in order
     return in_order(in_files(finding, files) for finding in explained)
 
 
@@ -129,11 +134,11 @@ def _report(
     runs: Sequence[Run],
     run_rows: Sequence[RunRow],
     *,
+    rounds: Sequence[tuple[str, str]],
     findings: tuple[Finding, ...],
     verdict: Verdicts,
 ) -> Report:
-    """Return the report on the judged plans with these findings and this verdict."""
-    rounds = _rounds(judged_plans, runs)
+    """Return the report on the judged plans of these rounds, with findings and a verdict."""
     usages = {usage for usage, _ in rounds}
     configurations: list[str] = []
     for judged in judged_plans:
@@ -156,9 +161,7 @@ def _report(
 
 def _rounds(judged_plans: Sequence[JudgedPlan], runs: Sequence[Run]) -> list[tuple[str, str]]:
     """Return the usages and rounds of all runs and of all plans that have one, sorted."""
-    rounds: set[tuple[str, str]] = set()
-    for run in runs:
-        rounds.add((run.usage, run.round))
+    rounds = {(run.usage, run.round) for run in runs}
     for judged in judged_plans:
         if judged.plan.usage and judged.plan.round:
             rounds.add((judged.plan.usage, judged.plan.round))
@@ -260,7 +263,8 @@ def _time(milliseconds: float | None) -> datetime | None:
         time = datetime.fromtimestamp(milliseconds / 1000, UTC)
     except (ValueError, OverflowError, OSError):
         return None
-    return time.replace(microsecond=time.microsecond // 1000 * 1000)
+    beyond = time.microsecond % 1000
+    return time.replace(microsecond=time.microsecond - beyond) if beyond else time
 
 
 # ---- comparisons of result sets: runs, and Previews with later results --------------------

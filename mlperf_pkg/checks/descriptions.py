@@ -8,7 +8,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain
 from pathlib import PurePosixPath
 from typing import Any
@@ -800,8 +800,14 @@ def as_published(
 def batch_size_of(runs: Sequence[Run]) -> int | None:
     """Return the batch size of all runs, None if they differ or log none."""
     sizes = {size for run in runs for size in run.batch_sizes}
+    return _size_in(sizes.pop()) if len(sizes) == 1 else None
+
+
+@lru_cache(maxsize=256)
+def _size_in(text: str) -> int | None:
+    """Return the batch size that a log has as JSON; None if it is no whole number."""
     try:
-        return whole_number(json.loads(sizes.pop())) if len(sizes) == 1 else None
+        return whole_number(json.loads(text))
     except (ValueError, RecursionError):
         return None
 

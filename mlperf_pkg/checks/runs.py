@@ -179,10 +179,13 @@ def findings_of_runs(context: SetContext) -> Iterator[Finding]:
     forgiven = _forgiven_by_rules(context)
     power_findings = power_files(context).findings
     for run in context.runs:
+        of_power = power_findings.get(run.path, ())
+        if not run.findings and not of_power:
+            continue
         is_accepted = run in accepted
         is_forgiven = run in forgiven
         findings = list(_in_division(context, run))
-        for finding in power_findings.get(run.path, ()):
+        for finding in of_power:
             # The rules need only the energy of runs whose time counts.
             if is_forgiven and finding.code == _NO_POWER:
                 findings.append(replace(finding, basis=Basis.OFFICIAL))
@@ -336,10 +339,9 @@ def _same_seed_elsewhere(context: SetContext) -> Iterator[Finding]:
 def _several_seeds(context: SetContext) -> Iterator[Finding]:
     """Warn about runs with several seeds; the official seed checker only prints a warning."""
     for run in context.runs:
-        if any(finding.code == "LOG111" for finding in run.findings):
-            continue  # LOG111 reports the several runs
         count = len({seed.value for seed in run.seeds})
-        if count > 1:
+        # LOG111 reports the several runs.
+        if count > 1 and all(finding.code != "LOG111" for finding in run.findings):
             message = "{found} different seeds are logged; expected one"
             yield context.finding(
                 "SEED105", message, found=count, path=run.path, line=run.seeds[-1].line

@@ -577,7 +577,8 @@ def finding_of(
         "hint": entry.hint,
         **fields,
     }
-    return reweighed(kind(code=code, message=message, path=path, **fields))
+    finding = kind(code=code, message=message, path=path, **fields)
+    return finding if usual is entry else reweighed(finding)
 
 
 def unchecked_of(code: str, message: str, path: str, **fields: Any) -> Unchecked:

@@ -152,12 +152,12 @@ class Run(msgspec.Struct, frozen=True):
     @property
     def benchmark(self) -> str:
         """The benchmark that the log names."""
-        return self.text("benchmark")
+        return self.described.get("benchmark", "")
 
     @property
     def division(self) -> str:
         """The division that the log names."""
-        return self.text("division")
+        return self.described.get("division", "")
 
 
 def files_of(runs: Iterable[Run]) -> dict[str, tuple[str, int]]:
