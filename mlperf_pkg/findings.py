@@ -486,7 +486,7 @@ class _Distinct:
         for value in values:
             if len(self._by_word) == MAX_VALUES:
                 return
-            if value is self._last:
+            if value is self._last or self._is_between(value):
                 continue
             self._last = value
             self._by_word.setdefault(word(value), value)
@@ -494,6 +494,13 @@ class _Distinct:
             if self._is_numeric and len(self._by_word) > 1:
                 extremes = (min(self._by_word.values()), max(self._by_word.values()))
                 self._by_word = {word(extreme): extreme for extreme in extremes}
+
+    def _is_between(self, value: Any) -> bool:
+        """Return whether a number is neither below the least nor above the greatest."""
+        if self._is_numeric and len(self._by_word) > 1 and _is_number(value):
+            least, greatest = self._by_word.values()
+            return bool(least <= value <= greatest)
+        return False
 
     @property
     def values(self) -> tuple[Any, ...]:

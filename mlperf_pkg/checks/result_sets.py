@@ -303,8 +303,9 @@ def _official_minutes(context: SetContext) -> float | None:
         return None
     minutes: list[float] = []
     for run in context.runs:
-        if run.verdicts.official is Verdict.PASS and run.official_minutes is not None:
-            minutes.append(run.official_minutes)
+        run_minutes = run.official_minutes
+        if run_minutes is not None and run.verdicts.official is Verdict.PASS:
+            minutes.append(run_minutes)
     failed = len(context.runs) - len(minutes)
     if failed > context.drop:
         return None

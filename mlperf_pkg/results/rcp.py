@@ -20,7 +20,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.findings import word
-from mlperf_pkg.infra.json_values import to_float
 from mlperf_pkg.infra.resources import official_folder
 from mlperf_pkg.rulebook.load import newest_convergence
 from mlperf_pkg.rulebook.model import Benchmark, Rcp, Round
@@ -283,7 +282,11 @@ def comparison_at(
 
 def is_too_large(values: Sequence[float]) -> bool:
     """Return whether one of the values is an integer too large for a double (Python raises)."""
-    return any(isinstance(v, int) and to_float(v) in (math.inf, -math.inf) for v in values)
+    try:
+        list(map(float, values))
+    except OverflowError:
+        return True
+    return False
 
 
 def bypassed(result: RcpResult) -> RcpResult:
