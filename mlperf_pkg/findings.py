@@ -28,11 +28,10 @@ _encode = json.JSONEncoder(ensure_ascii=False).encode
 _SCALARS = frozenset({type(None), bool, int, float})
 
 _PLACEHOLDER = re.compile(r"\{(found|expected)(?::(s|q|d|,|,?\.[0-9][fg]))?\}")
-_APART = {
-    "found": re.compile(r"\b(?:at|epoch|seed) \{found|\{found:[sq]\}"),
-    "expected": re.compile(r"\{found.*\{expected"),
-}
-"""Messages in which several values, found or expected, would hide which belong together."""
+# Messages in which several values, found or expected, would hide which belong together.
+_APART_IF_FOUND = re.compile(r"\b(?:at|epoch|seed) \{found|\{found:[sq]\}")
+_APART_IF_EXPECTED = re.compile(r"\{found.*\{expected")
+
 _OF_ONE = re.compile(
     r"(?<![\d.,])(?<!to )(?:\b(every) 1|(1)) (epoch|run|sample|second|step|time|token)s\b"
 )
@@ -201,7 +200,8 @@ class Finding(Struct, frozen=True):
         text = self.message
         if "{" in text:
             text = _PLACEHOLDER.sub(lambda match: self._words(match[1], match[2]), text)
-            text = _OF_ONE.sub(r"\1\2 \3", text)
+            if "1 " in text:  # as the pattern is slow to search for
+                text = _OF_ONE.sub(r"\1\2 \3", text)
         return text
 
     @property
@@ -210,10 +210,12 @@ class Finding(Struct, frozen=True):
         if self.found is None or "{found" not in self.message:
             return False
         values = self._values("found")
-        if len(values) > 1 and any(isinstance(value, str) for value in values):
-            return True
-        messages = _APART.items()
-        return any(len(self._values(name)) > 1 for name, of in messages if of.search(self.message))
+        if len(values) > 1:
+            has_text = any(isinstance(value, str) for value in values)
+            if has_text or _APART_IF_FOUND.search(self.message):
+                return True
+        is_apart = _APART_IF_EXPECTED.search(self.message)
+        return is_apart is not None and len(self._values("expected")) > 1
 
     @property
     def occurrences(self) -> tuple[Occurrence, ...]:

@@ -115,10 +115,11 @@ class _Causes:
         for effect in self._of(explanation.effects):
             if effect.id in self._causes:
                 continue
-            if explanation.says and explanation.says not in effect.text:
-                continue
             cause = test(effect, row)
-            if cause is not None and self._root(cause).id != effect.id:
+            # The text comes last, as it takes long to make.
+            if cause is None or (explanation.says and explanation.says not in effect.text):
+                continue
+            if self._root(cause).id != effect.id:
                 self._causes[effect.id] = cause
 
     def explained(self, finding: Finding) -> Finding:
