@@ -204,7 +204,7 @@ class PublishedResults:
         usages = self._names[0]
         runs = self._scores.runs
         means = self._scores.unscaled_minutes
-        other = means.index(means[index])
+        other = self._first_with_mean[means[index]]
         while other < index:
             if (usages[other], runs[other]) == (usages[index], runs[index]):
                 return False
@@ -255,6 +255,11 @@ class PublishedResults:
             if mean is not None:
                 indexes.setdefault((usage, runs, comparable(mean)), []).append(index)
         return indexes
+
+    @cached_property
+    def _first_with_mean(self) -> dict[float | None, int]:
+        means = self._scores.unscaled_minutes
+        return dict(zip(reversed(means), reversed(range(len(means))), strict=True))
 
     @cached_property
     def _logs(self) -> tuple[array[int], array[int]]:
