@@ -805,7 +805,7 @@ def batch_size_of(runs: Sequence[Run]) -> int | None:
 
 @lru_cache(maxsize=256)
 def _size_in(text: str) -> int | None:
-    """Return the batch size that a log has as JSON; None if it is no whole number."""
+    """Return a batch size that a log holds as JSON, None unless it is a whole number."""
     try:
         return whole_number(json.loads(text))
     except (ValueError, RecursionError):

@@ -116,13 +116,10 @@ def _shared(runs: Sequence[Run]) -> Iterator[tuple[tuple[Run, Run], list[int]]]:
     shared: dict[tuple[int, int], list[int]] = {}
     first: dict[tuple[int, float], int] = {}
     for index, run in enumerate(runs):
-        evaluations = dict.fromkeys(enumerate(run.evaluated), index)
-        for place, value in sorted(evaluations.keys() & first.keys()):
-            original = first[place, value]
-            evaluations[place, value] = original
-            if place and _is_precise(value):
+        for place, value in enumerate(run.evaluated):
+            original = first.setdefault((place, value), index)
+            if original != index and place and _is_precise(value):
                 shared.setdefault((original, index), []).append(place)
-        first |= evaluations
     for (original, index), places in shared.items():
         yield (runs[original], runs[index]), places
 
