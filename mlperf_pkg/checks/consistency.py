@@ -138,7 +138,13 @@ def check_batch_size(context: SetContext) -> Iterator[Finding]:
 def check_configuration(context: SetContext) -> Iterator[Finding]:
     """Check that all runs are of one platform and have the same hyperparameters."""
     runs = _not_killed(context)
-    by_platform = _paths_by_platform(runs)
+    spellings: dict[str, str] = {}
+    by_platform: dict[str, list[str]] = {}
+    for run in runs:
+        platform = run.text("platform")
+        if platform and not is_placeholder(platform):
+            spelling = spellings.setdefault(letters(platform), platform)
+            by_platform.setdefault(spelling, []).append(run.path)
     if len(by_platform) > 1:
         message = (
             "the runs name different platforms: {found:s}; expected one submission_platform in all"
@@ -153,20 +159,6 @@ def check_configuration(context: SetContext) -> Iterator[Finding]:
         weight = NOTE if all(map(_is_warmup, differences)) else {}
         fields = {"found": differences, "expected": "one value of each"}
         yield context.finding("SET122", message, **fields, **weight)
-
-
-def _paths_by_platform(runs: Sequence[Run]) -> dict[str, list[str]]:
-    """Return the paths of runs by the platform that they name; none if all name the same."""
-    by_platform: dict[str, list[str]] = {}
-    if len({run.text("platform") for run in runs}) <= 1:
-        return by_platform
-    spellings: dict[str, str] = {}
-    for run in runs:
-        platform = run.text("platform")
-        if platform and not is_placeholder(platform):
-            spelling = spellings.setdefault(letters(platform), platform)
-            by_platform.setdefault(spelling, []).append(run.path)
-    return by_platform
 
 
 def _is_warmup(difference: str) -> bool:
