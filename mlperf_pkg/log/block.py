@@ -9,7 +9,7 @@ plain, or the extension was not compiled, the block is read line by line (``read
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, groupby, pairwise
 from operator import attrgetter
@@ -42,6 +42,7 @@ _PARTS = (attrgetter("time_ms"), attrgetter("value"), attrgetter("metadata"))
 _KEY = attrgetter("key")
 
 Words: TypeAlias = frozenset[bytes]
+Tests: TypeAlias = tuple[Callable[[Any], Any], ...]
 
 
 class Block:
@@ -93,6 +94,14 @@ class Block:
     def without_times(self, _: Collection[int], /) -> bytes:
         """Return the text of some records but their times; empty where that is not known."""
         return b""
+
+    def all_pass(self, part: int, tests: Tests, indexes: Collection[int]) -> bool:
+        """Return whether a part of some records passes all tests.
+
+        Raises:
+            Exception: whatever a test raises.
+        """
+        return not tests or _all_pass(tests, self._parts(part, indexes))
 
     def _parts(self, part: int, indexes: Collection[int]) -> list[Any]:
         return list(map(_PARTS[part], self.select(indexes)))
@@ -149,6 +158,15 @@ class ScannedBlock(Block):
         """Return the text of some records but their times."""
         return _scan.cut(self.text, self._spans, REST, indexes)
 
+    def all_pass(self, part: int, tests: Tests, indexes: Collection[int]) -> bool:
+        """Return whether a part of some records passes all tests, once for the same text."""
+        if not tests:
+            return True
+        array = _scan.cut(self.text, self._spans, part, indexes)
+        if len(array) > _REMEMBERED_BYTES:
+            return _all_pass(tests, decode_values(array))
+        return _remembered_answer(tests, array)
+
     def _parts(self, part: int, indexes: Collection[int]) -> list[Any]:
         array = _scan.cut(self.text, self._spans, part, indexes)
         if part == METADATA and len(array) <= _REMEMBERED_BYTES:
@@ -169,6 +187,18 @@ class ScannedBlock(Block):
 
 
 _remembered_values = lru_cache(maxsize=16)(decode_values)  # the runs of a set repeat their metadata
+
+
+@lru_cache(maxsize=64)  # as above
+def _remembered_answer(tests: Tests, array: bytes) -> bool:
+    return _all_pass(tests, decode_values(array))
+
+
+def _all_pass(tests: Tests, values: Sequence[Any]) -> bool:
+    for test in tests:  # noqa: SIM110 - all() of a generator takes twice as long
+        if not all(map(test, values)):
+            return False
+    return True
 
 
 class Scanner:
@@ -196,7 +226,8 @@ class Scanner:
         # No line holds two records: with as many records as lines, each line is one record.
         if new and len(raw_records(unproven)) != new:
             return None
-        scattered = any(map(elsewhere.__contains__, self._words)) if new else False
+        # Not with "in", which first fails to take the bytes as a number.
+        scattered = new > 0 and max(map(elsewhere.find, self._words), default=-1) >= 0
         if not scattered:  # a memory holds only records that have words only in their keys
             self._idle.append(memory)
         return ScannedBlock(text, first, scan, scattered=scattered)

@@ -13,7 +13,14 @@ import msgspec
 
 from mlperf_pkg.infra.resources import per_rulebook
 from mlperf_pkg.log.record import Record
-from mlperf_pkg.rulebook.constraints import CONSTRAINTS, Constraint, RecordPart, Test, target_test
+from mlperf_pkg.rulebook.constraints import (
+    CONSTRAINTS,
+    Constraint,
+    PartTest,
+    RecordPart,
+    Test,
+    target_test,
+)
 from mlperf_pkg.rulebook.formula import Formula, Seen, SeriesMemory, condition, names_in
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import SUBMISSION_KEYS, Benchmark, Joined, Rule, Rules
@@ -69,12 +76,16 @@ class CompiledRule(msgspec.Struct, frozen=True):
 class Checklist(msgspec.Struct, frozen=True):
     """The rules to check of a record.
 
-    ``checks`` are all of their checks, and ``passes`` is these in one call; ``more`` are the rules
-    with more than checks. ``tensors`` says that the records name tensors.
+    ``of_value`` to ``of_record`` are all of their checks, by the part of a record that they are
+    about, and ``passes`` is these in one call; ``more`` are the rules with more than checks.
+    ``tensors`` says that the records name tensors.
     """
 
     rules: tuple[CompiledRule, ...]
-    checks: tuple[Check, ...]
+    of_value: tuple[PartTest, ...]
+    of_names: tuple[PartTest, ...]
+    of_metadata: tuple[PartTest, ...]
+    of_record: tuple[Check, ...]
     passes: Test
     more: tuple[CompiledRule, ...]
     tensors: bool
@@ -360,7 +371,10 @@ def _checklist(rules: Sequence[CompiledRule]) -> Checklist:
     checks = [check for rule in rules for check in rule.checks]
     return Checklist(
         rules=tuple(rules),
-        checks=tuple(checks),
+        of_value=_tests_of(RecordPart.VALUE, checks),
+        of_names=_tests_of(RecordPart.NAMES, checks),
+        of_metadata=_tests_of(RecordPart.METADATA, checks),
+        of_record=tuple([check for check in checks if check.constraint.part is RecordPart.ALL]),
         passes=_all_of(checks),
         more=tuple([rule for rule in rules if rule.has_more]),
         tensors=any(rule.rule.tensors is not None for rule in rules),
@@ -390,8 +404,8 @@ def _all_of(checks: Sequence[Check]) -> Test:
     return passes
 
 
-def _tests_of(part: RecordPart, checks: Sequence[Check]) -> list[Callable[..., Any]]:
-    return [check.holds for check in checks if check.constraint.part is part]
+def _tests_of(part: RecordPart, checks: Sequence[Check]) -> tuple[Callable[..., Any], ...]:
+    return tuple([check.holds for check in checks if check.constraint.part is part])
 
 
 def _compiled(rule: Rule) -> CompiledRule:

@@ -151,9 +151,6 @@ class Clock(msgspec.Struct, eq=False):
         return self.official["run_start"], self.official["run_stop"]
 
 
-_EVALUATION = ("eval_start", "eval_stop")
-
-
 class EvaluationTimes:
     """Finds the first evaluation that ends before it starts."""
 
@@ -165,7 +162,8 @@ class EvaluationTimes:
 
     def take_block(self, block: Block) -> None:
         """Take the next records: starts and ends."""
-        starts, stops = (block.indexes.get(key, []) for key in _EVALUATION)
+        starts = block.indexes.get("eval_start", [])
+        stops = block.indexes.get("eval_stop", [])
         indexes = sorted((*starts, *stops))
         if not indexes:
             return
@@ -304,8 +302,11 @@ def hyperparameters_of(seen: Seen, followed: frozenset[str]) -> dict[str, str]:
 
     Numbers are as ``in_words`` writes them: ``1``, ``1.0`` and ``"1"`` are the same.
     """
-    keys = [key for key in _hyperparameters(followed) if key in seen]
-    return {key: in_words(seen[key].first) for key in keys}
+    values = {key: seen[key].first for key in _hyperparameters(followed) if key in seen}
+    try:
+        return dict(_all_in_words(msgspec.msgpack.encode(values)))
+    except (OverflowError, UnicodeEncodeError):  # msgpack cannot encode a value
+        return {key: in_words(value) for key, value in values.items()}
 
 
 def of_head(head: Block, followed: frozenset[str]) -> dict[str, str]:
@@ -328,14 +329,14 @@ def is_hyperparameter(key: str) -> bool:
     return key.startswith(_PREFIXES) or key in _HYPERPARAMETERS
 
 
+@lru_cache(maxsize=64)  # the runs of a result set repeat the same values
+def _all_in_words(values: bytes) -> dict[str, str]:
+    """Return values by key, which are encoded, in words."""
+    return {key: in_words(value) for key, value in msgspec.msgpack.decode(values).items()}
+
+
 def in_words(value: Any) -> str:
     """Return a value as JSON; numbers have six significant digits, whole ones all."""
-    is_cached = type(value) in (int, float) and value  # zeros are equal, whatever their sign
-    return _in_words(value) if is_cached else _in_words.__wrapped__(value)
-
-
-@lru_cache(maxsize=1024)  # the runs of a result set repeat the same numbers
-def _in_words(value: Any) -> str:
     number = to_finite(read_number(value))
     if number is None:
         return shown(value)

@@ -3,14 +3,13 @@
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from itertools import chain
-from typing import Any
 
 from msgspec.structs import replace
 
 from mlperf_pkg.findings import Basis, Finding, Pending, Severity
-from mlperf_pkg.log.block import Block
+from mlperf_pkg.log.block import METADATA, VALUE, Block
 from mlperf_pkg.log.record import Record, shown
-from mlperf_pkg.rulebook.constraints import CONSTRAINTS, Breach, RecordPart
+from mlperf_pkg.rulebook.constraints import CONSTRAINTS, Breach
 from mlperf_pkg.rulebook.formula import LoggedKey, Seen, first_logged, read_number
 from mlperf_pkg.rulebook.model import Rule
 from mlperf_pkg.rulebook.table import Check, Checklist, CompiledRule, RuleTable
@@ -153,22 +152,15 @@ class RuleChecker:
         self, checklist: Checklist, key: str, indexes: Sequence[int], block: Block
     ) -> bool:
         """Return whether records of one key pass all checks; if so, list their tensors."""
-        read = {
-            RecordPart.VALUE: (block.values, indexes),
-            RecordPart.METADATA: (block.metadata, indexes),
-            RecordPart.NAMES: (block.metadata, block.samples[key]),
-        }
-        parts: dict[RecordPart, list[Any]] = {}
-        for check in checklist.checks:
-            part = check.constraint.part
-            if part is RecordPart.ALL:
-                passed = self._is_in_order(check, indexes, block)
-            else:
-                if part not in parts:
-                    read_part, part_indexes = read[part]
-                    parts[part] = read_part(part_indexes)
-                passed = all(map(check.holds, parts[part]))
-            if not passed:
+        passed = (
+            block.all_pass(VALUE, checklist.of_value, indexes)
+            and block.all_pass(METADATA, checklist.of_names, block.samples[key])
+            and block.all_pass(METADATA, checklist.of_metadata, indexes)
+        )
+        if not passed:
+            return False
+        for check in checklist.of_record:
+            if not self._is_in_order(check, indexes, block):
                 return False
         if checklist.tensors:
             self._tensors.add([fields["tensor"] for fields in block.metadata(indexes)])
