@@ -431,14 +431,17 @@ static PyObject *cut(PyObject *Py_UNUSED(module), PyObject *args)
     return result;
 }
 
-/* Whether the times of the lines at some indexes ascend. They are compared as text, which decides
- * whole numbers of one length; where a time is another number, the answer is no. */
+/* Whether no time of the lines at some indexes is before the last one, or before the first. They are
+ * compared as text, which decides whole numbers of one length; where a time is another number, the
+ * answer is no. */
 static PyObject *ascend(PyObject *Py_UNUSED(module), PyObject *args)
 {
     const char *text, *spans, *last = NULL;
     Py_ssize_t size, spans_size, digits = 0;
     PyObject *indexes, *index;
-    if (!PyArg_ParseTuple(args, "y#y#O:ascend", &text, &size, &spans, &spans_size, &indexes) ||
+    int from_first;
+    if (!PyArg_ParseTuple(args, "y#y#Op:ascend", &text, &size, &spans, &spans_size, &indexes,
+                          &from_first) ||
         !(indexes = PyObject_GetIter(indexes)))
         return NULL;
     int does = 1;
@@ -452,7 +455,7 @@ static PyObject *ascend(PyObject *Py_UNUSED(module), PyObject *args)
         does = end - start == digits && (!last || memcmp(last, start, (size_t)digits) <= 0);
         for (const char *at = start; does && at < end; at++)
             does = isdigit((unsigned char)*at) != 0;
-        last = start;
+        last = from_first && last ? last : start;
     }
     Py_DECREF(indexes);
     return PyErr_Occurred() ? NULL : PyBool_FromLong(does);

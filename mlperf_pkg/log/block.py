@@ -79,9 +79,15 @@ class Block:
         """Return the times of some records, in milliseconds since the epoch."""
         return self._parts(TIME, indexes)
 
-    def ascends(self, indexes: Collection[int]) -> bool:
-        """Return whether the times of some records ascend; False also where this is not known."""
-        return all(earlier <= later for earlier, later in pairwise(self.times(indexes)))
+    def ascends(self, indexes: Collection[int], *, from_first: bool = False) -> bool:
+        """Return whether the times of some records ascend; False also where this is not known.
+
+        With ``from_first``, whether none is before the first of them.
+        """
+        times = self.times(indexes)
+        if from_first:
+            return all(times[0] <= later for later in times)
+        return all(earlier <= later for earlier, later in pairwise(times))
 
     def values(self, indexes: Collection[int]) -> list[Any]:
         """Return the values of some records."""
@@ -150,9 +156,12 @@ class ScannedBlock(Block):
             decoded.update(zip(missing, records, strict=True))
         return list(map(decoded.__getitem__, indexes))
 
-    def ascends(self, indexes: Collection[int]) -> bool:
-        """Return whether the times of some records ascend; False also where this is not known."""
-        return _scan.ascend(self.text, self._spans, indexes)
+    def ascends(self, indexes: Collection[int], *, from_first: bool = False) -> bool:
+        """Return whether the times of some records ascend; False also where this is not known.
+
+        With ``from_first``, whether none is before the first of them.
+        """
+        return _scan.ascend(self.text, self._spans, indexes, from_first)
 
     def without_times(self, indexes: Collection[int], /) -> bytes:
         """Return the text of some records but their times."""

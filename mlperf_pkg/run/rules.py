@@ -140,7 +140,7 @@ class RuleChecker:
         logged = self.seen.get(key)
         indexes = block.indexes[key]
         try:
-            if logged or not block.ascends(indexes):
+            if logged or not block.ascends(indexes, from_first=True):
                 times = block.times(indexes)
                 if min(times) < (logged.earliest_ms if logged else times[0]):
                     return False
