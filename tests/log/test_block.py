@@ -6,6 +6,7 @@ import math
 import re
 import struct
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -26,7 +27,7 @@ from mlperf_pkg.log.block import (
     scanner,
 )
 from mlperf_pkg.log.reader import LogReader
-from mlperf_pkg.log.record import Record, decode, raw_records
+from mlperf_pkg.log.record import Record, decode, raw_records, tails_of
 from tests.helpers.examples import examples
 
 WORDS = (b"eval_error", b"run_stop", b"_plain")
@@ -393,19 +394,77 @@ def test_times_ascend_only_if_their_numbers_do(times: list[int]) -> None:
     assert block
     indexes = range(block.size)
     assert block.ascends(indexes) <= Block.ascends(block, indexes)
+    of_first = block.ascends(indexes, from_first=True)
+    assert of_first <= Block.ascends(block, indexes, from_first=True)
+    assert of_first >= block.ascends(indexes)
+
+
+@pytest.mark.parametrize(
+    ("times", "of_first"),
+    [
+        pytest.param([100, 300, 200], True, id="none before the first"),
+        pytest.param([200, 300, 100], False, id="one before the first"),
+        pytest.param([100, 100], True, id="equal"),
+        pytest.param([100], True, id="one"),
+        pytest.param([], True, id="none"),
+    ],
+)
+@pytest.mark.parametrize("is_scanned", [pytest.param(True, marks=NEEDS_SCAN), False])
+def test_times_are_compared_with_the_first(
+    times: list[int], of_first: bool, is_scanned: bool
+) -> None:
+    block = block_of([record(time_ms=time) for time in times], is_scanned=is_scanned)
+    assert block.ascends(range(block.size), from_first=True) is of_first
+
+
+def block_of(lines: list[str], *, is_scanned: bool) -> Block:
+    text = "\n".join(lines).encode()
+    block = scan(text) if is_scanned else Block(text, 0, [decode(line) for line in tails_of(text)])
+    assert block
+    return block
+
+
+def is_small(value: Any) -> bool:
+    return bool(value < 10)
+
+
+def has_file(metadata: Any) -> bool:
+    return "file" in metadata
+
+
+@pytest.mark.parametrize(
+    ("part", "tests", "expected"),
+    [
+        pytest.param(VALUE, (), True, id="no test"),
+        pytest.param(VALUE, (is_small,), True, id="values pass"),
+        pytest.param(VALUE, (is_small, float.is_integer), False, id="one test fails"),
+        pytest.param(METADATA, (has_file,), False, id="one record fails"),
+        pytest.param(METADATA, (is_small,), TypeError, id="a test raises"),
+    ],
+)
+@pytest.mark.parametrize("is_scanned", [pytest.param(True, marks=NEEDS_SCAN), False])
+def test_a_part_of_all_records_passes_all_tests(
+    part: int, tests: Any, expected: Any, is_scanned: bool
+) -> None:
+    lines = [record(value=1.5, metadata={"file": "a"}), record(value=2.0, metadata={})]
+    block = block_of(lines, is_scanned=is_scanned)
+    for _ in range(2):  # the answer, and then what is remembered of it
+        with pytest.raises(expected) if expected is TypeError else nullcontext():
+            assert block.all_pass(part, tests, range(block.size)) is expected
 
 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ((b"text", SPANS, [0]), False),
-        ((b"1234", SPANS, [0, 0]), True),
-        ((b"1234", SPANS, []), True),
-        ((b"1234", SPANS, [1]), False),
-        ((b"123", SPANS, [0]), False),
-        ((b"1234", SPANS, [1 << 80]), OverflowError),
-        ((b"1234", SPANS, ["0"]), TypeError),
-        ((b"1234", SPANS, 0), TypeError),
+        ((b"text", SPANS, [0], False), False),
+        ((b"1234", SPANS, [0, 0], False), True),
+        ((b"1234", SPANS, [0, 0], True), True),
+        ((b"1234", SPANS, [], False), True),
+        ((b"1234", SPANS, [1], False), False),
+        ((b"123", SPANS, [0], False), False),
+        ((b"1234", SPANS, [1 << 80], False), OverflowError),
+        ((b"1234", SPANS, ["0"], False), TypeError),
+        ((b"1234", SPANS, 0, False), TypeError),
         ((b"1234",), TypeError),
     ],
 )
