@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 File: TypeAlias = LogFile | PowerFile
 
-PARALLEL_FROM_BYTES = 12 << 20  # with what is added for each file
+PARALLEL_FROM_BYTES = 11 << 20  # with what is added for each file
 _SMALLEST_BATCH = 1 << 19  # bytes
 _LARGEST_BATCH = 1 << 23  # bytes
 _BATCHES = 4  # at least, for each process, from the files that are not yet in a batch
