@@ -438,7 +438,7 @@ def zipped(**files: bytes) -> bytes:
     return tree_zip(files)
 
 
-GZ, XZ, ZST = gzip.compress(LOG), lzma.compress(LOG), zstandard(LOG)
+GZ, XZ, ZST = gzip.compress(LOG, mtime=0), lzma.compress(LOG), zstandard(LOG)
 
 
 def found(root: Path, files: dict[str, bytes]) -> Input:
