@@ -200,7 +200,7 @@ class Finding(Struct, frozen=True):
         text = self.message
         if "{" in text:
             text = _PLACEHOLDER.sub(lambda match: self._words(match[1], match[2]), text)
-            if "1 " in text:  # as the pattern is slow to search for
+            if "1 " in text:  # a slow search is left out where it finds nothing
                 text = _OF_ONE.sub(r"\1\2 \3", text)
         return text
 

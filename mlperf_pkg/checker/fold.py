@@ -263,8 +263,8 @@ def _time(milliseconds: float | None) -> datetime | None:
         time = datetime.fromtimestamp(milliseconds / 1000, UTC)
     except (ValueError, OverflowError, OSError):
         return None
-    beyond = time.microsecond % 1000
-    return time.replace(microsecond=time.microsecond - beyond) if beyond else time
+    excess = time.microsecond % 1000
+    return time.replace(microsecond=time.microsecond - excess) if excess else time
 
 
 # ---- comparisons of result sets: runs, and Previews with later results --------------------

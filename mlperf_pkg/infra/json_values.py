@@ -286,7 +286,7 @@ def to_finite(value: Any) -> float | None:
     ``true`` and ``false``, NaN, infinities and integers too large for a double are not numbers
     here.
     """
-    if type(value) is int and abs(value) < _WHOLE:  # as times are, and fast
+    if type(value) is int and abs(value) < _WHOLE:  # a shortcut for times, which are many
         return float(value)
     number = value
     if type(value) is not float:  # which most are

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from multiprocessing.process import BaseProcess
 
-    _End: TypeAlias = "Connection | _Pipes"
+    _Channel: TypeAlias = "Connection | _PipePair"
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
 _REASON = 300  # characters of a reason
-_NUMBER_BYTES = 8
+_NUMBER_BYTES = 8  # of the number of an item in a pipe, or of the size of a result
 _SIGNALS = {signal.SIGINT, signal.SIGTERM}
 
 
@@ -91,26 +91,32 @@ def pool(workers: int, *, forked: bool = True) -> Iterator[Mapper]:
     try:
         yield processes
     finally:
-        processes.stop()
+        try:
+            processes.stop()
+        except KeyboardInterrupt:  # which came before it was held back
+            processes.stop()
+            raise
 
 
 # ``Process`` and ``Connection`` of multiprocessing would do, but take 20 ms to import.
 
 
 class _Fork:
-    """A fork of this process that calls a function and ends."""
+    """A fork of this process, which calls a function and exits without cleaning up."""
 
     exitcode = 0
 
     def __init__(self, function: Callable[[], None]) -> None:
         self._pid = os.fork()
         if self._pid == 0:
+            status = 1
             try:
                 function()
-                os._exit(0)
-            finally:
+                status = 0
+            except BaseException:  # noqa: BLE001 - no fork goes on in the code of its parent
                 sys.__excepthook__(*sys.exc_info())
-                os._exit(1)
+            finally:
+                os._exit(status)
 
     def terminate(self) -> None:
         with suppress(ProcessLookupError):
@@ -121,8 +127,8 @@ class _Fork:
             self.exitcode = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
 
 
-class _Pipes:
-    """An end of two pipes, one for each direction."""
+class _PipePair:
+    """This side of a pair of pipes: one brings data in, the other takes it out."""
 
     def __init__(self, incoming: int, outgoing: int) -> None:
         # With a buffer of one byte, what follows a message stays in the pipe, where poll sees it.
@@ -162,7 +168,7 @@ class _Worker(Struct, frozen=True):
     """A process, the end of its pipe, and the items without results that were sent to it."""
 
     process: BaseProcess | _Fork
-    connection: _End
+    connection: _Channel
     taken: list[int]
 
 
@@ -178,7 +184,7 @@ class _Pool(Mapper):
     def __init__(self, workers: int, *, forks: bool) -> None:
         self._number = workers
         self._forks = forks
-        self._workers: dict[_End, _Worker] = {}
+        self._workers: dict[_Channel, _Worker] = {}
         self._function: Callable[[Any], Any] = id
         self._items: Sequence[Any] = ()
         self._waiting = deque[int]()  # the numbers of the items to be sent
@@ -240,12 +246,12 @@ class _Pool(Mapper):
                 if worker.taken:
                     yield worker.taken.pop(0), outcome
 
-    def _ready(self) -> list[_End]:
+    def _ready(self) -> list[_Channel]:
         """Wait until workers send something or end; return the ends of their pipes."""
         if not self._forks:
             from multiprocessing.connection import wait
 
-            return cast("list[_End]", wait(cast("list[Connection]", list(self._workers))))
+            return cast("list[_Channel]", wait(cast("list[Connection]", list(self._workers))))
         ends = {end.fileno(): end for end in self._workers}
         poll = select.poll()
         for number in ends:
@@ -259,17 +265,19 @@ class _Pool(Mapper):
         return worker
 
     def _fork(self) -> _Worker:
-        ends: list[int] = []
+        opened: list[int] = []
         try:
-            ends += os.pipe()  # for tasks
-            ends += os.pipe()  # for results
-            ours = _Pipes(ends[2], ends[1])
-            theirs = _Pipes(ends[0], ends[3])
+            task_out, task_in = os.pipe()
+            opened += [task_out, task_in]
+            result_out, result_in = os.pipe()
+            opened += [result_out, result_in]
+            ours = _PipePair(result_out, task_in)
+            theirs = _PipePair(task_out, result_in)
             inherited = (self._function, self._items, [*self._workers, ours])
             process = _Fork(lambda: _work(theirs, rules_context(), inherited))
-        except OSError:
-            for end in ends:
-                os.close(end)
+        except BaseException:
+            for descriptor in opened:
+                os.close(descriptor)
             raise
         theirs.close()
         return _Worker(process, ours, [])
@@ -283,7 +291,7 @@ class _Pool(Mapper):
             with suppress(OSError):  # it has ended, which is noticed when its results are read
                 worker.connection.send(work)
 
-    def _end(self, connection: _End) -> str:
+    def _end(self, connection: _Channel) -> str:
         """Wait for the end of a worker, and return how it ended."""
         process = self._workers.pop(connection).process
         connection.close()
@@ -293,6 +301,7 @@ class _Pool(Mapper):
 
 
 def _spawned() -> _Worker:
+    """Start a worker in a new interpreter."""
     from multiprocessing import get_context
 
     context = get_context("spawn")
@@ -309,8 +318,9 @@ def _blocked() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())  # which blocks nothing
     try:
+        signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
@@ -320,9 +330,9 @@ def _blocked() -> Iterator[None]:
 
 
 def _work(
-    connection: _End,
+    connection: _Channel,
     rules: RulesContext,
-    inherited: tuple[Callable[..., Any], Sequence[Any], Sequence[_End]] | None,
+    inherited: tuple[Callable[..., Any], Sequence[Any], Sequence[_Channel]] | None,
 ) -> None:
     """Send the outcome of one item after another until the other end is closed."""
     # A terminal sends Ctrl-C to all processes, of which one is to report it.

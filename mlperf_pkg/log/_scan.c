@@ -431,9 +431,9 @@ static PyObject *cut(PyObject *Py_UNUSED(module), PyObject *args)
     return result;
 }
 
-/* Whether no time of the lines at some indexes is before the last one, or before the first. They are
- * compared as text, which decides whole numbers of one length; where a time is another number, the
- * answer is no. */
+/* Whether no time of the lines at some indexes is before the one just before it or, with from_first,
+ * before the first one. They are compared as text, which decides whole numbers of one length; where a
+ * time is another number, the answer is no. */
 static PyObject *ascend(PyObject *Py_UNUSED(module), PyObject *args)
 {
     const char *text, *spans, *last = NULL;

@@ -82,7 +82,7 @@ class Block:
     def ascends(self, indexes: Collection[int], *, from_first: bool = False) -> bool:
         """Return whether the times of some records ascend; False also where this is not known.
 
-        With ``from_first``, whether none is before the first of them.
+        With ``from_first``, return whether no time is before the first one.
         """
         times = self.times(indexes)
         if from_first:
@@ -159,7 +159,7 @@ class ScannedBlock(Block):
     def ascends(self, indexes: Collection[int], *, from_first: bool = False) -> bool:
         """Return whether the times of some records ascend; False also where this is not known.
 
-        With ``from_first``, whether none is before the first of them.
+        With ``from_first``, return whether no time is before the first one.
         """
         return _scan.ascend(self.text, self._spans, indexes, from_first)
 
@@ -168,11 +168,11 @@ class ScannedBlock(Block):
         return _scan.cut(self.text, self._spans, REST, indexes)
 
     def all_pass(self, part: int, tests: Tests, indexes: Collection[int]) -> bool:
-        """Return whether a part of some records passes all tests, once for the same text."""
+        """Return whether a part of some records passes all tests; remember it of metadata."""
         if not tests:
             return True
         array = _scan.cut(self.text, self._spans, part, indexes)
-        if len(array) > _REMEMBERED_BYTES:
+        if part != METADATA or len(array) > _REMEMBERED_BYTES:
             return _all_pass(tests, decode_values(array))
         return _remembered_answer(tests, array)
 
@@ -236,7 +236,7 @@ class Scanner:
         if new and len(raw_records(unproven)) != new:
             return None
         # Not with "in", which first fails to take the bytes as a number.
-        scattered = new > 0 and max(map(elsewhere.find, self._words), default=-1) >= 0
+        scattered = new > 0 and any(elsewhere.find(word) >= 0 for word in self._words)
         if not scattered:  # a memory holds only records that have words only in their keys
             self._idle.append(memory)
         return ScannedBlock(text, first, scan, scattered=scattered)

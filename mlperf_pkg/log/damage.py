@@ -102,11 +102,11 @@ def _near_miss(offset: int, line: bytes) -> NearMiss | None:
 # ---- text that cannot be read -------------------------------------------------------------
 
 
-class Gap(Struct):
+class Gap(Struct, frozen=True, eq=False):
     """Text of a log that begins like a record on a ``line`` and cannot be read as one.
 
-    ``names`` are the keys in it, and an empty one for a key that is not whole; ``tails`` are what
-    the text has from each of these on.
+    ``names`` are the keys in it; the empty name stands for keys that are not whole, and ``tails``
+    are the texts after each of those.
     """
 
     line: int
@@ -258,10 +258,10 @@ class _GapReader:
         return DamagedLog(tuple(gaps), named, self._lines)
 
 
-def _keys_in(line: bytes) -> tuple[Set[str], Sequence[str]]:
+def _keys_in(raw: bytes) -> tuple[Set[str], Sequence[str]]:
     """Return the ``names`` and the ``tails`` of a gap, by the text after its marker."""
     # As in a string of JSON, or in Python's repr; str.translate takes ten times as long.
-    text = line.decode("latin-1").replace("\\", "").replace("'", '"')
+    text = raw.decode("latin-1").replace("\\", "").replace("'", '"')
     # Read backwards, the search begins at each value, not at each quote.
     before_values = [name[::-1] for name in _find_backwards(text[::-1])]
     names = {*_find_keys(text), *before_values}

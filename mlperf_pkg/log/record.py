@@ -142,8 +142,8 @@ def raw_records(lines: bytes) -> list[_RawRecord]:
 def decode_lines(raws: Sequence[bytes]) -> Sequence[Record | Misfit]:
     """Return the record or misfit of each line; nothing if any line must be read on its own."""
     lines = b"\n".join([raw.strip(b" \t") for raw in raws])
-    # Each line is in braces, and JSON has no closing one before an opening one: no value ends on a
-    # later line, so that none holds two where all together have as many.
+    # Each line begins with { and ends with }, and JSON never has } directly before {: no value
+    # spans two lines. So as many values as lines are one value on each line.
     is_braced = lines.startswith(b"{") and lines.endswith(b"}")
     if not is_braced or lines.count(b"}\n{") != len(raws) - 1:
         return []
@@ -178,7 +178,7 @@ def decode(raw: bytes) -> Record | None:
 
 def _may_hold_record(raw: bytes) -> bool:
     """Return whether bytes name a time or have a backslash that may hide it, and end an object."""
-    # Not with "in", which first fails to take the bytes as a number: that takes thrice as long.
+    # Not with "in", which takes three times as long: it first fails to take the bytes as a number.
     return (raw.find(b"time_ms") >= 0 or raw.find(b"\\") >= 0) and raw.find(b"}") >= 0
 
 
@@ -236,6 +236,7 @@ def _from_fields(fields: Any) -> Record | Misfit:
 
 @cache
 def _lacking(missing: tuple[str, ...]) -> Misfit:
+    """Return the misfit of an object without some fields of a record."""
     noun = "field" if len(missing) == 1 else "fields"
     return Misfit("LOG102", f"it lacks the {noun} {', '.join(missing)}", fatal=True)
 

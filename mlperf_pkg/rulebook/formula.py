@@ -44,8 +44,8 @@ RESERVED = frozenset([
 ])  # fmt: skip
 """The names that neither a key of a formula nor a definition can have."""
 
-# Not a function, a namespace (math.) or a member of one. What patterns begin with is found fast: it
-# comes first, and what is before it last.
+# Not a function, a namespace (math.) or a member of one. A pattern that begins with a
+# character is found faster than one that looks back first.
 _NAME = re.compile(r"[A-Za-z_](?<![\w.].)\w*\b(?!\s*[(.])")
 # What Python reads, and CEL does not or otherwise, or what only CEL knows.
 _UNKNOWN = re.compile(
@@ -376,7 +376,7 @@ class SeriesMemory:
 
 def _members_of(owner: str, formula: str) -> tuple[str, ...]:
     """Return the members that a formula uses of ``metadata`` or ``previous``, sorted."""
-    return tuple(sorted(set(re.findall(rf"{owner}(?<=\b{owner})\.(\w+)", formula))))
+    return tuple(sorted(set(re.findall(rf"\b{owner}\.(\w+)", formula))))
 
 
 # ---- formulas that give a number ----------------------------------------------------------

@@ -201,8 +201,8 @@ def _wants_at(compiled: CompiledRule, lines: tuple[int, ...]) -> Iterator[_Want]
 def _lines_with(want: _Want, log: DamagedLog, keys: Iterable[str]) -> tuple[int, ...]:
     """Return the lines of the gaps that hold what is wanted; nothing if one line lacks it yet."""
     if not want.lines:
-        partial = [gap for gap in log.named.get("", ()) if gap.holds_any(want.keys, keys)]
-        gaps = chain(partial, *[log.named.get(key, ()) for key in want.keys])
+        torn = [gap for gap in log.named.get("", ()) if gap.holds_any(want.keys, keys)]
+        gaps = chain(torn, *[log.named.get(key, ()) for key in want.keys])
         return tuple(sorted({gap.line for gap in gaps}))
     lines: dict[int, None] = {}
     for line in want.lines:

@@ -307,7 +307,7 @@ def hyperparameters_of(seen: Seen, followed: frozenset[str]) -> dict[str, str]:
     values = {key: seen[key].first for key in _hyperparameters(followed) if key in seen}
     try:
         return dict(_all_in_words(msgspec.msgpack.encode(values)))
-    except (OverflowError, UnicodeEncodeError):  # msgpack cannot encode a value
+    except (OverflowError, UnicodeEncodeError, RecursionError):  # msgpack refuses a value
         return {key: in_words(value) for key, value in values.items()}
 
 
@@ -332,9 +332,9 @@ def is_hyperparameter(key: str) -> bool:
 
 
 @lru_cache(maxsize=64)  # the runs of a result set repeat the same values
-def _all_in_words(values: bytes) -> dict[str, str]:
-    """Return values by key, which are encoded, in words."""
-    return {key: in_words(value) for key, value in msgspec.msgpack.decode(values).items()}
+def _all_in_words(encoded: bytes) -> dict[str, str]:
+    """Return the values of a mapping in msgpack, each as ``in_words`` writes it."""
+    return {key: in_words(value) for key, value in msgspec.msgpack.decode(encoded).items()}
 
 
 def in_words(value: Any) -> str:
