@@ -306,8 +306,9 @@ class Unchecked(Finding, frozen=True):
 def verdicts_of(findings: Iterable[Finding]) -> Verdicts:
     """Return the verdicts that follow from findings alone."""
     all_findings = list(findings)
-    fails_officially = any(finding.fails(Basis.OFFICIAL) for finding in all_findings)
-    fails_by_rules = any(finding.fails(Basis.RULES) for finding in all_findings)
+    errors = [finding for finding in all_findings if finding.severity is Severity.ERROR]
+    fails_officially = any(finding.fails(Basis.OFFICIAL) for finding in errors)
+    fails_by_rules = any(finding.fails(Basis.RULES) for finding in errors)
     verdicts = Verdicts(Verdict.of(fails_officially), Verdict.of(fails_by_rules))
     return without_pass(verdicts, all_findings)
 

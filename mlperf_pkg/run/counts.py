@@ -48,9 +48,8 @@ class RecordCounts:
             elif occurs == "once" and logged.count > 1:
                 self._report_repeated(rule, logged)
         elif "or" in occurs:
-            keys = {rule.key, occurs["or"]}
-            if not keys & self._seen.keys():
-                self._report_missing(rule, keys)
+            if logged is None and occurs["or"] not in self._seen:
+                self._report_missing(rule, {rule.key, occurs["or"]})
         else:
             self._check_limits(rule, logged, occurs)
 
