@@ -263,8 +263,7 @@ def _time(milliseconds: float | None) -> datetime | None:
         time = datetime.fromtimestamp(milliseconds / 1000, UTC)
     except (ValueError, OverflowError, OSError):
         return None
-    excess = time.microsecond % 1000
-    return time.replace(microsecond=time.microsecond - excess) if excess else time
+    return time.replace(microsecond=time.microsecond // 1000 * 1000)
 
 
 # ---- comparisons of result sets: runs, and Previews with later results --------------------

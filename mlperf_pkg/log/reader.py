@@ -132,7 +132,7 @@ class LogReader:
     def _read(self, text: bytes, tails: Sequence[bytes], first: int) -> Sequence[Record | None]:
         """Return the record of each line; ``tails`` are the strings after their first tokens."""
         counts = set(map(text.count, (_ALMOST_TOKEN, TIME_NAME)))
-        if counts != {len(tails)} and len(tails) < _line_count(text):
+        if counts != {len(tails)} and len(tails) < len(text.splitlines()):
             self.damaged = self._findings.lookalikes(text) or self.damaged
         contents: list[Any] = []
         for start in range(0, len(tails), _TOGETHER):
@@ -211,10 +211,6 @@ class LogReader:
             if max(map(raw.count, QUOTED_NAMES)) > 1:
                 for name in repeated_names(raw):
                     self._findings.at(number, "LOG105", printable(name))
-
-
-def _line_count(text: bytes) -> int:
-    return text.count(b"\n") + (not text.endswith(b"\n"))
 
 
 def _may_repeat_names(text: bytes, record_count: int) -> bool:

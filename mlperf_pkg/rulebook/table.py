@@ -369,25 +369,27 @@ def related_keys(rule: Rule) -> set[str]:
 
 def _checklist(rules: Sequence[CompiledRule]) -> Checklist:
     checks = [check for rule in rules for check in rule.checks]
+    of_value = _tests_of(RecordPart.VALUE, checks)
+    of_names = _tests_of(RecordPart.NAMES, checks)
+    of_metadata = _tests_of(RecordPart.METADATA, checks)
+    of_record = _tests_of(RecordPart.ALL, checks)
+    passes = _all_of(of_value, of_names + of_metadata, of_record)
     return Checklist(
         rules=tuple(rules),
-        of_value=_tests_of(RecordPart.VALUE, checks),
-        of_names=_tests_of(RecordPart.NAMES, checks),
-        of_metadata=_tests_of(RecordPart.METADATA, checks),
+        of_value=of_value,
+        of_names=of_names,
+        of_metadata=of_metadata,
         of_record=tuple([check for check in checks if check.constraint.part is RecordPart.ALL]),
-        passes=_all_of(checks),
+        passes=checks[0].test if len(checks) == 1 else passes,
         more=tuple([rule for rule in rules if rule.has_more]),
         tensors=any(rule.rule.tensors is not None for rule in rules),
     )
 
 
-def _all_of(checks: Sequence[Check]) -> Test:
-    """Return all checks in one call."""
-    if len(checks) == 1:
-        return checks[0].test
-    of_value = _tests_of(RecordPart.VALUE, checks)
-    of_metadata = _tests_of(RecordPart.NAMES, checks) + _tests_of(RecordPart.METADATA, checks)
-    of_record = _tests_of(RecordPart.ALL, checks)
+def _all_of(
+    of_value: Sequence[PartTest], of_metadata: Sequence[PartTest], of_record: Sequence[Test]
+) -> Test:
+    """Return all tests of a record in one call."""
 
     def passes(record: Record, seen: Seen) -> bool:
         for holds in of_value:

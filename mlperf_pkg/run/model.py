@@ -152,12 +152,12 @@ class Run(msgspec.Struct, frozen=True):
     @property
     def benchmark(self) -> str:
         """The benchmark that the log names."""
-        return self.described.get("benchmark", "")
+        return self.text("benchmark")
 
     @property
     def division(self) -> str:
         """The division that the log names."""
-        return self.described.get("division", "")
+        return self.text("division")
 
 
 def files_of(runs: Iterable[Run]) -> dict[str, tuple[str, int]]:

@@ -47,8 +47,6 @@ _STARTS = frozenset({"init_start", "run_start"})
 _MAX_KEYS = 1 << 10  # of which one may be logged in place of another; a log has dozens
 _ONCE = (BENCHMARK, "run_start")  # a process logs each of these once
 _FIRST_DAY = date(2018, 1, 1)  # MLPerf began in this year
-_EPOCH_DAY = date(1970, 1, 1).toordinal()
-_DAY_MS = 86_400_000
 _FIRST_MS = 1e12  # in 2001
 _LAST_MS = 4e12  # in 2096
 _UNITS = {"seconds": 1e3, "microseconds": 1e-3, "nanoseconds": 1e-6}
@@ -484,10 +482,10 @@ class _Reading:
         start_ms = self._clock.start_ms
         if choice.sureness not in (Sureness.GIVEN, Sureness.NAMED) or not start_ms:
             return
-        last = last_day(self._identity.usage, choice.name)
-        if _FIRST_DAY.toordinal() <= start_ms // _DAY_MS + _EPOCH_DAY <= last.toordinal():
-            return
         day = day_of(start_ms)
+        last = last_day(self._identity.usage, choice.name)
+        if _FIRST_DAY <= day <= last:
+            return
         limit = f"{last} or earlier" if day > last else f"{_FIRST_DAY} or later"
         self._add(
             "RUN158",

@@ -180,8 +180,7 @@ def _near_pairs(runs: Sequence[Run], name: str) -> Iterator[tuple[int, int]]:
             series.append((run.benchmark, values, index))
     series.sort()
     for position, (benchmark, values, index) in enumerate(series):
-        for following in range(position + 1, min(position + _NEIGHBOURS, len(series))):
-            other, others, neighbour = series[following]
+        for other, others, neighbour in series[position + 1 : position + _NEIGHBOURS]:
             if other != benchmark or not is_near(values[0], others[0]):
                 break
             if equal_values(values, others):
