@@ -235,16 +235,17 @@ class _Pool(Mapper):
                 self._send(worker)
             for connection in self._ready():
                 worker = self._workers[connection]
+                number = worker.taken.pop(0) if worker.taken else None
                 try:
                     data = connection.recv_bytes()
                 except (EOFError, OSError):
                     outcome = WorkerLostError(self._end(connection))
-                    self._waiting.extendleft(reversed(worker.taken[1:]))
+                    self._waiting.extendleft(reversed(worker.taken))
                 else:
                     self._send(worker)
                     outcome = pickle.loads(data)  # noqa: S301 - ours
-                if worker.taken:
-                    yield worker.taken.pop(0), outcome
+                if number is not None:
+                    yield number, outcome
 
     def _ready(self) -> list[_Channel]:
         """Wait until workers send something or end; return the ends of their pipes."""
@@ -283,13 +284,15 @@ class _Pool(Mapper):
         return _Worker(process, ours, [])
 
     def _send(self, worker: _Worker) -> None:
-        """Send the next item to a worker, if there is one."""
+        """Send the next item to a worker, or end one that has no more to do."""
         if self._waiting:
             number = self._waiting.popleft()
             worker.taken.append(number)
             work: Any = number if self._forks else (self._function, self._items[number])
             with suppress(OSError):  # it has ended, which is noticed when its results are read
                 worker.connection.send(work)
+        elif not worker.taken:
+            worker.process.terminate()  # so that its memory is freed while others work
 
     def _end(self, connection: _Channel) -> str:
         """Wait for the end of a worker, and return how it ended."""
