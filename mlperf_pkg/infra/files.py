@@ -333,6 +333,11 @@ def _remove(folder: Path) -> None:
 
     ``rmtree`` of Python 3.14 removes the files of a folder before those below it.
     """
+    with suppress(OSError):  # nearly always, it has only files
+        for path in sorted(folder.iterdir(), key=lambda path: path.name == _MARKER):
+            path.unlink()  # which fails if it is a folder
+        folder.rmdir()
+        return
     from shutil import rmtree  # noqa: PLC0415 - slow to import
 
     for path in folder.glob("*"):
