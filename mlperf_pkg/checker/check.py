@@ -76,6 +76,7 @@ def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
             # Imported here so that other processes read logs in the meantime.
             from mlperf_pkg.checker.fold import run_rows_of  # noqa: PLC0415
             from mlperf_pkg.checker.judge import Contents, judge  # noqa: PLC0415
+            from mlperf_pkg.rulebook.verified import drift  # noqa: PLC0415
 
             contents = Contents(
                 runs=_by_path(plan_runs),
@@ -89,6 +90,8 @@ def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
             counted_runs = judged_plans[-1].counted(plan_runs)
             run_rows += run_rows_of(judged_plans[-1], counted_runs)
             runs += counted_runs
+            if plan.usage and plan.round:
+                drift(plan.usage, plan.round)  # which is remembered for the fold
     from mlperf_pkg.checker.fold import fold  # noqa: PLC0415 - as above
 
     return fold(inputs, judged_plans, runs, run_rows, waivers)

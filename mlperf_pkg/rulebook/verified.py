@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -163,11 +163,9 @@ def drift(usage: str, round_name: str) -> Drift:
     )
 
 
-def _changed(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
-    """Yield the files that only one side has, or whose digests differ."""
-    for name in sorted(before.keys() | now.keys()):
-        if before.get(name) != now.get(name):
-            yield name
+def _changed(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """Return the files that only one side has, or whose digests differ."""
+    return sorted({name for name, _ in before.items() ^ now.items()})
 
 
 def _concerned(files: Iterable[str], benchmarks: Sequence[str]) -> tuple[str, ...]:
@@ -243,7 +241,7 @@ def _digests(folder: str, ending: str) -> Mapping[str, str]:
     except FileNotFoundError:
         return {}
     for name in names:
-        with open(f"{path}/{name}", "rb") as stream:  # noqa: PTH123
+        with open(f"{path}/{name}", "rb", buffering=0) as stream:  # noqa: PTH123
             content = stream.read()
         digests[name] = f"{zlib.crc32(content):08x}-{len(content)}"
     return digests
