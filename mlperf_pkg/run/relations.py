@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
+from itertools import pairwise
 from math import inf
 from typing import TypeAlias
 
@@ -171,13 +172,27 @@ def related_pairs(runs: Sequence[Run]) -> Iterator[Related]:
                 yield index, other, relation
 
 
+def _with_near_first(columns: Sequence[Sequence[float]]) -> set[int]:
+    """Return the indexes of the columns whose first value is nearly that of another column.
+
+    They are few, and a closer look at the others would find no near one.
+    """
+    firsts = sorted([(values[0], index) for index, values in enumerate(columns) if values])
+    indexes: set[int] = set()
+    for (value, index), (next_value, next_index) in pairwise(firsts):
+        if is_near(value, next_value):
+            indexes |= {index, next_index}
+    return indexes
+
+
 def _near_pairs(runs: Sequence[Run], name: str) -> Iterator[tuple[int, int]]:
     """Yield the indexes of runs of one benchmark with nearly the same first value of a series."""
     series: list[tuple[str, Sequence[float], int]] = []
-    for index, run in enumerate(runs):
-        values = getattr(run, name)
+    columns = [getattr(run, name) for run in runs]
+    for index in _with_near_first(columns):
+        values = columns[index]
         if is_series(values):
-            series.append((run.benchmark, values, index))
+            series.append((runs[index].benchmark, values, index))
     series.sort()
     for position, (benchmark, values, index) in enumerate(series):
         for other, others, neighbour in series[position + 1 : position + _NEIGHBOURS]:
