@@ -73,22 +73,23 @@ class RuleChecker:
         """Check the next records in order; where none of a key can break a rule, count them."""
         seen = self.seen
         first = block.first
-        checked: dict[str, list[int]] = {}
-        quiet: dict[str, list[int]] = {}
+        checked: dict[str, Sequence[int]] = {}
+        quiet: dict[str, int] = {}  # how many records of each key are
         for key in block.indexes.keys() & self.table.followed:
             indexes = block.indexes[key]
             checked[key] = indexes
-            if len(indexes) >= _FEW and self._is_quiet(key, block):
-                start = 0 if key in seen else 1
-                checked[key] = indexes[:start]
-                quiet[key] = indexes[start:]
+            if len(indexes) >= _FEW and key in self.table.quiet:
+                earliest, others = self._parted(key, block)
+                if self._are_quiet(key, others, block):
+                    checked[key] = earliest
+                    quiet[key] = len(others)
         unchecked = sorted(chain.from_iterable(checked.values()))
         if not seen:
             unchecked = self._take_head(block, checked, unchecked)
         self._check_all(block, unchecked)
-        for key, indexes in quiet.items():
-            seen[key].count += len(indexes)
-            seen[key].last_number = first + indexes[-1]
+        for key, count in quiet.items():
+            seen[key].count += count
+            seen[key].last_number = first + block.indexes[key][-1]
 
     def _take_head(
         self, block: Block, checked: Mapping[str, Sequence[int]], unchecked: list[int]
@@ -132,19 +133,34 @@ class RuleChecker:
             seen[key] = first_logged(record, block.first + index, time_ms)
         return True
 
-    def _is_quiet(self, key: str, block: Block) -> bool:
-        """Return whether no record of a key can break a rule, except the first of the log."""
-        checklist = self.table.quiet.get(key)
-        if checklist is None:
-            return False
+    def _parted(self, key: str, block: Block) -> tuple[Sequence[int], Sequence[int]]:
+        """Return the indexes of the records earlier than all before them, and of the others.
+
+        Rules may limit the time since the earliest one. The first of the log counts as earlier.
+        """
         logged = self.seen.get(key)
         indexes = block.indexes[key]
+        start = 0 if logged else 1
+        if not logged and block.ascends(indexes, from_first=True):
+            return indexes[:start], indexes[start:]
+        times = block.times(indexes)
+        earliest_ms = logged.earliest_ms if logged else times[0]
+        if not min(times) < earliest_ms:
+            return indexes[:start], indexes[start:]
+        earliest = indexes[:start]
+        others = []
+        for index, time_ms in zip(indexes[start:], times[start:], strict=True):
+            if time_ms < earliest_ms:
+                earliest_ms = time_ms
+                earliest.append(index)
+            else:
+                others.append(index)
+        return earliest, others
+
+    def _are_quiet(self, key: str, indexes: Sequence[int], block: Block) -> bool:
+        """Return whether no record of a key at some indexes can break a rule."""
         try:
-            if logged or not block.ascends(indexes, from_first=True):
-                times = block.times(indexes)
-                if min(times) < (logged.earliest_ms if logged else times[0]):
-                    return False
-            return self._all_pass(checklist, key, indexes if logged else indexes[1:], block)
+            return self._all_pass(self.table.quiet[key], key, indexes, block)
         except Exception:  # noqa: BLE001 - checking them one by one shows which one is the reason
             return False
 
