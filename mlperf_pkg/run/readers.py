@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
 from functools import lru_cache
 from itertools import chain
@@ -26,25 +26,12 @@ if TYPE_CHECKING:
     from hashlib import blake2b
 
 
-# ---- what the log says of its run --------------------------------------------------------
+# ---- keys that may have several values ---------------------------------------------------
 
 DEVICE_BATCH_KEYS = ("d_batch_size", "local_batch_size")
 DISTINCT_KEYS = ("global_batch_size", "config_filename", *DEVICE_BATCH_KEYS)
 _EXACT = 1 << 53  # below it, each whole number is a double
 MAX_DISTINCT = 100  # values of a key that may have one
-
-
-def described(seen: Seen) -> dict[str, str]:
-    """Return the first value of each of ``SUBMISSION_KEYS``, by the key without ``submission_``.
-
-    It is empty where it is not a string.
-    """
-    texts = {}
-    for key in SUBMISSION_KEYS:
-        value = bounded(seen[key].first) if key in seen else ""
-        # Equal strings of several runs are sent to another process once if they are one object.
-        texts[key.removeprefix("submission_")] = intern(value) if type(value) is str else ""
-    return texts
 
 
 class DistinctValues:
@@ -287,8 +274,9 @@ class InstanceScale:
             return None
 
 
-# ---- hyperparameters ---------------------------------------------------------------------
+# ---- what the log says of its run --------------------------------------------------------
 
+_REMEMBERED_BYTES = 1 << 16  # of what the log of a run says of it
 _PREFIXES = ("opt_", "lars_", "sgd_opt_", "scheduler_", "lora_", "swa_", "data_sp", "data_train_")
 _HYPERPARAMETERS = frozenset([
     "batchnorm_group_size", "dropout", "gradient_accumulation_frequency",
@@ -299,25 +287,57 @@ _HYPERPARAMETERS = frozenset([
 ])  # fmt: skip
 
 
-def hyperparameters_of(seen: Seen, followed: frozenset[str]) -> dict[str, str]:
-    """Return the first values of the hyperparameters that the rules have ``followed``, as JSON.
-
-    Numbers are as ``in_words`` writes them: ``1``, ``1.0`` and ``"1"`` are the same.
-    """
-    values = {key: seen[key].first for key in _hyperparameters(followed) if key in seen}
-    try:
-        return dict(_all_in_words(msgspec.msgpack.encode(values)))
-    except (OverflowError, UnicodeEncodeError, RecursionError):  # msgpack refuses a value
-        return {key: in_words(value) for key, value in values.items()}
-
-
-def of_head(head: Block, followed: frozenset[str]) -> dict[str, str]:
+def of_head(head: Block, followed: frozenset[str]) -> dict[str, Any]:
     """Return the hyperparameters in the ``head`` of a log that its rules do not follow."""
     keys = [key for key in _hyperparameters(tuple(head.indexes)) if key not in followed]
     if not keys:
         return {}
-    values = head.values([head.indexes[key][0] for key in keys])
-    return {key: in_words(value) for key, value in zip(keys, values, strict=True)}
+    return dict(zip(keys, head.values([head.indexes[key][0] for key in keys]), strict=True))
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """What a log says of its run first.
+
+    ``described`` has each of ``SUBMISSION_KEYS``, without ``submission_``, and is empty where the
+    value is not a string. ``hyperparameters`` are as JSON; numbers are as ``in_words`` writes them:
+    ``1``, ``1.0`` and ``"1"`` are the same.
+    """
+
+    described: dict[str, str]
+    hyperparameters: dict[str, str]
+
+
+def settings_of(seen: Seen, followed: frozenset[str], others: dict[str, Any]) -> Settings:
+    """Return what a log says first, of ``SUBMISSION_KEYS`` and of the hyperparameters.
+
+    These are those that its rules have ``followed``, and the ``others``.
+    """
+    described = {key: bounded(seen[key].first) for key in SUBMISSION_KEYS if key in seen}
+    values = {key: seen[key].first for key in _hyperparameters(followed) if key in seen}
+    try:
+        encoded = msgspec.msgpack.encode((described, values | others))
+    except (OverflowError, UnicodeEncodeError, RecursionError):  # msgpack refuses a value
+        return _settings(described, values | others)
+    if len(encoded) > _REMEMBERED_BYTES:
+        return _settings(described, values | others)
+    return _decoded(encoded)
+
+
+@lru_cache(maxsize=64)
+def _decoded(encoded: bytes) -> Settings:
+    """Return the settings of one or more runs: those of a result set say the same.
+
+    Where they are one object, they are sent to another process once.
+    """
+    return _settings(*msgspec.msgpack.decode(encoded))
+
+
+def _settings(described: Mapping[str, Any], values: Mapping[str, Any]) -> Settings:
+    texts = {}
+    for key in SUBMISSION_KEYS:
+        value = described.get(key)
+        texts[key.removeprefix("submission_")] = value if isinstance(value, str) else ""
+    return Settings(texts, {key: in_words(value) for key, value in values.items()})
 
 
 @lru_cache  # the runs of a result set log the same keys
@@ -329,12 +349,6 @@ def _hyperparameters(keys: frozenset[str] | tuple[str, ...]) -> list[str]:
 def is_hyperparameter(key: str) -> bool:
     """Return whether the runs of a result set are compared by this key."""
     return key.startswith(_PREFIXES) or key in _HYPERPARAMETERS
-
-
-@lru_cache(maxsize=64)  # the runs of a result set repeat the same values
-def _all_in_words(encoded: bytes) -> dict[str, str]:
-    """Return the values of a mapping in msgpack, each as ``in_words`` writes it."""
-    return {key: in_words(value) for key, value in msgspec.msgpack.decode(encoded).items()}
 
 
 def in_words(value: Any) -> str:

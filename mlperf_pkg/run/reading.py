@@ -126,7 +126,7 @@ class _Reading:
         self._findings = findings
         self._records = 0
         self._killed = False
-        self._others: dict[str, str] = {}
+        self._others: dict[str, Any] = {}
         self._keys: set[str] = set()
         line_of = reader.line_of
         self.table = table_of(identity)
@@ -217,6 +217,7 @@ class _Reading:
         choice = self._identity.choice
         rules = self._rules
         findings = in_order(self._all_findings())
+        settings = readers.settings_of(rules.seen, self.table.followed, self._others)
         return Run(
             path=self._log.source.label,
             lines=self._log.source.lines,
@@ -225,7 +226,7 @@ class _Reading:
             round_reason=choice.reason,
             sureness=choice.sureness,
             records=self._records,
-            described=readers.described(rules.seen),
+            described=settings.described,
             findings=findings,
             verdicts=known_verdicts(self._findings.verdicts, usage, choice.name),
             minutes=self._clock.minutes,
@@ -248,8 +249,7 @@ class _Reading:
             device_batch_sizes=self._distinct.device_batch_sizes(),
             instance_scale=self._scale.result(),
             nodes=self._scale.nodes,
-            hyperparameters=readers.hyperparameters_of(rules.seen, self.table.followed)
-            | self._others,
+            hyperparameters=settings.hyperparameters,
             epochs=self._epochs.result() if self._epochs else None,
             identified=self._identity.complete,
             curve=self._curve.packed() if self._curve else None,
