@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.checker.plan import CheckPlan, load_rules, names_of, plans_of, power_files
+from mlperf_pkg.checker.plan import CheckPlan, names_of, plans_of, power_files
 from mlperf_pkg.checker.reading import File, read_all
 from mlperf_pkg.checker.values import UNREAD, Checked, Options
 from mlperf_pkg.checker.waivers import Waivers
@@ -130,7 +129,6 @@ def _read_plans(
         all_files,
         options.processes,
         options.scheduler,
-        partial(load_rules, plans),
         options.observer,
     )
     with closing(reading) as all_contents:

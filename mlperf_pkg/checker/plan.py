@@ -20,8 +20,7 @@ from mlperf_pkg.infra.paths import AnyPath
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.rulebook import rounds
 from mlperf_pkg.rulebook.documents import rounds as rounds_of
-from mlperf_pkg.rulebook.load import before_first, counts_samples
-from mlperf_pkg.rulebook.table import compile_tables
+from mlperf_pkg.rulebook.load import before_first
 from mlperf_pkg.run.model import LogFile, benchmark_of, infer_round
 from mlperf_pkg.run.power import PowerFile
 from mlperf_pkg.submission.model import (
@@ -380,15 +379,3 @@ def power_files(plan: CheckPlan) -> Iterator[PowerFile]:
             places.update((place.label, place) for place in power.logs_of(label))
     for place in places.values():
         yield PowerFile(place.source, place.name.startswith("sw_"))
-
-
-def load_rules(plans: Iterable[CheckPlan]) -> None:
-    """Load the rules that all processes need, before they are forked."""
-    benchmarks: set[tuple[str, str, str]] = set()
-    for plan in plans:
-        if plan.usage and plan.round:
-            for files in plan.sets:
-                benchmarks.add((plan.usage, plan.round, files.benchmark))
-    for usage, round_name, benchmark in sorted(benchmarks):
-        compile_tables(usage, round_name, benchmark)
-        counts_samples(benchmark)

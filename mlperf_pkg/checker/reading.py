@@ -49,15 +49,12 @@ def read_all(
     files: Sequence[File],
     jobs: int,
     scheduler: str | None,
-    prepare: Callable[[], None],
     observer: Observer | None,
 ) -> Generator[Run | PowerLog]:
     """Yield what each file holds, in the order of ``files``, while processes read the next ones.
 
     These are ``jobs`` processes of this machine, or the workers of the Dask cluster with the
-    address ``scheduler``. ``prepare`` is called once before processes are
-    forked, to do what each would do otherwise. What cannot be read, for whatever reason, has a
-    finding that says so.
+    address ``scheduler``. What cannot be read, for whatever reason, has a finding that says so.
 
     Raises:
         UserError: the rulebook lacks the round of a log; the cluster does not answer.
@@ -79,7 +76,6 @@ def read_all(
         elif min(processes or 1, len(files)) > 1 and work >= PARALLEL_FROM_BYTES:
             from mlperf_pkg.infra.parallel import pool  # noqa: PLC0415 - small checks need none
 
-            prepare()
             # Clients of stores use threads, which do not survive a fork.
             is_forked = not any(file.source.stored for file in files)
             mapper = stack.enter_context(pool(min(processes or 1, len(files)), forked=is_forked))

@@ -5,7 +5,7 @@ the benchmark, of the optimizer. The topmost layer that names a key decides it a
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain, product
+from itertools import chain
 from operator import attrgetter
 from typing import Any
 
@@ -21,7 +21,7 @@ from mlperf_pkg.rulebook.constraints import (
     Test,
     target_test,
 )
-from mlperf_pkg.rulebook.formula import Formula, Seen, SeriesMemory, condition, names_in
+from mlperf_pkg.rulebook.formula import Formula, Seen, SeriesMemory, names_in
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import SUBMISSION_KEYS, Benchmark, Joined, Rule, Rules
 
@@ -212,24 +212,6 @@ def _layers(
 @per_rulebook
 def _of_round(usage: str, round_name: str, part: str) -> Mapping[str, KeyRules]:
     return _compile(load_round(usage, round_name).sections[part])
-
-
-def compile_tables(usage: str, round_name: str, benchmark: str) -> None:
-    """Compile the rules of Closed runs of a benchmark before this process forks.
-
-    Raises:
-        UserError: the rulebook has no such round.
-        RulebookError, ValueError: a file of the rulebook is invalid.
-    """
-    rules = load_benchmark(usage, round_name, benchmark)
-    if rules is None:
-        return
-    for values in product(*rules.variants.values()):
-        chosen = frozenset(zip(rules.variants, values, strict=True))
-        table = rule_table(usage, round_name, "closed", benchmark, chosen)
-        for compiled in chain.from_iterable(key.rules for key in table.keys.values()):
-            if compiled.rule.formula:
-                condition(compiled.rule.formula)
 
 
 # ---- what of the whole log ---------------------------------------------------------------
