@@ -90,7 +90,8 @@ def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
             run_rows += run_rows_of(judged_plans[-1], counted_runs)
             runs += counted_runs
             if plan.usage and plan.round:
-                drift(plan.usage, plan.round)  # which is remembered for the fold
+                # Remembered for the fold, which asks again when no other process has work.
+                drift(plan.usage, plan.round)
     from mlperf_pkg.checker.fold import fold  # noqa: PLC0415 - as above
 
     return fold(inputs, judged_plans, runs, run_rows, waivers)
@@ -125,12 +126,7 @@ def _read_plans(
         whole = [plan.whole] if plan.whole else []
         files_of_plans.append([*plan.logs, *whole, *power_files(plan)])
     all_files = list(chain.from_iterable(files_of_plans))
-    reading = read_all(
-        all_files,
-        options.processes,
-        options.scheduler,
-        options.observer,
-    )
+    reading = read_all(all_files, options.processes, options.scheduler, options.observer)
     with closing(reading) as all_contents:
         for plan, files in zip(plans, files_of_plans, strict=True):
             contents = list(islice(all_contents, len(files)))

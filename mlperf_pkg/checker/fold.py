@@ -101,7 +101,7 @@ def _explained(
     """Return all findings in order, at places in files, with their ids and causes."""
     files = files_of(runs)
     explained = in_report(findings)
-    if any(finding.severity is not Severity.NOTE for finding in findings):  # which have no causes
+    if any(finding.severity is not Severity.NOTE for finding in findings):  # notes have no causes
         result = guarded(".", "looking for causes", with_causes, explained, runs, contexts)
         if isinstance(result, Unchecked):
             result = in_report([*findings, result])

@@ -235,6 +235,7 @@ class _Pool(Mapper):
                 self._send(worker)
             for connection in self._ready():
                 worker = self._workers[connection]
+                # None of a worker that has nothing to do: it was ended, or has ended.
                 number = worker.taken.pop(0) if worker.taken else None
                 try:
                     data = connection.recv_bytes()

@@ -384,9 +384,9 @@ def _pairwise_sum(values: Sequence[float]) -> float:
     lanes = [0.0] * 8
     for start in range(0, whole, 8):
         lanes = list(map(add, lanes, values[start : start + 8]))
-    first = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])
-    second = (lanes[4] + lanes[5]) + (lanes[6] + lanes[7])
-    return reduce(add, values[whole:], first + second)
+    first_half = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])
+    second_half = (lanes[4] + lanes[5]) + (lanes[6] + lanes[7])
+    return reduce(add, values[whole:], first_half + second_half)
 
 
 def _on_line(size: float, low: ReferencePoint, high: ReferencePoint) -> tuple[float, float]:

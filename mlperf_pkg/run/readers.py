@@ -276,7 +276,7 @@ class InstanceScale:
 
 # ---- what the log says of its run --------------------------------------------------------
 
-_REMEMBERED_BYTES = 1 << 16  # of what the log of a run says of it
+_REMEMBERED_BYTES = 1 << 16  # of an encoded description of a run; larger ones are not remembered
 _PREFIXES = ("opt_", "lars_", "sgd_opt_", "scheduler_", "lora_", "swa_", "data_sp", "data_train_")
 _HYPERPARAMETERS = frozenset([
     "batchnorm_group_size", "dropout", "gradient_accumulation_frequency",
@@ -295,8 +295,8 @@ def of_head(head: Block, followed: frozenset[str]) -> dict[str, Any]:
     return dict(zip(keys, head.values([head.indexes[key][0] for key in keys]), strict=True))
 
 
-class Settings(msgspec.Struct, frozen=True):
-    """What a log says of its run first.
+class RunDescription(msgspec.Struct, frozen=True):
+    """What a log says of its run, by the first record of each key.
 
     ``described`` has each of ``SUBMISSION_KEYS``, without ``submission_``, and is empty where the
     value is not a string. ``hyperparameters`` are as JSON; numbers are as ``in_words`` writes them:
@@ -307,37 +307,35 @@ class Settings(msgspec.Struct, frozen=True):
     hyperparameters: dict[str, str]
 
 
-def settings_of(seen: Seen, followed: frozenset[str], others: dict[str, Any]) -> Settings:
-    """Return what a log says first, of ``SUBMISSION_KEYS`` and of the hyperparameters.
+def description_of(
+    seen: Seen, followed: frozenset[str], others: Mapping[str, Any]
+) -> RunDescription:
+    """Return what a log says of its run.
 
-    These are those that its rules have ``followed``, and the ``others``.
+    The hyperparameters are those that its rules have ``followed``, then the ``others``.
     """
-    described = {key: bounded(seen[key].first) for key in SUBMISSION_KEYS if key in seen}
+    texts = {key: bounded(seen[key].first) for key in SUBMISSION_KEYS if key in seen}
     values = {key: seen[key].first for key in _hyperparameters(followed) if key in seen}
-    try:
-        encoded = msgspec.msgpack.encode((described, values | others))
-    except (OverflowError, UnicodeEncodeError, RecursionError):  # msgpack refuses a value
-        return _settings(described, values | others)
-    if len(encoded) > _REMEMBERED_BYTES:
-        return _settings(described, values | others)
-    return _decoded(encoded)
+    values.update(others)
+    with suppress(OverflowError, UnicodeEncodeError, RecursionError):  # msgpack refuses a value
+        encoded = msgspec.msgpack.encode((texts, values))
+        if len(encoded) <= _REMEMBERED_BYTES:
+            return _remembered(encoded)
+    return _description(texts, values)
 
 
 @lru_cache(maxsize=64)
-def _decoded(encoded: bytes) -> Settings:
-    """Return the settings of one or more runs: those of a result set say the same.
-
-    Where they are one object, they are sent to another process once.
-    """
-    return _settings(*msgspec.msgpack.decode(encoded))
+def _remembered(encoded: bytes) -> RunDescription:
+    """Return one object for all runs of which logs say the same: pickle sends it once."""
+    return _description(*msgspec.msgpack.decode(encoded))
 
 
-def _settings(described: Mapping[str, Any], values: Mapping[str, Any]) -> Settings:
-    texts = {}
+def _description(texts: Mapping[str, Any], values: Mapping[str, Any]) -> RunDescription:
+    described = {}
     for key in SUBMISSION_KEYS:
-        value = described.get(key)
-        texts[key.removeprefix("submission_")] = value if isinstance(value, str) else ""
-    return Settings(texts, {key: in_words(value) for key, value in values.items()})
+        text = texts.get(key)
+        described[key.removeprefix("submission_")] = text if isinstance(text, str) else ""
+    return RunDescription(described, {key: in_words(value) for key, value in values.items()})
 
 
 @lru_cache  # the runs of a result set log the same keys

@@ -217,7 +217,7 @@ class _Reading:
         choice = self._identity.choice
         rules = self._rules
         findings = in_order(self._all_findings())
-        settings = readers.settings_of(rules.seen, self.table.followed, self._others)
+        description = readers.description_of(rules.seen, self.table.followed, self._others)
         return Run(
             path=self._log.source.label,
             lines=self._log.source.lines,
@@ -226,7 +226,7 @@ class _Reading:
             round_reason=choice.reason,
             sureness=choice.sureness,
             records=self._records,
-            described=settings.described,
+            described=description.described,
             findings=findings,
             verdicts=known_verdicts(self._findings.verdicts, usage, choice.name),
             minutes=self._clock.minutes,
@@ -249,7 +249,7 @@ class _Reading:
             device_batch_sizes=self._distinct.device_batch_sizes(),
             instance_scale=self._scale.result(),
             nodes=self._scale.nodes,
-            hyperparameters=settings.hyperparameters,
+            hyperparameters=description.hyperparameters,
             epochs=self._epochs.result() if self._epochs else None,
             identified=self._identity.complete,
             curve=self._curve.packed() if self._curve else None,

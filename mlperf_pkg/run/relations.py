@@ -172,12 +172,12 @@ def related_pairs(runs: Sequence[Run]) -> Iterator[Related]:
                 yield index, other, relation
 
 
-def _with_near_first(columns: Sequence[Sequence[float]]) -> set[int]:
-    """Return the indexes of the columns whose first value is nearly that of another column.
+def _near_another(all_values: Sequence[Sequence[float]]) -> set[int]:
+    """Return the indexes of the values of which the first is near the first of others; few are.
 
-    They are few, and a closer look at the others would find no near one.
+    To compare neighbours suffices: whatever is between two near values is near both.
     """
-    firsts = sorted([(values[0], index) for index, values in enumerate(columns) if values])
+    firsts = sorted([(values[0], index) for index, values in enumerate(all_values) if values])
     indexes: set[int] = set()
     for (value, index), (next_value, next_index) in pairwise(firsts):
         if is_near(value, next_value):
@@ -187,10 +187,10 @@ def _with_near_first(columns: Sequence[Sequence[float]]) -> set[int]:
 
 def _near_pairs(runs: Sequence[Run], name: str) -> Iterator[tuple[int, int]]:
     """Yield the indexes of runs of one benchmark with nearly the same first value of a series."""
+    all_values = [getattr(run, name) for run in runs]
     series: list[tuple[str, Sequence[float], int]] = []
-    columns = [getattr(run, name) for run in runs]
-    for index in _with_near_first(columns):
-        values = columns[index]
+    for index in _near_another(all_values):
+        values = all_values[index]
         if is_series(values):
             series.append((runs[index].benchmark, values, index))
     series.sort()

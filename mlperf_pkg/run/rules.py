@@ -74,20 +74,20 @@ class RuleChecker:
         seen = self.seen
         first = block.first
         checked: dict[str, Sequence[int]] = {}
-        quiet: dict[str, int] = {}  # how many records of each key are
+        counted: dict[str, int] = {}  # how many records of a key are only counted
         for key in block.indexes.keys() & self.table.followed:
             indexes = block.indexes[key]
             checked[key] = indexes
             if len(indexes) >= _FEW and key in self.table.quiet:
-                earliest, others = self._parted(key, block)
-                if self._are_quiet(key, others, block):
-                    checked[key] = earliest
-                    quiet[key] = len(others)
+                earlier, others = self._split_by_time(key, block)
+                if others and self._are_quiet(key, others, block):
+                    checked[key] = earlier
+                    counted[key] = len(others)
         unchecked = sorted(chain.from_iterable(checked.values()))
         if not seen:
             unchecked = self._take_head(block, checked, unchecked)
         self._check_all(block, unchecked)
-        for key, count in quiet.items():
+        for key, count in counted.items():
             seen[key].count += count
             seen[key].last_number = first + block.indexes[key][-1]
 
@@ -133,29 +133,29 @@ class RuleChecker:
             seen[key] = first_logged(record, block.first + index, time_ms)
         return True
 
-    def _parted(self, key: str, block: Block) -> tuple[Sequence[int], Sequence[int]]:
+    def _split_by_time(self, key: str, block: Block) -> tuple[Sequence[int], Sequence[int]]:
         """Return the indexes of the records earlier than all before them, and of the others.
 
-        Rules may limit the time since the earliest one. The first of the log counts as earlier.
+        Rules may limit the time since the earliest record. The first of the log counts as earlier.
         """
         logged = self.seen.get(key)
         indexes = block.indexes[key]
-        start = 0 if logged else 1
+        first = 0 if logged else 1  # of the records that may be among the others
         if not logged and block.ascends(indexes, from_first=True):
-            return indexes[:start], indexes[start:]
+            return indexes[:first], indexes[first:]
         times = block.times(indexes)
         earliest_ms = logged.earliest_ms if logged else times[0]
         if not min(times) < earliest_ms:
-            return indexes[:start], indexes[start:]
-        earliest = indexes[:start]
+            return indexes[:first], indexes[first:]
+        earlier = indexes[:first]
         others = []
-        for index, time_ms in zip(indexes[start:], times[start:], strict=True):
+        for index, time_ms in zip(indexes[first:], times[first:], strict=True):
             if time_ms < earliest_ms:
                 earliest_ms = time_ms
-                earliest.append(index)
+                earlier.append(index)
             else:
                 others.append(index)
-        return earliest, others
+        return earlier, others
 
     def _are_quiet(self, key: str, indexes: Sequence[int], block: Block) -> bool:
         """Return whether no record of a key at some indexes can break a rule."""

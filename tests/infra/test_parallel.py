@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -117,7 +116,7 @@ def panic(_: int) -> None:
 def test_what_is_no_exception_ends_a_worker_with_a_traceback(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    with pool(2) as workers:
+    with pool(1) as workers:  # one after the other, as both write to one stream
         results = list(workers.map(panic, range(2), instead=lambda loss: loss.reason))
     assert results == ["exit status 1"] * 2
     assert capfd.readouterr().err.count("BaseException: panic") == 2
@@ -130,17 +129,40 @@ def test_what_other_workers_do_goes_on_where_some_are_lost() -> None:
     assert lost == {2: "SIGKILL", 30: "SIGKILL", 50: "exit status 3"}
 
 
-def end_while_another_works(number: int) -> int:
-    if number == 0:
-        threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGKILL)).start()
-    else:
-        time.sleep(0.4)
-    return number
+def wait_for(file: Path) -> str:
+    while not file.exists():
+        time.sleep(0.01)
+    return file.name
 
 
-def test_a_worker_that_is_killed_while_it_waits_for_work_does_not_show() -> None:
+def running(pids: set[str]) -> set[str]:
+    """Those of some processes that have not ended."""
+    states = {pid: Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2][1] for pid in pids}
+    return {pid for pid, state in states.items() if state != "Z"}
+
+
+def test_a_worker_without_work_ends_while_another_works(tmp_path: Path, before: set[str]) -> None:
+    (tmp_path / "now").touch()
     with pool(2) as workers:
-        assert list(workers.map(end_while_another_works, range(2))) == [0, 1]
+        names = workers.map(wait_for, [tmp_path / "now", tmp_path / "later"])
+        assert next(names) == "now"
+        while len(running(children() - before)) > 1:
+            time.sleep(0.01)
+        (tmp_path / "later").touch()
+        assert list(names) == ["later"]
+
+
+def end_late(number: int) -> str:
+    if number == 1:
+        time.sleep(0.3)
+        os.kill(os.getpid(), signal.SIGKILL)
+    return str(number)
+
+
+def test_the_last_worker_is_replaced_where_the_others_have_ended() -> None:
+    with pool(2) as workers:
+        results = workers.map(end_late, range(4), instead=lambda loss: loss.reason)
+        assert list(results) == ["0", "SIGKILL", "2", "3"]
 
 
 def large(_: int) -> bytes:

@@ -1,4 +1,4 @@
-"""Tensors that are missing, too many or nameless; fingerprints, equal for copies of a run."""
+"""Tensors that are missing, too many or nameless; what logs say of runs, and their fingerprints."""
 
 from typing import Any
 
@@ -8,9 +8,10 @@ from mlperf_pkg.findings import Unchecked
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.record import Record
+from mlperf_pkg.rulebook.formula import first_logged
 from mlperf_pkg.run import readers
 from mlperf_pkg.run.power import PowerFile, PowerLog, unread_power_log
-from mlperf_pkg.run.readers import Fingerprint, TensorList
+from mlperf_pkg.run.readers import Fingerprint, RunDescription, TensorList, description_of, of_head
 
 NEEDED = frozenset("abcd")
 
@@ -71,6 +72,57 @@ def test_copies_have_one_fingerprint(count: int) -> None:
     assert digest(5.0, [*values[:-1], 9.0]) != copy
     assert digest(5.0, [9.0, *values[1:]]) != copy
     assert digest(5.0, values[:-1]) != copy
+
+
+def nested(depth: int) -> Any:
+    value: Any = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def said(value: Any) -> RunDescription:
+    values = {"submission_org": "Alice", "submission_platform": ["x"], "opt_name": value}
+    seen = {key: first_logged(Record(key, 0.0, first, {})) for key, first in values.items()}
+    return description_of(seen, frozenset(seen), {"opt_other": 2})
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (1, "1"),
+        (1.0, "1"),
+        ("1", "1"),
+        (10**30, "1e+30"),
+        ("\ud800", '"?"'),
+        ("x" * (1 << 17), '"xxxx'),
+    ],
+    ids=["whole", "double", "text", "of 100 bits", "half a pair", "long"],
+)
+def test_what_a_log_says_of_its_run(value: Any, words: str) -> None:
+    description = said(value)
+    assert description.described["org"] == "Alice"
+    assert description.described["platform"] == description.described["status"] == ""
+    assert description.hyperparameters["opt_name"].startswith(words)
+    assert description.hyperparameters["opt_other"] == "2"
+
+
+@pytest.mark.parametrize("depth", [10, 900, 990, 995, 996, 2000])
+def test_a_nested_hyperparameter(depth: int) -> None:
+    value: Any = []
+    for _ in range(depth):
+        value = [value]
+    assert said(value).hyperparameters["opt_name"].startswith(("[[[[", "a list"))
+
+
+def test_runs_that_say_the_same_share_it() -> None:
+    assert said("sgd") is said("sgd")
+
+
+def test_the_first_value_of_a_hyperparameter_without_a_rule_counts() -> None:
+    values = [("opt_name", "sgd"), ("opt_x", 1), ("opt_x", 2), ("loss", 3)]
+    records = [Record(key, 0.0, value, {}) for key, value in values]
+    assert of_head(Block(b"", 0, records), frozenset({"opt_name"})) == {"opt_x": 1}
 
 
 @pytest.mark.parametrize(("values", "stopped"), [([], True), ([0.5] * 100, False), ([], False)])

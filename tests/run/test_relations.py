@@ -1,7 +1,7 @@
 """What two runs with equal values are to each other: a copy, processes of one run, or another."""
 
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, combinations
 
 import pytest
 from hypothesis import given
@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from mlperf_pkg.findings import Verdict, Verdicts
+from mlperf_pkg.published.model import equal_values, is_series
 from mlperf_pkg.rulebook.rounds import TRAINING
+from mlperf_pkg.run import relations
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.relations import RunRelation, originals, related_pairs, relation_of
 
@@ -169,3 +171,28 @@ def test_jitter_of_a_clock_of_its_own_is_no_copy(
     jitter = data.draw(st.lists(st.integers(5, 900), min_size=size, max_size=size))
     others = [stamp + shift + jitter[n] * (-1) ** n for n, stamp in enumerate(stamps)]
     assert relation_of(run_at(stamps), run_at(others)) is REPEATED
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["bert", "resnet"]),
+            st.sampled_from([0.0, 0.1, 0.1 * (1 + 1.9e-5), 0.1 * (1 + 2.1e-5), -0.1, 5.0]),
+            st.sampled_from([(), (0.2,), (0.2, 0.3), (0.2, 0.3, 0.4), (0.2, 0.3, 0.5)]),
+        ),
+        max_size=12,
+    )
+)
+def test_runs_with_near_values_are_all_paired(rows: list[tuple[str, float, list[float]]]) -> None:
+    """As if all were compared with all."""
+    runs = []
+    for benchmark, first, more in rows:
+        run = run_at(STAMPS, [first, *more] if more else [])
+        runs.append(replace(run, described={"benchmark": benchmark}))
+    expected = set()
+    for (index, run), (other_index, other) in combinations(enumerate(runs), 2):
+        values, others = run.evaluated, other.evaluated
+        are_series = is_series(values) and is_series(others)
+        if are_series and run.benchmark == other.benchmark and equal_values(values, others):
+            expected.add((index, other_index))
+    assert set(relations._near_pairs(runs, "evaluated")) == expected
