@@ -239,11 +239,13 @@ def walk(
     *,
     cache: FolderCache | None = None,
     keep: Callable[[FolderEntry], bool] | None = None,
+    follow_links: bool = False,
     unreadable: Callable[[str, OSError], None] | None = None,
 ) -> Iterator[FolderEntry]:
     """Yield the entries below a folder: siblings by name, a folder before its contents.
 
-    Entries that ``keep`` rejects are neither yielded nor entered; links to folders are not entered.
+    Entries that ``keep`` rejects are neither yielded nor entered. Links to folders are entered
+    only with ``follow_links``, where ``keep`` must reject those that lead round in circles.
 
     Raises:
         OSError: a folder cannot be read. ``unreadable``, if given, is called instead with its
@@ -256,7 +258,7 @@ def walk(
         entry = pending.pop()
         if entry.path:
             yield entry
-        if entry.folder and entry.link is None:
+        if entry.folder and (entry.link is None or follow_links):
             path = entry.path
             try:
                 children = list(cache[below(location, path) if path else location].values())

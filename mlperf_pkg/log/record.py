@@ -8,15 +8,12 @@ import json
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import cache
-from itertools import filterfalse
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
 TOKEN = b":::MLLOG "
-_NAMES = ("time_ms", "key", "value", "metadata")
 TIME_NAME = b'"time_ms"'
 """The name that each record has once: a block with more of them than records has others."""
 
@@ -58,14 +55,6 @@ class _RawRecord(msgspec.Struct, gc=False):
     metadata: msgspec.Raw
 
 
-class _Timeless(msgspec.Struct, gc=False):
-    """An object that has each field of a record but, perhaps, its time; none is decoded."""
-
-    key: msgspec.Raw
-    value: msgspec.Raw
-    metadata: msgspec.Raw
-
-
 class Misfit(msgspec.Struct, frozen=True):
     """A line with a token that the official parser cannot read as a record.
 
@@ -99,7 +88,6 @@ _KINDS = {
 _decode = msgspec.json.Decoder(Record).decode
 _decode_entries = msgspec.json.Decoder(_RawRecord).decode_lines
 _decode_plain_lines = msgspec.json.Decoder(Record).decode_lines
-_decode_timeless = msgspec.json.Decoder(_Timeless).decode_lines
 _decode_lines = msgspec.json.Decoder().decode_lines
 _decode_records = msgspec.json.Decoder(list[Record]).decode
 _decode_values = msgspec.json.Decoder(list[Any]).decode
@@ -151,21 +139,14 @@ def decode_lines(raws: Sequence[bytes]) -> Sequence[Record | Misfit]:
         return []
     with suppress(msgspec.MsgspecError, RecursionError):
         if max(map(len, raws)) <= _SHORT:
-            alike = _decode_alike(lines)
-            if len(alike) == len(raws):
-                return alike
+            records = _decode_plain_lines(lines)
+            if len(records) == len(raws):
+                return records
     with suppress(msgspec.MsgspecError, RecursionError):
         contents = list(map(_from_fields, _decode_lines(lines)))
         if len(contents) == len(raws):
             return contents
     return []
-
-
-def _decode_alike(lines: bytes) -> Sequence[Record | Misfit]:
-    """Return what the lines hold if all of them hold a record, or all lack its time alone."""
-    if _may_hold_record(lines):
-        return _decode_plain_lines(lines)
-    return [_lacking(("time_ms",))] * len(_decode_timeless(lines))
 
 
 def decode(raw: bytes) -> Record | None:
@@ -220,7 +201,7 @@ def _from_fields(fields: Any) -> Record | Misfit:
     if not isinstance(fields, dict):
         kind = _KINDS[type(fields)]
         return Misfit("LOG102", f"it is {kind} and not an object", fatal=True)
-    missing = tuple(filterfalse(fields.__contains__, _NAMES))
+    missing = [name for name in ("time_ms", "key", "value", "metadata") if name not in fields]
     time_ms = fields.get("time_ms", 0)
     try:
         number = float(time_ms)
@@ -229,16 +210,10 @@ def _from_fields(fields: Any) -> Record | Misfit:
         reason = "its time_ms is {found}; expected a number of milliseconds since 1970"
         return Misfit("LOG102", reason, fatal=fatal, time_ms=time_ms)
     if missing:
-        return _lacking(missing)
+        noun = "field" if len(missing) == 1 else "fields"
+        return Misfit("LOG102", f"it lacks the {noun} {', '.join(missing)}", fatal=True)
     stamp = time_ms if isinstance(time_ms, int | float) else number
     return Record(fields["key"], stamp, fields["value"], fields["metadata"])
-
-
-@cache
-def _lacking(missing: tuple[str, ...]) -> Misfit:
-    """Return the misfit of an object without some fields of a record."""
-    noun = "field" if len(missing) == 1 else "fields"
-    return Misfit("LOG102", f"it lacks the {noun} {', '.join(missing)}", fatal=True)
 
 
 def record_in(text: str) -> tuple[Record, int] | None:

@@ -26,6 +26,7 @@ from mlperf_pkg.infra.paths import (
     list_tree,
     location_of,
     read_file,
+    walk,
     with_slashes,
 )
 from mlperf_pkg.infra.source import NO_PERMISSION, Content, content_of, is_archive_name, stem_of
@@ -190,38 +191,26 @@ class _InputFinder(Struct):
         has_every_log = is_top or place == LOGS
         return replace(contents, workspace=workspace, has_every_log=has_every_log)
 
-    def _loose(self, top: Place) -> Input:
-        """Take the files below a folder: siblings by name, links followed, without hidden ones."""
-        loose = Loose(self.in_archive)
-        pending = [(top, True)]  # a stack: trees may be deeper than Python recurses
-        while pending:
-            place, is_folder = pending.pop()
-            if is_folder:
-                pending += reversed(self._visible(place))
-                continue
-            try:
-                loose.take(place)
-            except OSError as error:
-                self._leave(place, error)
-        return loose.contents
+    def _loose(self, folder: Place) -> Input:
+        def leave(path: str, error: OSError) -> None:
+            self._leave(folder.child(path) if path else folder, error)
 
-    def _visible(self, folder: Place) -> list[tuple[Place, bool]]:
-        """Return the files and folders in a folder, sorted; and of each whether it is a folder."""
-        try:
-            entries = self.folder_cache[folder.location]
-        except OSError as error:
-            self._leave(folder, error)
-            return []
-        visible: list[tuple[Place, bool]] = []
-        for name, entry in entries.items():
-            is_inside = entry.link is None or self._inside(folder, entry)
-            if not is_inside or name.startswith("."):
-                continue
-            if entry.folder:
-                visible.append((folder.child(name), True))
-            elif entry.file:
-                visible.append((_file(folder, entry), False))
-        return visible
+        entries = walk(
+            folder.location,
+            cache=self.folder_cache,
+            keep=lambda entry: self._inside(folder, entry) and not entry.hidden,
+            follow_links=True,
+            unreadable=leave,
+        )
+        loose = Loose(self.in_archive)
+        for entry in entries:
+            if entry.file:
+                file = _file(folder, entry)
+                try:
+                    loose.take(file)
+                except OSError as error:
+                    self._leave(file, error)
+        return loose.contents
 
     def _leave(self, place: Place, error: OSError) -> None:
         reason = error.strerror or str(error)

@@ -48,6 +48,7 @@ def test_siblings_come_by_name_and_folders_before_their_contents(top: Path) -> N
     assert paths[:4] == ["a", "a/inner", "a/inner/x", "a-b"]
     assert list(walk(top, keep=lambda entry: entry.name == "inner")) == []  # nor entered
     assert "to-folder/inner/x" not in [entry.path for entry in walk(top)]
+    assert "to-folder/inner/x" in [entry.path for entry in walk(top, follow_links=True)]
 
 
 def test_a_folder_is_read_once(top: Path) -> None:
