@@ -13,7 +13,6 @@ from mlperf_pkg.checker.unverified import without_unverified
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.checks import copies
-from mlperf_pkg.checks.causes import with_causes
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.descriptions import SystemFile, batch_size_of
 from mlperf_pkg.checks.published import check_readable
@@ -101,7 +100,9 @@ def _explained(
     """Return all findings in order, at places in files, with their ids and causes."""
     files = files_of(runs)
     explained = in_report(findings)
-    if any(finding.severity is not Severity.NOTE for finding in findings):  # notes have no causes
+    if any(finding.severity is not Severity.NOTE for finding in findings):
+        from mlperf_pkg.checks.causes import with_causes  # noqa: PLC0415 - notes have no causes
+
         result = guarded(".", "looking for causes", with_causes, explained, runs, contexts)
         if isinstance(result, Unchecked):
             result = in_report([*findings, result])

@@ -379,8 +379,6 @@ def _pairwise_sum(values: Sequence[float]) -> float:
         half = size // 16 * 8
         return _pairwise_sum(values[:half]) + _pairwise_sum(values[half:])
     whole = size - size % 8
-    if not whole:
-        return reduce(add, values, 0.0)
     lanes = [0.0] * 8
     for start in range(0, whole, 8):
         lanes = list(map(add, lanes, values[start : start + 8]))

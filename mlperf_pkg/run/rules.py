@@ -145,8 +145,6 @@ class RuleChecker:
             return indexes[:first], indexes[first:]
         times = block.times(indexes)
         earliest_ms = logged.earliest_ms if logged else times[0]
-        if not min(times) < earliest_ms:
-            return indexes[:first], indexes[first:]
         earlier = indexes[:first]
         others = []
         for index, time_ms in zip(indexes[first:], times[first:], strict=True):
