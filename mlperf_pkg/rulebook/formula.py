@@ -141,7 +141,9 @@ class Operands(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def data(self) -> dict[str, Any]:
         """The values that a formula can use; see ``_data_of``."""
-        return _data_of(self.values.items(), self.metadata.items(), self.previous.items())
+        members = zip(METADATA_NAMES, (self.metadata, self.previous), strict=True)
+        named = [(f"{owner}.{name}", of[name]) for owner, of in members for name in of]
+        return _data_of([*self.values.items(), *named])
 
 
 def read_number(value: Any) -> Any:
@@ -164,33 +166,22 @@ def number_if_none(value: Any, needed: str) -> str:
     return "a number " if needed.startswith(("above ", "below ")) else ""
 
 
-def _data_of(values: _Named, metadata: _Named, previous: _Named) -> dict[str, Any]:
-    """Return the values that a formula can use: doubles and, as metadata, strings."""
-    data: dict[str, Any] = {
-        "metadata": _converted(metadata, _operand),
-        "previous": _converted(previous, _operand),
-    }
-    for name, value in values:
+def _data_of(named: _Named) -> dict[str, Any]:
+    """Return the values that a formula can use: doubles and, as metadata, strings.
+
+    Values are by the names that formulas have for them, such as ``metadata.epoch_num``.
+    """
+    data: dict[str, Any] = {}
+    for name, value in named:
         number = to_float(value)
         if number is not None:
             data[name] = number
+        elif isinstance(value, str) and "." in name:
+            data[name] = value
         elif isinstance(value, list) and name == "value":
             elements = enumerate(value[:_MOST_ELEMENTS])
-            data |= _converted([(f"value[{n}]", element) for n, element in elements], to_float)
+            data |= _data_of([(f"value[{n}]", element) for n, element in elements])
     return data
-
-
-def _converted(values: _Named, convert: Callable[[Any], Any]) -> dict[str, Any]:
-    operands = {}
-    for name, value in values:
-        operand = convert(value)
-        if operand is not None:
-            operands[name] = operand
-    return operands
-
-
-def _operand(value: Any) -> float | str | None:
-    return value if isinstance(value, str) else to_float(value)
 
 
 class Formula:
@@ -215,6 +206,11 @@ class Formula:
         self._metadata = _members_of("metadata", text)
         self.previous = _members_of("previous", text)
         self.members = tuple(sorted({*self._metadata, *self.previous}))
+        self._names = (
+            *self._values,
+            *[f"metadata.{name}" for name in self._metadata],
+            *[f"previous.{name}" for name in self.previous],
+        )
         self._reads_text = reads_text
         self._answers: dict[tuple[Any, ...], bool | None] = {}
 
@@ -224,16 +220,13 @@ class Formula:
 
     def operands_of(self, signature: tuple[Any, ...]) -> Operands:
         """Return the operands whose values are those of a signature."""
-        return Operands(*map(dict, self._named(signature)))
-
-    def _named(self, signature: tuple[Any, ...]) -> tuple[_Named, _Named, _Named]:
-        """Return the values of a signature, of ``metadata`` and of ``previous``, by their names."""
         start = len(self._values)
         end = len(signature) - len(self.previous)
-        values = zip(self._values, signature, strict=False)
-        metadata = zip(self._metadata, signature[start:end], strict=True)
-        previous = zip(self.previous, signature[end:], strict=True)
-        return values, metadata, previous
+        return Operands(
+            values=dict(zip(self._values, signature, strict=False)),
+            metadata=dict(zip(self._metadata, signature[start:end], strict=True)),
+            previous=dict(zip(self.previous, signature[end:], strict=True)),
+        )
 
     def holds(self, record: Record, seen: Seen, nth: Any = None) -> bool:
         """Return whether it holds at a record; see ``operands``.
@@ -260,11 +253,12 @@ class Formula:
         try:
             if signature in self._answers:
                 return self._answers[signature]
+            is_kept = len(self._answers) < _MOST_ANSWERS
         except TypeError:  # a list or an object, which is not a number
-            return self._evaluate(_data_of(*self._named(signature)))
-        answer = self._evaluate(_data_of(*self._named(signature)))
+            is_kept = False
+        answer = self._evaluate(_data_of(zip(self._names, signature, strict=True)))
         # Zeros have a sign, which equality does not see.
-        if 0 not in signature and len(self._answers) < _MOST_ANSWERS:
+        if is_kept and 0 not in signature:
             self._answers[signature] = answer
         return answer
 
@@ -523,7 +517,8 @@ def _condition(tree: ast.expr) -> Evaluate:
             other = _condition(orelse)
             return lambda data: one(data) if decides(data) else other(data)
         case "has", ast.Attribute(value=ast.Name(id=owner), attr=name) if owner in METADATA_NAMES:
-            return lambda data: name in data[owner]
+            member = f"{owner}.{name}"
+            return lambda data: member in data
         case "math.isFinite", argument:
             number = _number(argument)
             return lambda data: math.isfinite(number(data))
@@ -546,7 +541,7 @@ def _number(tree: ast.expr) -> Evaluate:
             if name not in _NOT_NUMBERS:
                 return operator.itemgetter(name)
         case ast.Attribute(value=ast.Name(id=owner), attr=name) if owner in METADATA_NAMES:
-            return lambda data: data[owner][name]
+            return operator.itemgetter(f"{owner}.{name}")
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             negated = _number(operand)
             return lambda data: -negated(data)
