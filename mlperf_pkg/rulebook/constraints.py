@@ -514,13 +514,14 @@ TARGETS: Mapping[str, Constraint] = {
 
 def target_test(constraints: Mapping[str, Any]) -> Test:
     """Return the test of all constraints of a target; it raises what comparing a record raises."""
-    tests = [TARGETS[name].test(argument) for name, argument in constraints.items()]
-    if len(tests) == 1:
-        return tests[0]
+    if not constraints.keys() <= OF_VALUE.keys():
+        tests = [TARGETS[name].test(argument) for name, argument in constraints.items()]
+        return lambda record, seen: all(test(record, seen) for test in tests)
+    value_tests = [OF_VALUE[name].compile(argument) for name, argument in constraints.items()]
 
-    def meets_all(record: Record, seen: Seen) -> bool:
-        for test in tests:  # noqa: SIM110 - all() of a generator takes twice as long
-            if not test(record, seen):
+    def meets_all(record: Record, _: Seen) -> bool:
+        for holds in value_tests:  # noqa: SIM110 - all() of a generator takes twice as long
+            if not holds(record.value):
                 return False
         return True
 

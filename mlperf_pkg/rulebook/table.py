@@ -59,8 +59,8 @@ class CompiledRule(msgspec.Struct, frozen=True):
     sees the final values of the whole run, unless it is about a record's metadata. ``by_position``
     says that such a formula, the only thing to check of a record, is about the first record in
     training, or relates records to those before them, whatever the order of the log. ``has_more``
-    says that there is more to check of a record, in the order of the log, than ``checks``.
-    ``tensors`` are those that a run must list.
+    says that there is more to check of a record, in the order of the log, than ``checks`` and the
+    target that it ``reaches``. ``tensors`` are those that a run must list.
     """
 
     rule: Rule
@@ -77,8 +77,8 @@ class Checklist(msgspec.Struct, frozen=True):
     """The rules to check of a record.
 
     ``of_value`` to ``of_record`` are all of their checks, by the part of a record that they are
-    about, and ``passes`` is these in one call; ``more`` are the rules with more than checks.
-    ``tensors`` says that the records name tensors.
+    about, and ``passes`` is these in one call; ``more`` are the rules with more than checks, and
+    ``targets`` those with a target, and its test. ``tensors`` says that the records name tensors.
     """
 
     rules: tuple[CompiledRule, ...]
@@ -88,6 +88,7 @@ class Checklist(msgspec.Struct, frozen=True):
     of_record: tuple[Check, ...]
     passes: Test
     more: tuple[CompiledRule, ...]
+    targets: tuple[tuple[Rule, Test], ...]
     tensors: bool
 
 
@@ -255,7 +256,7 @@ def _text_of(rules: tuple[Rule, ...]) -> bytes:
 
 def _key_rules(rules: tuple[Rule, ...]) -> KeyRules:
     compiled = tuple(map(_compiled, rules))
-    of_records = [item for item in compiled if item.checks or item.has_more]
+    of_records = [item for item in compiled if item.checks or item.has_more or item.reaches]
     of_later_records = list(filter(_is_checked_later, of_records))
     first = _checklist(of_records)
     later = first if of_later_records == of_records else _checklist(of_later_records)
@@ -364,6 +365,7 @@ def _checklist(rules: Sequence[CompiledRule]) -> Checklist:
         of_record=tuple([check for check in checks if check.constraint.part is RecordPart.ALL]),
         passes=checks[0].test if len(checks) == 1 else passes,
         more=tuple([rule for rule in rules if rule.has_more]),
+        targets=tuple([(rule.rule, rule.reaches) for rule in rules if rule.reaches]),
         tensors=any(rule.rule.tensors is not None for rule in rules),
     )
 
@@ -405,7 +407,7 @@ def _compiled(rule: Rule) -> CompiledRule:
             in_passing = formula
         else:
             at_the_end = formula
-    is_about_run = rule.tensors is not None or rule.reached or bool(rule.reaches)
+    is_about_run = rule.tensors is not None or rule.reached
     return CompiledRule(
         rule=rule,
         checks=tuple([_check(name, argument) for name, argument in rule.constraints.items()]),

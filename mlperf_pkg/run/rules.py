@@ -224,8 +224,8 @@ class RuleChecker:
                         self._report_failed(compiled, failed, record, number)
                     else:
                         self._check_more(compiled, record, number)
-                    if compiled.reaches:
-                        self.targets.compare(compiled.rule, compiled.reaches, record, number, seen)
+                for rule, reaches in checklist.targets:
+                    self.targets.compare(rule, reaches, record, number, seen)
             if rules and rules.by_position:
                 self._formulas.wait(rules.by_position, record, number, seen)
             if logged:
