@@ -8,7 +8,6 @@ from msgspec.structs import replace
 from mlperf_pkg.findings import Basis, Finding, Pending, Repeated, Severity
 from mlperf_pkg.infra.text import letters, nearest
 from mlperf_pkg.log.record import shown
-from mlperf_pkg.rulebook.constraints import holds as meets
 from mlperf_pkg.rulebook.constraints import needed_in_words
 from mlperf_pkg.rulebook.formula import LoggedKey, Seen
 from mlperf_pkg.rulebook.model import Rule
@@ -85,11 +84,12 @@ class RecordCounts:
     ) -> None:
         """Check ``at_least`` and ``at_most`` of the number of records, equal or not."""
         count = logged.count if logged else 0
-        if meets(count, limits):
+        at_most = limits.get("at_most", count)
+        if limits.get("at_least", 0) <= count <= at_most:
             return
         number = None
         kind: type[Finding] = Pending
-        if logged and count > limits.get("at_most", count):
+        if logged and count > at_most:
             number = logged.last_number
             kind = Repeated if logged.same else Finding
         words = needed_in_words(limits)

@@ -123,14 +123,16 @@ class RuleChecker:
     def _recalls(self, records: Sequence[Record], block: Block, head: Sequence[int]) -> bool:
         """Take records that kept all rules in another log; return whether they do at new times."""
         seen = self.seen
+        first = block.first
+        limited = self.table.limited
         for record, time_ms, index in zip(records, block.times(head), head, strict=True):
             key = record.key
-            if key in self.table.limited:
+            if key in limited:
                 again = Record(key, time_ms, record.value, record.metadata)
                 if not self.table.keys[key].first.passes(again, seen):
                     seen.clear()
                     return False
-            seen[key] = first_logged(record, block.first + index, time_ms)
+            seen[key] = first_logged(record, first + index, time_ms)
         return True
 
     def _split_by_time(self, key: str, block: Block) -> tuple[Sequence[int], Sequence[int]]:
