@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import chain, count
+from itertools import chain
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from mlperf_pkg.findings import Finding
@@ -131,13 +131,10 @@ class LogReader:
 
     def _read(self, text: bytes, tails: Sequence[bytes], first: int) -> Sequence[Record | None]:
         """Return the record of each line; ``tails`` are the strings after their first tokens."""
-        counts = set(map(text.count, (_ALMOST_TOKEN, TIME_NAME)))
-        if counts != {len(tails)} and len(tails) < len(text.splitlines()):
+        has_others = len(tails) <= text.count(b"\n", 0, -1)  # lines without a token
+        if has_others and {*map(text.count, (_ALMOST_TOKEN, TIME_NAME))} != {len(tails)}:
             self.damaged = self._findings.lookalikes(text) or self.damaged
-        contents: list[Any] = []
-        for start in range(0, len(tails), _TOGETHER):
-            lines = tails[start : start + _TOGETHER]
-            contents += decode_lines(lines) or map(self._read_line, lines, count(first + start))
+        contents = self._contents(tails, first)
         items = enumerate(contents)
         misfits = {index: content for index, content in items if isinstance(content, Misfit)}
         records = [None if isinstance(content, Misfit) else content for content in contents]
@@ -148,6 +145,16 @@ class LogReader:
         if misfits or _may_repeat_names(text, len(records)):
             self._report_repeated_names(tails, records, first)
         return records
+
+    def _contents(self, tails: Sequence[bytes], first: int) -> list[Record | Misfit]:
+        """Return what each line holds, decoding many at once and those of the same text once."""
+        decoded: dict[bytes, Record | Misfit] = {}
+        distinct = list(dict.fromkeys(tails))  # many processes may write the same
+        for start in range(0, len(distinct), _TOGETHER):
+            lines = distinct[start : start + _TOGETHER]
+            decoded.update(zip(lines, decode_lines(lines), strict=False))
+        numbered = enumerate(tails, first)
+        return [decoded.get(tail) or self._read_line(tail, number) for number, tail in numbered]
 
     def _read_line(self, tail: bytes, number: int) -> Record | Misfit:
         *shadowed, raw = tail.split(TOKEN)
@@ -177,7 +184,7 @@ class LogReader:
         self, text: bytes, misfits: dict[int, Misfit], first: int, tails: Sequence[bytes]
     ) -> None:
         """Count and report the lines without a record."""
-        alike: dict[tuple[str, str], dict[int, Misfit]] = {}
+        alike: dict[str, dict[int, Misfit]] = {}
         broken: dict[int, Misfit] = {}
         for index, misfit in misfits.items():
             if not misfit.fatal:
@@ -195,7 +202,7 @@ class LogReader:
             elif misfit.column:
                 broken[index] = misfit
             else:
-                alike.setdefault((misfit.code, misfit.reason), {})[index] = misfit
+                alike.setdefault(misfit.reason, {})[index] = misfit
         if broken:
             self._findings.damaged(text, broken, first)
         for group in alike.values():

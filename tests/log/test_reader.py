@@ -72,6 +72,12 @@ DIRT = [
         [(1, "a")],
         [(1, "LOG106"), (1, "LOG107")],
     ),
+    (
+        "NaN twice, and no time twice",
+        2 * f"{record('a', float('nan'))}\n" + 2 * f'{T}{{"key": "a"}}\n',
+        [(1, "a"), (2, "a"), (3, None), (4, None)],
+        [(1, "LOG106"), (2, "LOG106"), (3, "LOG102")],
+    ),
     ("Infinity", f"x\n{record('a', float('-inf'))}\n", [(2, "a")], [(2, "LOG106")]),
     (
         "infinite float",
