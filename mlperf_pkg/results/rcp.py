@@ -94,9 +94,9 @@ class ReferencePoint(Struct, frozen=True):
         training_rules.adoc takes that of the remaining runs.
         """
         ordered = tuple(sorted(to_converge))
-        kept = ordered[drop : len(ordered) - drop]
+        mean, stdev = _mean_and_stdev(ordered, drop)
         count = len(ordered) - 2 * drop
-        return cls(name, batch_size, ordered, numpy_mean(kept), _stdev(ordered), count, runs)
+        return cls(name, batch_size, ordered, mean, stdev, count, runs)
 
     @classmethod
     def between(cls, low: Self, high: Self, batch_size: float, *, runs: int) -> Self:
@@ -332,11 +332,12 @@ def _smallest_acceptable(mean: float, stdev: float, count: int, runs: int) -> fl
         return mean
     kept = runs - 2
     error = math.sqrt(stdev * stdev * (1.0 / count + 1.0 / kept))
+    critical = _critical(count + kept - 2)
     low = 0.0
     high = mean
     while high - low > TOLERANCE:
         middle = (low + high) / 2
-        is_acceptable = (mean - middle) / error < _critical(count + kept - 2)
+        is_acceptable = (mean - middle) / error < critical
         if is_acceptable:
             high = middle
         else:
@@ -365,6 +366,11 @@ def _critical(df: int) -> float:
 def numpy_mean(values: Sequence[float]) -> float:
     """Return the mean as ``numpy.mean`` rounds it, NaN of no values."""
     return divide(_pairwise_sum(values), len(values))
+
+
+@cache  # two of three points are those of another round, too
+def _mean_and_stdev(ordered: tuple[float, ...], drop: int) -> tuple[float, float]:
+    return numpy_mean(ordered[drop : len(ordered) - drop]), _stdev(ordered)
 
 
 def _stdev(values: Sequence[float]) -> float:
