@@ -158,11 +158,12 @@ class _Causes:
         context = self._contexts.get(effect.set or "")
         if context is None or not context.runs or effect.found is None or not effect.expected:
             return None
-        counting = _codes_of_positions(context.runs[0])
         for cause in row.in_set(effect):
             factor = _factor(cause) if cause.runs == cause.of_runs else None
-            is_counting = cause.code in counting and factor is not None
-            if is_counting and effect.found * factor >= effect.expected:
+            if factor is None or effect.found * factor < effect.expected:
+                continue
+            # The rules come last, as they have to be loaded.
+            if cause.code in _codes_of_positions(context.runs[0]):
                 return cause
         return None
 
