@@ -17,7 +17,7 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
-from itertools import chain, repeat
+from itertools import chain, pairwise, repeat
 from keyword import kwlist
 from typing import Any, TypeAlias
 
@@ -56,8 +56,8 @@ _UNKNOWN = re.compile(
 OF_A_RECORD = frozenset({"value", "nth"})  # names that are not keys
 _NOT_NUMBERS = frozenset({*METADATA_NAMES, "true", "false"})
 _MOST_ELEMENTS = 100  # of a list
-_MOST_SERIES = 64  # kept for each key
-_SIMPLE = frozenset({int, float, str, type(None)})  # types whose values are short
+_MOST_STEPS = 1 << 12  # kept for each key
+_COMPARABLE = frozenset({int, float, type(None)})  # types of operands that are kept
 _MOST_ANSWERS = 1 << 12  # kept by each formula: the runs of a set ask for the same again
 
 
@@ -335,37 +335,51 @@ class Formula:
         return values
 
 
+class Series(msgspec.Struct, frozen=True):
+    """The operands of formulas at records of a key: those of ``others`` keys, and their ``steps``.
+
+    A step is what the metadata of a record before say, and what its own say.
+    """
+
+    others: tuple[Any, ...]
+    steps: list[tuple[Any, Any]]
+
+
 class SeriesMemory:
-    """What the records of a key said in logs in which some formulas held at all of them."""
+    """The steps for which some formulas held at all records of a key, by the operands of others."""
 
     def __init__(self, key: str, formulas: Sequence[Formula]) -> None:
         """Start without a memory."""
         names = set(chain.from_iterable([formula.names for formula in formulas]))
-        self.kept: set[str] = set()
+        self._kept: dict[tuple[Any, ...], set[tuple[Any, Any]]] = {}
         self._members = sorted(set(chain.from_iterable([formula.members for formula in formulas])))
         self._keys = sorted(names)
         self._needs_values = not names.isdisjoint({key, *OF_A_RECORD})
 
-    def signature(self, metadata: Iterable[Any], seen: Seen) -> str:
-        """Return all operands of the formulas; empty where some may be long, or differ each time.
+    def series(self, metadata: Sequence[Any], seen: Seen) -> Series | None:
+        """Return all operands of the formulas, by the ``metadata`` of all records of the key.
 
-        ``metadata`` is that of all records of the key.
+        None if some are not numbers, or zeros: these have a sign, which equality does not see.
         """
-        if self._needs_values:
-            return ""
-        operands = [seen[key].last if key in seen else None for key in self._keys]
-        for fields in metadata:
-            if type(fields) is not dict:
-                return ""
-            for name in self._members:
-                operands.append(fields.get(name))
-        return repr(operands) if _SIMPLE.issuperset(map(type, operands)) else ""
+        if self._needs_values or set(map(type, metadata)) != {dict}:
+            return None
+        others = tuple([seen[key].last if key in seen else None for key in self._keys])
+        columns = [[fields.get(name) for fields in metadata] for name in self._members]
+        operands = [*others, *chain.from_iterable(columns)]
+        if 0 in operands or not _COMPARABLE.issuperset(map(type, operands)):
+            return None
+        rows: Iterable[Any] = columns[0] if len(columns) == 1 else zip(*columns, strict=True)
+        return Series(others, list(pairwise([None, *rows])))
 
-    def keep(self, signature: str) -> None:
-        """Remember that the formulas hold for a signature."""
-        if len(self.kept) == _MOST_SERIES:
-            self.kept.clear()
-        self.kept.add(signature)
+    def has(self, series: Series) -> bool:
+        """Return whether the formulas hold for each step of a series, as they did before."""
+        return self._kept.get(series.others, set()).issuperset(series.steps)
+
+    def keep(self, series: Series) -> None:
+        """Remember that the formulas hold for the steps of a series."""
+        if sum(map(len, self._kept.values())) > _MOST_STEPS:
+            self._kept.clear()
+        self._kept.setdefault(series.others, set()).update(series.steps)
 
 
 def _members_of(owner: str, formula: str) -> tuple[str, ...]:

@@ -122,12 +122,16 @@ class PassingFormulas:
     def _evaluate_series(
         self, key_rules: KeyRules, waiting: Sequence[_Evaluand], seen: Seen
     ) -> None:
-        """Evaluate the formulas of a key at all its records, unless they held at equal ones."""
+        """Evaluate the formulas of a key at all its records, unless they held at equal ones.
+
+        They are kept only where evaluations are logged in the order of training, so that a log
+        of the same ones, each after the same, is in that order, too.
+        """
         memory = key_rules.series
-        signature = ""
+        series = None
         if memory:
-            signature = memory.signature([evaluand.record.metadata for evaluand in waiting], seen)
-            if signature in memory.kept:  # as in most runs of a set, after the first
+            series = memory.series([evaluand.record.metadata for evaluand in waiting], seen)
+            if series and memory.has(series):  # as in most runs of a set
                 return
         refusal_count = len(self.refusals)
         in_training: dict[str, list[_Evaluand]] = {}
@@ -141,8 +145,10 @@ class PassingFormulas:
                 if compiled.rule.first:
                     evaluands = evaluands[:1]
                 self._evaluate_by_position(compiled, formula, evaluands, seen)
-        if memory and signature and refusal_count == len(self.refusals) < _MOST_REFUSALS:
-            memory.keep(signature)
+        are_in_order = all(evaluands == waiting for evaluands in in_training.values())
+        is_kept = are_in_order and refusal_count == len(self.refusals) < _MOST_REFUSALS
+        if memory and series and is_kept:
+            memory.keep(series)
 
     def _evaluate_by_position(
         self, compiled: CompiledRule, formula: Formula, evaluands: Sequence[_Evaluand], seen: Seen

@@ -177,7 +177,7 @@ def test_what_other_logs_said_changes_nothing(
     run_of(log, round_)
     remembered = [run_of(text, round_) for text in (changed, log, changed)]
     monkeypatch.setattr(ScannedBlock, "without_times", lambda *_: b"")
-    monkeypatch.setattr(SeriesMemory, "signature", lambda *_: "")
+    monkeypatch.setattr(SeriesMemory, "series", lambda *_: None)
     assert remembered == [run_of(text, round_) for text in (changed, log, changed)]
 
 
