@@ -49,6 +49,7 @@ typedef struct Line {
     PyObject *key_text;        /* borrowed from the owner */
     PyObject *indexes;         /* of its key; borrowed from the last scan that met the line */
     uint64_t scan;             /* the number of that scan */
+    uint64_t first_scan;       /* the number of the scan that remembered the line */
     struct Line *next;         /* the kind of line that followed the last line like this */
 } Line;
 
@@ -282,7 +283,7 @@ static const char *add_line(Scan *scan, const char *start, Line *kind)
 /* Remember a line unlike all others in place of one of them; 0 if it is not plain. */
 static int remember(Scan *scan, const char *start, const char *record, const char *end, Line *kind)
 {
-    Line line = {.text = start, .size = end - start};
+    Line line = {.text = start, .size = end - start, .first_scan = scan->memory->scans};
     if (!examine(&line, record))
         return 0;
     const char *key = start + line.key, *key_end = start + line.key_end;
@@ -378,6 +379,20 @@ static PyObject *new_memory(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(arg
     return capsule;
 }
 
+/* Forget the lines that the last scan remembered. */
+static PyObject *forget(PyObject *Py_UNUSED(module), PyObject *capsule)
+{
+    Memory *memory = PyCapsule_GetPointer(capsule, MEMORY);
+    if (!memory)
+        return NULL;
+    for (int kind = 0; kind < 1 << KIND_BITS; kind++)
+        if (memory->kinds[kind].owner && memory->kinds[kind].first_scan == memory->scans) {
+            Py_DECREF(memory->kinds[kind].owner);
+            memory->kinds[kind] = (Line){0}; /* which no line is like */
+        }
+    return Py_NewRef(Py_None);
+}
+
 /* ---- parts of lines --------------------------------------------------------------------- */
 
 /* A part of a line; one beyond any text if there is no such part. */
@@ -464,6 +479,7 @@ static PyObject *ascend(PyObject *Py_UNUSED(module), PyObject *args)
 static PyMethodDef methods[] = {
     {"memory", new_memory, METH_NOARGS, NULL},
     {"scan", scan, METH_VARARGS, NULL},
+    {"forget", forget, METH_O, NULL},
     {"cut", cut, METH_VARARGS, NULL},
     {"ascend", ascend, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},

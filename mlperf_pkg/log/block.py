@@ -228,7 +228,14 @@ class Scanner:
         with each name of a record once; and if it is short, in ASCII, without CR and backslash.
         """
         memory = self._take_memory()
-        scan = _scan.scan(memory, text)
+        block = self._block(_scan.scan(memory, text), text, first)
+        if block is None or block.scattered:
+            # A memory holds only records that have words only in their keys.
+            _scan.forget(memory)
+        self._idle.append(memory)
+        return block
+
+    def _block(self, scan: _scan.Result | None, text: bytes, first: int) -> ScannedBlock | None:
         if scan is None:
             return None
         new, unproven, elsewhere, *_ = scan
@@ -237,8 +244,6 @@ class Scanner:
             return None
         # Not with "in", which first fails to take the bytes as a number.
         scattered = new > 0 and any(elsewhere.find(word) >= 0 for word in self._words)
-        if not scattered:  # a memory holds only records that have words only in their keys
-            self._idle.append(memory)
         return ScannedBlock(text, first, scan, scattered=scattered)
 
     def _take_memory(self) -> Memory:

@@ -248,6 +248,19 @@ def test_blocks_without_a_compiler(text: str) -> None:
 
 
 @NEEDS_SCAN
+def test_only_lines_that_are_not_proven_are_forgotten() -> None:
+    scanner = Scanner(WORDS)
+    known = f"{record('a')}\n".encode()
+    scattered = f"{record('a')}\n{record('b', 'run_stop')}\n".encode()
+    cut = f"{record('a')}\n:::MLLOG {{{NAMES}]}}\n".encode()
+    blocks = [scanner.scan(text, 0) for text in (known, scattered, cut, scattered, cut, known)]
+    assert [block and block.scattered for block in blocks] == [False, True, None, True, None, False]
+    (memory,) = scanner._idle
+    module = pytest.importorskip("mlperf_pkg.log._scan")
+    assert [module.scan(memory, text)[0] for text in (known, scattered)] == [0, 1]
+
+
+@NEEDS_SCAN
 @given(st.lists(dirty() | NOISE, max_size=5))
 @example([b"", b"\n", b"5", f"{record()}\n5".encode()])
 @examples(1000)
