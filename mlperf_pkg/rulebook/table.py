@@ -135,7 +135,7 @@ class RuleTable(msgspec.Struct, frozen=True):
     apart: frozenset[str]
     cumulative: frozenset[str]
     limited: frozenset[str]
-    heads: dict[bytes, list[Record]]
+    heads: list[tuple[bytes, list[Record]]]
     counted: tuple[Rule, ...]
     concluded: tuple[CompiledRule, ...]
     joined: Joined | None
@@ -173,7 +173,7 @@ def rule_table(
         apart=apart,
         cumulative=_keys_with(attrgetter("cumulative"), keys).union(joined_keys) - apart,
         limited=_keys_with(attrgetter("limited"), keys),
-        heads={},
+        heads=[],
         counted=tuple(chain.from_iterable([key_rules.counted for key_rules in keys.values()])),
         concluded=tuple(chain.from_iterable([key_rules.concluded for key_rules in keys.values()])),
         joined=joined,

@@ -107,9 +107,9 @@ class RuleChecker:
         apart = [checked[key] for key in table.apart & checked.keys()]
         head = sorted(set(unchecked[:size]).difference(*apart))
         text = block.without_times(head)
-        records = table.heads.get(text)
-        if records and self._recalls(records, block, head):
-            return sorted(set(unchecked).difference(head))
+        for earlier_text, records in table.heads:  # few, and faster than to hash the text
+            if text == earlier_text and self._recalls(records, block, head):
+                return sorted(set(unchecked).difference(head))
         self._check_all(block, unchecked[:size])
         records = block.select(head) if text else []
         is_once = len({record.key for record in records}) == len(records)
@@ -117,7 +117,7 @@ class RuleChecker:
         if text and is_once and is_kept:
             if len(table.heads) == _MOST_HEADS:
                 table.heads.clear()
-            table.heads[text] = records
+            table.heads.append((text, records))
         return unchecked[size:]
 
     def _recalls(self, records: Sequence[Record], block: Block, head: Sequence[int]) -> bool:
