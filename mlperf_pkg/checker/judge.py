@@ -151,7 +151,7 @@ def _judge_sets(plan: CheckPlan, unnamed: Iterable[SetContext], contents: Conten
     uncounted = _pruned_paths(contexts)
     contents = replace(contents, runs=_without(contents.runs, uncounted))
     notes = contents.waivers.waive(not_described(sets))
-    sets = tuple(_with_note(result, notes) for result in sets)
+    sets = _with_notes(sets, notes)
     findings: list[Finding] = []
     verdicts: list[Verdicts] = []
     in_sets: set[str] = set()
@@ -177,11 +177,16 @@ def _pruned_paths(contexts: Iterable[SetContext]) -> frozenset[str]:
     return frozenset(run.path for context in contexts for run in context.pruned)
 
 
-def _with_note(result: SetResult, notes: Iterable[Finding]) -> SetResult:
-    """Return a result set on whose verdict the note counts that it has no description."""
-    own_notes = (note for note in notes if note.set == result.row.id)
-    verdict = with_failures(result.row.verdict, own_notes)
-    return replace(result, row=replace(result.row, verdict=verdict))
+def _with_notes(sets: Iterable[SetResult], notes: Iterable[Finding]) -> tuple[SetResult, ...]:
+    """Return result sets on whose verdicts the notes count that they have no description."""
+    by_set: dict[str | None, list[Finding]] = {}
+    for note in notes:
+        by_set.setdefault(note.set, []).append(note)
+    noted: list[SetResult] = []
+    for result in sets:
+        verdict = with_failures(result.row.verdict, by_set.get(result.row.id, ()))
+        noted.append(replace(result, row=replace(result.row, verdict=verdict)))
+    return tuple(noted)
 
 
 def _judge_without_round(plan: CheckPlan, submission: Submission, contents: Contents) -> JudgedPlan:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from itertools import chain
+from itertools import chain, islice
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -113,8 +113,11 @@ def _measure(context: SetContext) -> _Measured:
     rcp_result = rcp.rcp_test(context)
     mean = _weak_score(context) if context.weak else _olympic_score(context)
     score = score_set(context, mean.minutes, rcp_result)
+    seed_findings = runs.seed_findings(context)
+    if not context.closed_by_rules:  # only whether there is one matters
+        seed_findings = islice(seed_findings, 1)
     return _Measured(
-        seed_findings=tuple(runs.seed_findings(context)),
+        seed_findings=tuple(seed_findings),
         rcp_result=rcp_result,
         mean=mean,
         score=score,
@@ -204,9 +207,8 @@ def _result(
     if context.rules is None:
         score_note = _no_rules(context)
     scales = _scales(context)
-    unchecked = unchecked_set(context)
     row = replace(
-        unchecked.row,
+        _unchecked_row(context),
         verdict=verdict,
         score_minutes=measured.score.minutes,
         unscaled_minutes=measured.mean.minutes,
@@ -220,13 +222,14 @@ def _result(
         number_of_models=len(_trained_runs(context)) if context.weak else None,
         instance_scale=scales[0] if len(scales) == 1 else None,
     )
-    return replace(
-        unchecked,
+    return SetResult(
         row=row,
         findings=shown.findings,
         run_findings=shown.run_findings,
         dropped=dict(measured.mean.dropped),
         summarized=rcp.summarized(context, factor, rcp_result),
+        runs=tuple(run.path for run in context.runs),
+        origin=context.origin,
         rcp_result=rcp_result,
         energies=measured.energy.by_run,
     )
@@ -234,7 +237,20 @@ def _result(
 
 def unchecked_set(context: SetContext, findings: Iterable[Finding] = ()) -> SetResult:
     """Return a set that was not judged as one; its runs were, as far as possible."""
-    row = ResultSetRow(
+    return SetResult(
+        row=_unchecked_row(context),
+        findings=tuple(findings),
+        run_findings=tuple(f for run in context.runs for f in run.findings),
+        dropped={},
+        summarized=rcp.Summarized(1.0),
+        runs=tuple(run.path for run in context.runs),
+        origin=context.origin,
+    )
+
+
+def _unchecked_row(context: SetContext) -> ResultSetRow:
+    """Return the row of a set before it is judged."""
+    return ResultSetRow(
         id=context.id,
         path=context.path,
         submitter=context.submitter,
@@ -251,15 +267,6 @@ def unchecked_set(context: SetContext, findings: Iterable[Finding] = ()) -> SetR
         scaling=context.files.scaling_mode,
         system_by=context.group.why if context.group and context.system else None,
         judged=context.origin.is_judged,
-    )
-    return SetResult(
-        row=row,
-        findings=tuple(findings),
-        run_findings=tuple(f for run in context.runs for f in run.findings),
-        dropped={},
-        summarized=rcp.Summarized(1.0),
-        runs=tuple(run.path for run in context.runs),
-        origin=context.origin,
     )
 
 
