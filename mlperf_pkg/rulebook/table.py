@@ -7,7 +7,7 @@ the benchmark, of the optimizer. The topmost layer that names a key decides it a
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -73,12 +73,16 @@ class CompiledRule(msgspec.Struct, frozen=True):
     tensors: frozenset[str]
 
 
+Target: TypeAlias = tuple[Rule, Test]
+"""A rule with a target, and the test of its ``reaches``."""
+
+
 class Checklist(msgspec.Struct, frozen=True):
     """The rules to check of a record.
 
     ``of_value`` to ``of_record`` are all of their checks, by the part of a record that they are
     about, and ``passes`` is these in one call; ``more`` are the rules with more than checks, and
-    ``targets`` those with a target, and its test. ``tensors`` says that the records name tensors.
+    ``targets`` those with a target. ``tensors`` says that the records name tensors.
     """
 
     rules: tuple[CompiledRule, ...]
@@ -88,7 +92,7 @@ class Checklist(msgspec.Struct, frozen=True):
     of_record: tuple[Check, ...]
     passes: Test
     more: tuple[CompiledRule, ...]
-    targets: tuple[tuple[Rule, Test], ...]
+    targets: tuple[Target, ...]
     tensors: bool
 
 

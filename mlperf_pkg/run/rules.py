@@ -208,12 +208,11 @@ class RuleChecker:
     def _check_records(self, records: Iterable[tuple[Record, int]]) -> None:
         """Check records, each with its number in the log."""
         seen = self.seen
-        keys = self.table.keys
         joiner = self._joiner
         for record, number in records:
             key = record.key
             logged = seen.get(key)
-            rules = keys.get(key)
+            rules = self.table.keys.get(key)
             checklist = rules and (rules.later if logged else rules.first)
             if checklist and checklist.rules:
                 try:
@@ -226,8 +225,8 @@ class RuleChecker:
                         self._report_failed(compiled, failed, record, number)
                     else:
                         self._check_more(compiled, record, number)
-                for rule, reaches in checklist.targets:
-                    self.targets.compare(rule, reaches, record, number, seen)
+                for target in checklist.targets:
+                    self.targets.compare(target, record, number, seen)
             if rules and rules.by_position:
                 self._formulas.wait(rules.by_position, record, number, seen)
             if logged:

@@ -6,10 +6,10 @@ from msgspec.structs import replace
 
 from mlperf_pkg.findings import Basis
 from mlperf_pkg.log.record import Record
-from mlperf_pkg.rulebook.constraints import Test, needed_in_words
+from mlperf_pkg.rulebook.constraints import needed_in_words
 from mlperf_pkg.rulebook.formula import LoggedKey, Seen, number_if_none
 from mlperf_pkg.rulebook.model import Rule
-from mlperf_pkg.rulebook.table import RuleTable
+from mlperf_pkg.rulebook.table import RuleTable, Target
 from mlperf_pkg.run.convergence import reason_of
 from mlperf_pkg.run.rule_findings import RuleFindings
 
@@ -41,8 +41,9 @@ class Targets:
             return None
         return self._findings.crash is None and self._met.issuperset(self._codes)
 
-    def compare(self, rule: Rule, reaches: Test, record: Record, number: int, seen: Seen) -> None:
+    def compare(self, target: Target, record: Record, number: int, seen: Seen) -> None:
         """Compare a record with the target of a rule."""
+        rule, reaches = target
         try:
             is_reached = reaches(record, seen)
         except Exception as error:  # noqa: BLE001 - on any error, the official checker crashes
