@@ -26,7 +26,6 @@ import msgspec
 from mlperf_pkg.infra.json_values import is_number, to_float
 from mlperf_pkg.log.record import Record
 
-_Named: TypeAlias = Iterable[tuple[str, Any]]
 Evaluate: TypeAlias = Callable[[Mapping[str, Any]], Any]
 """The value of an expression for the data of ``Operands``."""
 
@@ -141,9 +140,9 @@ class Operands(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def data(self) -> dict[str, Any]:
         """The values that a formula can use; see ``_data_of``."""
-        members = zip(METADATA_NAMES, (self.metadata, self.previous), strict=True)
-        named = [(f"{owner}.{name}", of[name]) for owner, of in members for name in of]
-        return _data_of([*self.values.items(), *named])
+        names = _names_of(self.values, self.metadata, self.previous)
+        values = chain(self.values.values(), self.metadata.values(), self.previous.values())
+        return _data_of(names, values)
 
 
 def read_number(value: Any) -> Any:
@@ -166,21 +165,25 @@ def number_if_none(value: Any, needed: str) -> str:
     return "a number " if needed.startswith(("above ", "below ")) else ""
 
 
-def _data_of(named: _Named) -> dict[str, Any]:
-    """Return the values that a formula can use: doubles and, as metadata, strings.
+def _names_of(
+    values: Iterable[str], metadata: Iterable[str], previous: Iterable[str]
+) -> tuple[str, ...]:
+    """Return the names that formulas have for values, such as ``metadata.epoch_num``."""
+    return (*values, *map("metadata.{}".format, metadata), *map("previous.{}".format, previous))
 
-    Values are by the names that formulas have for them, such as ``metadata.epoch_num``.
-    """
+
+def _data_of(names: Iterable[str], values: Iterable[Any]) -> dict[str, Any]:
+    """Return the values that a formula can use, by name: doubles and, as metadata, strings."""
     data: dict[str, Any] = {}
-    for name, value in named:
+    for name, value in zip(names, values, strict=True):
         number = to_float(value)
         if number is not None:
             data[name] = number
         elif isinstance(value, str) and "." in name:
             data[name] = value
         elif isinstance(value, list) and name == "value":
-            elements = enumerate(value[:_MOST_ELEMENTS])
-            data |= _data_of([(f"value[{n}]", element) for n, element in elements])
+            elements = value[:_MOST_ELEMENTS]
+            data |= _data_of(map("value[{}]".format, range(len(elements))), elements)
     return data
 
 
@@ -206,11 +209,7 @@ class Formula:
         self._metadata = _members_of("metadata", text)
         self.previous = _members_of("previous", text)
         self.members = tuple(sorted({*self._metadata, *self.previous}))
-        self._names = (
-            *self._values,
-            *[f"metadata.{name}" for name in self._metadata],
-            *[f"previous.{name}" for name in self.previous],
-        )
+        self._names = _names_of(self._values, self._metadata, self.previous)
         self._reads_text = reads_text
         self._answers: dict[tuple[Any, ...], bool | None] = {}
 
@@ -256,7 +255,7 @@ class Formula:
             is_kept = len(self._answers) < _MOST_ANSWERS
         except TypeError:  # a list or an object, which is not a number
             is_kept = False
-        answer = self._evaluate(_data_of(zip(self._names, signature, strict=True)))
+        answer = self._evaluate(_data_of(self._names, signature))
         # Zeros have a sign, which equality does not see.
         if is_kept and 0 not in signature:
             self._answers[signature] = answer
@@ -335,18 +334,19 @@ class Formula:
         return values
 
 
-class Series(msgspec.Struct, frozen=True):
-    """The operands of formulas at records of a key: those of ``others`` keys, and their ``steps``.
+class Steps(msgspec.Struct, frozen=True):
+    """The operands of formulas at all records of a key.
 
-    A step is what the metadata of a record before say, and what its own say.
+    ``pairs`` are what the metadata of a record say, after what those of the record before it say;
+    ``others`` are the values of other keys.
     """
 
     others: tuple[Any, ...]
-    steps: list[tuple[Any, Any]]
+    pairs: list[tuple[Any, Any]]
 
 
-class SeriesMemory:
-    """The steps for which some formulas held at all records of a key, by the operands of others."""
+class StepMemory:
+    """The steps for which all formulas of a key held, in logs in the order of training."""
 
     def __init__(self, key: str, formulas: Sequence[Formula]) -> None:
         """Start without a memory."""
@@ -356,10 +356,10 @@ class SeriesMemory:
         self._keys = sorted(names)
         self._needs_values = not names.isdisjoint({key, *OF_A_RECORD})
 
-    def series(self, metadata: Sequence[Any], seen: Seen) -> Series | None:
+    def steps(self, metadata: Sequence[Any], seen: Seen) -> Steps | None:
         """Return all operands of the formulas, by the ``metadata`` of all records of the key.
 
-        None if some are not numbers, or zeros: these have a sign, which equality does not see.
+        None if some are not numbers, or are zeros: these have a sign, which equality does not see.
         """
         if self._needs_values or set(map(type, metadata)) != {dict}:
             return None
@@ -369,17 +369,17 @@ class SeriesMemory:
         if 0 in operands or not _COMPARABLE.issuperset(map(type, operands)):
             return None
         rows: Iterable[Any] = columns[0] if len(columns) == 1 else zip(*columns, strict=True)
-        return Series(others, list(pairwise([None, *rows])))
+        return Steps(others, list(pairwise([None, *rows])))
 
-    def has(self, series: Series) -> bool:
-        """Return whether the formulas hold for each step of a series, as they did before."""
-        return self._kept.get(series.others, set()).issuperset(series.steps)
+    def has(self, steps: Steps) -> bool:
+        """Return whether the formulas are known to hold at all steps."""
+        return self._kept.get(steps.others, set()).issuperset(steps.pairs)
 
-    def keep(self, series: Series) -> None:
-        """Remember that the formulas hold for the steps of a series."""
+    def keep(self, steps: Steps) -> None:
+        """Remember that the formulas hold at all steps."""
         if sum(map(len, self._kept.values())) > _MOST_STEPS:
             self._kept.clear()
-        self._kept.setdefault(series.others, set()).update(series.steps)
+        self._kept.setdefault(steps.others, set()).update(steps.pairs)
 
 
 def _members_of(owner: str, formula: str) -> tuple[str, ...]:

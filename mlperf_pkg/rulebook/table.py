@@ -21,7 +21,7 @@ from mlperf_pkg.rulebook.constraints import (
     Test,
     target_test,
 )
-from mlperf_pkg.rulebook.formula import Formula, Seen, SeriesMemory, names_in
+from mlperf_pkg.rulebook.formula import Formula, Seen, StepMemory, names_in
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import SUBMISSION_KEYS, Benchmark, Joined, Rule, Rules
 
@@ -109,7 +109,7 @@ class KeyRules(msgspec.Struct, frozen=True):
     first: Checklist
     later: Checklist
     by_position: tuple[CompiledRule, ...]
-    series: SeriesMemory | None
+    steps: StepMemory | None
     quiet: bool
     apart: bool
     cumulative: bool
@@ -276,7 +276,7 @@ def _key_rules(rules: tuple[Rule, ...]) -> KeyRules:
         first=first,
         later=later,
         by_position=by_position,
-        series=_series(by_position),
+        steps=_steps(by_position),
         quiet=quiet,
         apart=not ordered and (quiet or _differs_alone(compiled)),
         cumulative=any(map(_is_cumulative, compiled)),
@@ -295,12 +295,12 @@ def _ordered_by(constraints: Mapping[str, Any]) -> set[str]:
     return {*constraints.get("after", ()), *constraints.get("before", ()), *limits}
 
 
-def _series(by_position: Sequence[CompiledRule]) -> SeriesMemory | None:
+def _steps(by_position: Sequence[CompiledRule]) -> StepMemory | None:
     """Return an empty memory for rules of a key that relate records to those before them."""
     if not by_position:
         return None
     formulas = [compiled.in_passing for compiled in by_position if compiled.in_passing]
-    return SeriesMemory(by_position[0].rule.key, formulas)
+    return StepMemory(by_position[0].rule.key, formulas)
 
 
 def _is_checked_later(compiled: CompiledRule) -> bool:

@@ -122,33 +122,33 @@ class PassingFormulas:
     def _evaluate_series(
         self, key_rules: KeyRules, waiting: Sequence[_Evaluand], seen: Seen
     ) -> None:
-        """Evaluate the formulas of a key at all its records, unless they held at equal ones.
+        """Evaluate the formulas of a key at all its records, unless they held at the same steps.
 
-        They are kept only where evaluations are logged in the order of training, so that a log
-        of the same ones, each after the same, is in that order, too.
+        Steps are kept only of logs in the order of training: a log of such steps is in that order.
         """
-        memory = key_rules.series
-        series = None
+        memory = key_rules.steps
+        steps = None
         if memory:
-            series = memory.series([evaluand.record.metadata for evaluand in waiting], seen)
-            if series and memory.has(series):  # as in most runs of a set
+            steps = memory.steps([evaluand.record.metadata for evaluand in waiting], seen)
+            if steps and memory.has(steps):  # as in most runs of a set
                 return
         refusal_count = len(self.refusals)
         in_training: dict[str, list[_Evaluand]] = {}
+        is_in_order = True
         for compiled in key_rules.by_position:
             formula = compiled.in_passing
             if formula:
                 name = formula.members[0]
                 if name not in in_training:
                     in_training[name] = sorted(waiting, key=partial(_position, name))
+                    is_in_order = is_in_order and in_training[name] == waiting
                 evaluands = in_training[name]
                 if compiled.rule.first:
                     evaluands = evaluands[:1]
                 self._evaluate_by_position(compiled, formula, evaluands, seen)
-        are_in_order = all(evaluands == waiting for evaluands in in_training.values())
-        is_kept = are_in_order and refusal_count == len(self.refusals) < _MOST_REFUSALS
-        if memory and series and is_kept:
-            memory.keep(series)
+        holds = refusal_count == len(self.refusals) < _MOST_REFUSALS
+        if memory and steps and is_in_order and holds:
+            memory.keep(steps)
 
     def _evaluate_by_position(
         self, compiled: CompiledRule, formula: Formula, evaluands: Sequence[_Evaluand], seen: Seen

@@ -250,14 +250,14 @@ def test_blocks_without_a_compiler(text: str) -> None:
 @NEEDS_SCAN
 def test_only_lines_that_are_not_proven_are_forgotten() -> None:
     scanner = Scanner(WORDS)
-    known = f"{record('a')}\n".encode()
+    plain = f"{record('a')}\n".encode()
     scattered = f"{record('a')}\n{record('b', 'run_stop')}\n".encode()
     cut = f"{record('a')}\n:::MLLOG {{{NAMES}]}}\n".encode()
-    blocks = [scanner.scan(text, 0) for text in (known, scattered, cut, scattered, cut, known)]
+    blocks = [scanner.scan(text, 0) for text in (plain, scattered, cut, scattered, cut, plain)]
     assert [block and block.scattered for block in blocks] == [False, True, None, True, None, False]
     (memory,) = scanner._idle
     module = pytest.importorskip("mlperf_pkg.log._scan")
-    assert [module.scan(memory, text)[0] for text in (known, scattered)] == [0, 1]
+    assert [module.scan(memory, text)[0] for text in (plain, scattered)] == [0, 1]
 
 
 @NEEDS_SCAN

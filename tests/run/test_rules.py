@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log import reader as mllog
 from mlperf_pkg.log.block import HAS_SCAN, Block, ScannedBlock
-from mlperf_pkg.rulebook.formula import SeriesMemory
+from mlperf_pkg.rulebook.formula import StepMemory
 from mlperf_pkg.run import rules as rulecheck
 from mlperf_pkg.run.model import LogFile, Run
 from mlperf_pkg.run.reading import read_run
@@ -177,7 +177,7 @@ def test_what_other_logs_said_changes_nothing(
     run_of(log, round_)
     remembered = [run_of(text, round_) for text in (changed, log, changed)]
     monkeypatch.setattr(ScannedBlock, "without_times", lambda *_: b"")
-    monkeypatch.setattr(SeriesMemory, "series", lambda *_: None)
+    monkeypatch.setattr(StepMemory, "steps", lambda *_: None)
     assert remembered == [run_of(text, round_) for text in (changed, log, changed)]
 
 
