@@ -178,7 +178,7 @@ def _pruned_paths(contexts: Iterable[SetContext]) -> frozenset[str]:
 
 
 def _with_notes(sets: Iterable[SetResult], notes: Iterable[Finding]) -> tuple[SetResult, ...]:
-    """Return result sets on whose verdicts the notes count that they have no description."""
+    """Count the notes on missing descriptions in the verdicts of result sets."""
     by_set: dict[str | None, list[Finding]] = {}
     for note in notes:
         by_set.setdefault(note.set, []).append(note)

@@ -160,10 +160,9 @@ class _Causes:
             return None
         for cause in row.in_set(effect):
             factor = _factor(cause) if cause.runs == cause.of_runs else None
-            if factor is None or effect.found * factor < effect.expected:
-                continue
-            # The rules come last, as they have to be loaded.
-            if cause.code in _codes_of_positions(context.runs[0]):
+            would_pass = factor is not None and effect.found * factor >= effect.expected
+            # The codes come last, as the rules may have to be compiled.
+            if would_pass and cause.code in _codes_of_positions(context.runs[0]):
                 return cause
         return None
 

@@ -113,11 +113,10 @@ def _measure(context: SetContext) -> _Measured:
     rcp_result = rcp.rcp_test(context)
     mean = _weak_score(context) if context.weak else _olympic_score(context)
     score = score_set(context, mean.minutes, rcp_result)
-    seed_findings = runs.seed_findings(context)
-    if not context.closed_by_rules:  # only whether there is one matters
-        seed_findings = islice(seed_findings, 1)
+    # Of a set that is not Closed, the report says only whether there is one.
+    most_findings = None if context.closed_by_rules else 1
     return _Measured(
-        seed_findings=tuple(seed_findings),
+        seed_findings=tuple(islice(runs.seed_findings(context), most_findings)),
         rcp_result=rcp_result,
         mean=mean,
         score=score,

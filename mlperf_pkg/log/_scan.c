@@ -388,7 +388,7 @@ static PyObject *forget(PyObject *Py_UNUSED(module), PyObject *capsule)
     for (int kind = 0; kind < 1 << KIND_BITS; kind++)
         if (memory->kinds[kind].owner && memory->kinds[kind].first_scan == memory->scans) {
             Py_DECREF(memory->kinds[kind].owner);
-            memory->kinds[kind] = (Line){0}; /* which no line is like */
+            memory->kinds[kind] = (Line){0}; /* no line is like an empty one */
         }
     return Py_NewRef(Py_None);
 }

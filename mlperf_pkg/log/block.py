@@ -230,12 +230,13 @@ class Scanner:
         memory = self._take_memory()
         block = self._block(_scan.scan(memory, text), text, first)
         if block is None or block.scattered:
-            # A memory holds only records that have words only in their keys.
+            # Its new lines may not be JSON, or have a word outside of a key.
             _scan.forget(memory)
         self._idle.append(memory)
         return block
 
     def _block(self, scan: _scan.Result | None, text: bytes, first: int) -> ScannedBlock | None:
+        """Return the block of a scan, None if some new line is not JSON."""
         if scan is None:
             return None
         new, unproven, elsewhere, *_ = scan

@@ -131,8 +131,9 @@ class LogReader:
 
     def _read(self, text: bytes, tails: Sequence[bytes], first: int) -> Sequence[Record | None]:
         """Return the record of each line; ``tails`` are the strings after their first tokens."""
-        has_others = len(tails) <= text.count(b"\n", 0, -1)  # lines without a token
-        if has_others and {*map(text.count, (_ALMOST_TOKEN, TIME_NAME))} != {len(tails)}:
+        counts = set(map(text.count, (_ALMOST_TOKEN, TIME_NAME)))
+        has_others = text.count(b"\n", 0, -1) >= len(tails)  # lines without a token
+        if has_others and counts != {len(tails)}:
             self.damaged = self._findings.lookalikes(text) or self.damaged
         contents = self._contents(tails, first)
         items = enumerate(contents)

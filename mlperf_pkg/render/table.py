@@ -275,12 +275,12 @@ def report_json(report: Report, _: object) -> str:
 
 def _indented(value: Any) -> str:
     """Return the text of ``json.dumps`` with ``indent=2``, many times faster."""
-    # No copy is kept longer than needed: as the next one takes its memory, 20 ms become 19.
+    # The text before is free by now, so that this one takes its memory: 19 ms in place of 20.
     return msgspec.json.format(_ascii(value), indent=2).decode() + "\n"
 
 
 def _ascii(value: Any) -> bytes:
-    """Return the text of ``json.dumps``, without its spaces."""
+    """Return in ASCII what ``json.dumps`` returns, without its spaces."""
     text = msgspec.json.encode(value).decode()
     may_differ = re.search(_EXPONENT, text) or re.search(_SMALL, text)
     if may_differ or "\x7f" in text:

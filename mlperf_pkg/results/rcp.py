@@ -368,8 +368,9 @@ def numpy_mean(values: Sequence[float]) -> float:
     return divide(_pairwise_sum(values), len(values))
 
 
-@cache  # two of three points are those of another round, too
+@cache  # rounds share two thirds of the points
 def _mean_and_stdev(ordered: tuple[float, ...], drop: int) -> tuple[float, float]:
+    """Return the mean without ``drop`` values at each end, and the standard deviation of all."""
     return numpy_mean(ordered[drop : len(ordered) - drop]), _stdev(ordered)
 
 

@@ -514,7 +514,7 @@ TARGETS: Mapping[str, Constraint] = {
 
 def target_test(constraints: Mapping[str, Any]) -> Test:
     """Return the test of all constraints of a target; it raises what comparing a record raises."""
-    if not constraints.keys() <= OF_VALUE.keys():
+    if not constraints.keys() <= OF_VALUE.keys():  # rare
         tests = [TARGETS[name].test(argument) for name, argument in constraints.items()]
         return lambda record, seen: all(test(record, seen) for test in tests)
     value_tests = [OF_VALUE[name].compile(argument) for name, argument in constraints.items()]

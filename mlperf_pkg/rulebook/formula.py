@@ -55,7 +55,7 @@ _UNKNOWN = re.compile(
 OF_A_RECORD = frozenset({"value", "nth"})  # names that are not keys
 _NOT_NUMBERS = frozenset({*METADATA_NAMES, "true", "false"})
 _MOST_ELEMENTS = 100  # of a list
-_MOST_STEPS = 1 << 12  # kept for each key
+_MOST_STEPS = 1 << 12  # kept for each key, besides those of the last log
 _COMPARABLE = frozenset({int, float, type(None)})  # types of operands that are kept
 _MOST_ANSWERS = 1 << 12  # kept by each formula: the runs of a set ask for the same again
 
@@ -179,7 +179,7 @@ def _data_of(names: Iterable[str], values: Iterable[Any]) -> dict[str, Any]:
         number = to_float(value)
         if number is not None:
             data[name] = number
-        elif isinstance(value, str) and "." in name:
+        elif isinstance(value, str) and "." in name:  # of metadata
             data[name] = value
         elif isinstance(value, list) and name == "value":
             elements = value[:_MOST_ELEMENTS]
@@ -337,8 +337,9 @@ class Formula:
 class Steps(msgspec.Struct, frozen=True):
     """The operands of formulas at all records of a key.
 
-    ``pairs`` are what the metadata of a record say, after what those of the record before it say;
-    ``others`` are the values of other keys.
+    Each of the ``pairs`` is what the formulas use of the metadata of the record before, which is
+    empty for the first record, and of those of the record itself; ``others`` are the values of
+    other keys.
     """
 
     others: tuple[Any, ...]
@@ -359,7 +360,7 @@ class StepMemory:
     def steps(self, metadata: Sequence[Any], seen: Seen) -> Steps | None:
         """Return all operands of the formulas, by the ``metadata`` of all records of the key.
 
-        None if some are not numbers, or are zeros: these have a sign, which equality does not see.
+        None if an operand is not a number, or is zero, whose sign equality does not see.
         """
         if self._needs_values or set(map(type, metadata)) != {dict}:
             return None
@@ -369,7 +370,7 @@ class StepMemory:
         if 0 in operands or not _COMPARABLE.issuperset(map(type, operands)):
             return None
         rows: Iterable[Any] = columns[0] if len(columns) == 1 else zip(*columns, strict=True)
-        return Steps(others, list(pairwise([None, *rows])))
+        return Steps(others, list(pairwise([(), *rows])))
 
     def has(self, steps: Steps) -> bool:
         """Return whether the formulas are known to hold at all steps."""

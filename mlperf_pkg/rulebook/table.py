@@ -59,8 +59,8 @@ class CompiledRule(msgspec.Struct, frozen=True):
     sees the final values of the whole run, unless it is about a record's metadata. ``by_position``
     says that such a formula, the only thing to check of a record, is about the first record in
     training, or relates records to those before them, whatever the order of the log. ``has_more``
-    says that there is more to check of a record, in the order of the log, than ``checks`` and the
-    target that it ``reaches``. ``tensors`` are those that a run must list.
+    says that there is more to check of a record, in the order of the log, than ``checks`` and
+    ``reaches``. ``tensors`` are those that a run must list.
     """
 
     rule: Rule
@@ -127,10 +127,10 @@ class RuleTable(msgspec.Struct, frozen=True):
     that describe and count the runs of a log. Those in ``quiet`` need not be taken in the order of
     the log, by the rules of their later records; those ``apart`` have nothing to do with others.
     Of those that are ``cumulative``, more than a record and those before it matters; of those that
-    are ``limited``, the time matters. ``heads`` remembers what logs began with that broke none of
-    the rules, by its text without times. ``counted`` are the rules about how often their key is
-    logged, ``concluded`` the others about the whole log; ``joined`` are the metrics to join before
-    they are checked.
+    are ``limited``, the time matters. ``heads`` holds what logs began with that kept all rules
+    there: the text without times, and the records. ``counted`` are the rules about how often their
+    key is logged, ``concluded`` the others about the whole log; ``joined`` are the metrics to join
+    before they are checked.
     """
 
     keys: Mapping[str, KeyRules]

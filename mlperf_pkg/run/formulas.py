@@ -124,7 +124,8 @@ class PassingFormulas:
     ) -> None:
         """Evaluate the formulas of a key at all its records, unless they held at the same steps.
 
-        Steps are kept only of logs in the order of training: a log of such steps is in that order.
+        Only steps of logs in the order of training are kept. A log that has no others is in that
+        order, too.
         """
         memory = key_rules.steps
         steps = None

@@ -107,15 +107,16 @@ class RuleChecker:
         apart = [checked[key] for key in table.apart & checked.keys()]
         head = sorted(set(unchecked[:size]).difference(*apart))
         text = block.without_times(head)
-        for earlier_text, records in table.heads:  # few, and faster than to hash the text
-            if text == earlier_text and self._recalls(records, block, head):
-                return sorted(set(unchecked).difference(head))
+        # There are few, and to compare them is faster than to hash the text.
+        kept = next((records for kept_text, records in table.heads if kept_text == text), None)
+        if kept and self._recalls(kept, block, head):
+            return sorted(set(unchecked).difference(head))
         self._check_all(block, unchecked[:size])
         records = block.select(head) if text else []
         is_once = len({record.key for record in records}) == len(records)
-        is_kept = self._findings.silent and not (self._misplaced or self._formulas.refusals)
-        if text and is_once and is_kept:
-            if len(table.heads) == _MOST_HEADS:
+        is_silent = self._findings.silent and not (self._misplaced or self._formulas.refusals)
+        if text and kept is None and is_once and is_silent:
+            if len(table.heads) >= _MOST_HEADS:
                 table.heads.clear()
             table.heads.append((text, records))
         return unchecked[size:]

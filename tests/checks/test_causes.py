@@ -190,6 +190,13 @@ def test_units(factor: float, number: int, expected: Pairs, tmp_path: Path) -> N
     assert expected <= pairs(reported(tmp_path, logs))
 
 
+def test_a_mean_that_is_not_a_number_has_no_cause(tmp_path: Path) -> None:
+    logs = [edited(in_unit(log, 1e-6), "global_batch_size", value=16) for log in BERT[:2]]
+    by_cause = pairs(reported(tmp_path, logs))
+    assert ("RCP101", None) in by_cause
+    assert ("RCP101", "BERT121") not in by_cause
+
+
 @pytest.mark.parametrize(
     ("logs", "expected"), [row[1:] for row in RAW], ids=[row[0] for row in RAW]
 )

@@ -1,8 +1,10 @@
 """Records that are only counted would not have broken a rule, one by one."""
 
 import json
+import math
 from collections.abc import Callable
 from functools import partial
+from itertools import chain, product
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from mlperf_pkg.log import reader as mllog
 from mlperf_pkg.log.block import HAS_SCAN, Block, ScannedBlock
 from mlperf_pkg.rulebook.formula import StepMemory
 from mlperf_pkg.run import rules as rulecheck
+from mlperf_pkg.run.formulas import PassingFormulas
 from mlperf_pkg.run.model import LogFile, Run
 from mlperf_pkg.run.reading import read_run
 from mlperf_pkg.run.rules import RuleChecker
@@ -181,6 +184,78 @@ def test_what_other_logs_said_changes_nothing(
     assert remembered == [run_of(text, round_) for text in (changed, log, changed)]
 
 
+Positions = list[dict[str, Any]]
+EVALUATIONS = [  # of the same benchmark, whose rules remember steps from log to log
+    ("bert", "1.0"),
+    ("unet3d", "1.0"),
+    ("llama31_8b", "5.1"),
+    ("maskrcnn", "2.0"),
+]
+STEPS: dict[str, Callable[[Positions], Positions]] = {
+    "as they are": list,
+    "one less at the end": lambda at: at[:-1],
+    "one less at the start": lambda at: at[1:],
+    "only each second": lambda at: at[::2],
+    "one twice": lambda at: [*at[:2], *at[1:]],
+    "two in the other order": lambda at: [at[1], at[0], *at[2:]],
+    "all in the other order": lambda at: at[::-1],
+    "no position of the first": lambda at: [{}, *at[1:]],
+    "no position of the second": lambda at: [at[0], {}, *at[2:]],
+    "metadata that are a list": lambda at: [at[0], [], *at[2:]],  # type: ignore[list-item]
+    **{
+        f"{position!r} of the first": partial(
+            lambda at, p: [{**at[0], **dict.fromkeys(at[0], p)}, *at[1:]], p=position
+        )
+        for position in (0, 0.0, -0.0, True, "4", math.nan, math.inf, 10**400)
+    },
+}
+
+
+def at_positions(log: bytes, change: Callable[[Positions], Positions]) -> bytes:
+    """The log with evaluations at other positions."""
+    logged = records(log)
+    places = [place for place, record in enumerate(logged) if record["key"] == "eval_accuracy"]
+    positions = change([logged[place]["metadata"] for place in places])
+    evaluations = [{**logged[places[0]], "metadata": metadata} for metadata in positions]
+    others = [record for record in logged if record["key"] != "eval_accuracy"]
+    return joined(others[: places[0]] + evaluations + others[places[0] :])
+
+
+@pytest.mark.parametrize(("benchmark", "round_"), EVALUATIONS)
+def test_steps_of_other_logs_change_nothing(
+    benchmark: str, round_: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = good_log(benchmark, round_=round_)
+    logs = [at_positions(log, change) for change in STEPS.values()]
+    # As text, in which NaN is equal to itself.
+    remembered = [repr(run_of(text, round_)) for text in chain(*product(logs, logs))]
+    monkeypatch.setattr(StepMemory, "steps", lambda *_: None)
+    alone = [repr(run_of(text, round_)) for text in logs]
+    assert remembered == list(chain(*product(alone, alone)))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "is_evaluated"),
+    [
+        ("as they are", "as they are", False),
+        ("as they are", "one less at the end", False),
+        ("as they are", "only each second", True),
+        ("two in the other order", "two in the other order", True),
+    ],
+)
+def test_the_same_steps_are_not_evaluated_again(
+    first: str, second: str, is_evaluated: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = good_log("llama31_8b", round_="5.1")
+    run_of(at_positions(log, STEPS[first]), "5.1")
+    evaluated: list[object] = []
+    monkeypatch.setattr(
+        PassingFormulas, "_evaluate_by_position", lambda *values: evaluated.append(values)
+    )
+    run_of(at_positions(log, STEPS[second]), "5.1")
+    assert bool(evaluated) is is_evaluated
+
+
 @pytest.mark.skipif(not HAS_SCAN, reason="_scan was not compiled")
 def test_what_a_log_begins_with_is_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     log, round_ = LOGS["resnet"]
@@ -212,6 +287,24 @@ def test_few_heads_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in "abcdefgh":
         run_of(edited(log, "submission_org", value=name), round_)
     assert max(counts) == 4
+
+
+@pytest.mark.skipif(not HAS_SCAN, reason="_scan was not compiled")
+def test_a_head_that_is_not_recalled_is_remembered_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = good_log("resnet", round_="1.1")
+    start_ms = next(record["time_ms"] for record in records(log) if record["key"] == "init_start")
+    at_the_limit = edited(log, "init_stop", time_ms=start_ms + 20 * 60_000)  # which is no breach
+    heads: list[bytes] = []
+    take = RuleChecker.take
+
+    def listed(checker: RuleChecker, block: Block) -> None:
+        take(checker, block)
+        heads[:] = [text for text, _ in checker.table.heads]
+
+    monkeypatch.setattr(RuleChecker, "take", listed)
+    for _ in range(3):
+        run_of(at_the_limit, "1.1")
+    assert len(heads) == len(set(heads)) > 0
 
 
 @pytest.mark.parametrize(
