@@ -112,14 +112,19 @@ class RuleChecker:
         if kept and self._recalls(kept, block, head):
             return sorted(set(unchecked).difference(head))
         self._check_all(block, unchecked[:size])
-        records = block.select(head) if text else []
-        is_once = len({record.key for record in records}) == len(records)
-        is_silent = self._findings.silent and not (self._misplaced or self._formulas.refusals)
-        if text and kept is None and is_once and is_silent:
-            if len(table.heads) >= _MOST_HEADS:
-                table.heads.clear()
-            table.heads.append((text, records))
+        if text and kept is None:
+            self._keep_head(text, block.select(head))
         return unchecked[size:]
+
+    def _keep_head(self, text: bytes, records: list[Record]) -> None:
+        """Remember what a log begins with, if it kept all rules and logged each key once."""
+        is_silent = self._findings.silent and not (self._misplaced or self._formulas.refusals)
+        if not is_silent or len({record.key for record in records}) < len(records):
+            return
+        heads = self.table.heads
+        if len(heads) >= _MOST_HEADS:
+            heads.clear()
+        heads.append((text, records))
 
     def _recalls(self, records: Sequence[Record], block: Block, head: Sequence[int]) -> bool:
         """Take records that kept all rules in another log; return whether they do at new times."""

@@ -293,7 +293,7 @@ def test_few_heads_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_head_that_is_not_recalled_is_remembered_once(monkeypatch: pytest.MonkeyPatch) -> None:
     log = good_log("resnet", round_="1.1")
     start_ms = next(record["time_ms"] for record in records(log) if record["key"] == "init_start")
-    at_the_limit = edited(log, "init_stop", time_ms=start_ms + 20 * 60_000)  # which is no breach
+    at_the_limit = edited(log, "init_stop", time_ms=start_ms + 20 * 60_000)  # which breaks no rule
     heads: list[bytes] = []
     take = RuleChecker.take
 
