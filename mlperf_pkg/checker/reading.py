@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 File: TypeAlias = LogFile | PowerFile
 
 PARALLEL_FROM_BYTES = 11 << 20  # with what is added for each file
-_SMALLEST_BATCH = 1 << 18  # bytes
+_SMALLEST_BATCH = 1 << 19  # bytes
 _LARGEST_BATCH = 1 << 23  # bytes
 _BATCHES = 4  # at least, for each process, from the files that are not yet in a batch
 _LARGE_FILE = 1 << 20  # bytes
