@@ -107,7 +107,7 @@ class RuleChecker:
         apart = [checked[key] for key in table.apart & checked.keys()]
         head = sorted(set(unchecked[:size]).difference(*apart))
         text = block.without_times(head)
-        # There are few, and to compare them is faster than to hash the text.
+        # Few are kept, and to compare their texts is faster than to hash this one.
         kept = next((records for kept_text, records in table.heads if kept_text == text), None)
         if kept and self._recalls(kept, block, head):
             return sorted(set(unchecked).difference(head))
