@@ -127,10 +127,10 @@ class RuleTable(msgspec.Struct, frozen=True):
     that describe and count the runs of a log. Those in ``quiet`` need not be taken in the order of
     the log, by the rules of their later records; those ``apart`` have nothing to do with others.
     Of those that are ``cumulative``, more than a record and those before it matters; of those that
-    are ``limited``, the time matters. ``heads`` holds what logs began with that kept all rules
-    there: the text without times, and the records. ``counted`` are the rules about how often their
-    key is logged, ``concluded`` the others about the whole log; ``joined`` are the metrics to join
-    before they are checked.
+    are ``limited``, the time matters. ``heads`` remembers what logs began with that broke none of
+    the rules, by its text without times. ``counted`` are the rules about how often their key is
+    logged, ``concluded`` the others about the whole log; ``joined`` are the metrics to join before
+    they are checked.
     """
 
     keys: Mapping[str, KeyRules]
@@ -139,7 +139,7 @@ class RuleTable(msgspec.Struct, frozen=True):
     apart: frozenset[str]
     cumulative: frozenset[str]
     limited: frozenset[str]
-    heads: list[tuple[bytes, list[Record]]]
+    heads: dict[bytes, list[Record]]
     counted: tuple[Rule, ...]
     concluded: tuple[CompiledRule, ...]
     joined: Joined | None
@@ -177,7 +177,7 @@ def rule_table(
         apart=apart,
         cumulative=_keys_with(attrgetter("cumulative"), keys).union(joined_keys) - apart,
         limited=_keys_with(attrgetter("limited"), keys),
-        heads=[],
+        heads={},
         counted=tuple(chain.from_iterable([key_rules.counted for key_rules in keys.values()])),
         concluded=tuple(chain.from_iterable([key_rules.concluded for key_rules in keys.values()])),
         joined=joined,

@@ -107,38 +107,30 @@ class RuleChecker:
         apart = [checked[key] for key in table.apart & checked.keys()]
         head = sorted(set(unchecked[:size]).difference(*apart))
         text = block.without_times(head)
-        # Few are kept, and to compare their texts is faster than to hash this one.
-        kept = next((records for kept_text, records in table.heads if kept_text == text), None)
-        if kept and self._recalls(kept, block, head):
+        records = table.heads.get(text)
+        if records and self._recalls(records, block, head):
             return sorted(set(unchecked).difference(head))
         self._check_all(block, unchecked[:size])
-        if text and kept is None:
-            self._keep_head(text, block.select(head))
+        records = block.select(head) if text else []
+        is_once = len({record.key for record in records}) == len(records)
+        is_kept = self._findings.silent and not (self._misplaced or self._formulas.refusals)
+        if text and is_once and is_kept:
+            if len(table.heads) >= _MOST_HEADS:
+                table.heads.clear()
+            table.heads[text] = records
         return unchecked[size:]
-
-    def _keep_head(self, text: bytes, records: list[Record]) -> None:
-        """Remember what a log begins with, if it kept all rules and logged each key once."""
-        is_silent = self._findings.silent and not (self._misplaced or self._formulas.refusals)
-        if not is_silent or len({record.key for record in records}) < len(records):
-            return
-        heads = self.table.heads
-        if len(heads) >= _MOST_HEADS:
-            heads.clear()
-        heads.append((text, records))
 
     def _recalls(self, records: Sequence[Record], block: Block, head: Sequence[int]) -> bool:
         """Take records that kept all rules in another log; return whether they do at new times."""
         seen = self.seen
-        first = block.first
-        limited = self.table.limited
         for record, time_ms, index in zip(records, block.times(head), head, strict=True):
             key = record.key
-            if key in limited:
+            if key in self.table.limited:
                 again = Record(key, time_ms, record.value, record.metadata)
                 if not self.table.keys[key].first.passes(again, seen):
                     seen.clear()
                     return False
-            seen[key] = first_logged(record, first + index, time_ms)
+            seen[key] = first_logged(record, block.first + index, time_ms)
         return True
 
     def _split_by_time(self, key: str, block: Block) -> tuple[Sequence[int], Sequence[int]]:

@@ -185,7 +185,7 @@ def test_what_other_logs_said_changes_nothing(
 
 
 Positions = list[dict[str, Any]]
-EVALUATIONS = [  # of the same benchmark, whose rules remember steps from log to log
+EVALUATIONS = [  # benchmarks whose rules remember steps from log to log
     ("bert", "1.0"),
     ("unet3d", "1.0"),
     ("llama31_8b", "5.1"),
@@ -202,13 +202,16 @@ STEPS: dict[str, Callable[[Positions], Positions]] = {
     "no position of the first": lambda at: [{}, *at[1:]],
     "no position of the second": lambda at: [at[0], {}, *at[2:]],
     "metadata that are a list": lambda at: [at[0], [], *at[2:]],  # type: ignore[list-item]
-    **{
-        f"{position!r} of the first": partial(
-            lambda at, p: [{**at[0], **dict.fromkeys(at[0], p)}, *at[1:]], p=position
-        )
-        for position in (0, 0.0, -0.0, True, "4", math.nan, math.inf, 10**400)
-    },
 }
+
+
+def first_at(position: Any, positions: Positions) -> Positions:
+    """The positions, of which the first is another."""
+    return [dict.fromkeys(positions[0], position), *positions[1:]]
+
+
+for value in (0, 0.0, -0.0, True, "4", math.nan, math.inf, 10**400):
+    STEPS[f"{value!r} of the first"] = partial(first_at, value)
 
 
 def at_positions(log: bytes, change: Callable[[Positions], Positions]) -> bytes:
@@ -287,24 +290,6 @@ def test_few_heads_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in "abcdefgh":
         run_of(edited(log, "submission_org", value=name), round_)
     assert max(counts) == 4
-
-
-@pytest.mark.skipif(not HAS_SCAN, reason="_scan was not compiled")
-def test_a_head_that_is_not_recalled_is_remembered_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    log = good_log("resnet", round_="1.1")
-    start_ms = next(record["time_ms"] for record in records(log) if record["key"] == "init_start")
-    at_the_limit = edited(log, "init_stop", time_ms=start_ms + 20 * 60_000)  # which breaks no rule
-    heads: list[bytes] = []
-    take = RuleChecker.take
-
-    def listed(checker: RuleChecker, block: Block) -> None:
-        take(checker, block)
-        heads[:] = [text for text, _ in checker.table.heads]
-
-    monkeypatch.setattr(RuleChecker, "take", listed)
-    for _ in range(3):
-        run_of(at_the_limit, "1.1")
-    assert len(heads) == len(set(heads)) > 0
 
 
 @pytest.mark.parametrize(
