@@ -283,7 +283,7 @@ def _with_comparisons(
     indexes = count()
     for judged in judged_plans:
         by_set = [waivers.waive(comparisons.get(next(indexes), ())) for _ in judged.sets]
-        compared.append(_with_set_findings(judged, by_set) if any(by_set) else judged)
+        compared.append(_with_set_findings(judged, by_set))
     return compared
 
 

@@ -275,17 +275,12 @@ def report_json(report: Report, _: object) -> str:
 
 def _indented(value: Any) -> str:
     """Return the text of ``json.dumps`` with ``indent=2``, many times faster."""
-    # The text before is free by now, so that this one takes its memory: 19 ms in place of 20.
-    return msgspec.json.format(_ascii(value), indent=2).decode() + "\n"
-
-
-def _ascii(value: Any) -> bytes:
-    """Return in ASCII what ``json.dumps`` returns, without its spaces."""
     text = msgspec.json.encode(value).decode()
-    may_differ = re.search(_EXPONENT, text) or re.search(_SMALL, text)
+    may_differ = re.search(_EXPONENT, text) or ("0.0000" in text and re.search(_SMALL, text))
     if may_differ or "\x7f" in text:
         text = json.dumps(msgspec.to_builtins(value), allow_nan=False, check_circular=False)
-    return text.encode("ascii", _ESCAPED)
+    ascii_text = text.encode("ascii", _ESCAPED)
+    return msgspec.json.format(ascii_text, indent=2).decode("ascii") + "\n"
 
 
 def _escaped(error: Any) -> tuple[str, int]:
