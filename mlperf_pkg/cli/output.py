@@ -158,7 +158,7 @@ def _shows_colors() -> bool:
 def _terminal_width() -> int:
     """Return ``COLUMNS``, else the width of the terminal, as shutil, which is slow to import."""
     columns = os.environ.get("COLUMNS", "")
-    if columns.isdecimal() and int(columns):
+    if re.fullmatch("[0-9]{1,4}", columns) and int(columns):
         return int(columns)
     try:
         return os.get_terminal_size(1).columns or WIDTH_OF_FILES

@@ -85,7 +85,7 @@ def _no_such_round(usage: str, name: str) -> UserError:
 
 def before_first(usage: str, name: str) -> str | None:
     """Return why there are no rules of a round: it was before the first; None if it was not."""
-    if usage not in usages() or not re.fullmatch(r"\d+\.\d+", name):
+    if usage not in usages() or not model.is_round_name(name):
         return None
     first = rounds(usage)[0]
     if model.version_of(name) >= model.version_of(first):

@@ -1,5 +1,6 @@
 """What a rulebook says, as frozen values: rounds, benchmarks, rules."""
 
+import re
 from collections.abc import Iterable, Mapping
 from datetime import date
 from enum import StrEnum
@@ -52,8 +53,7 @@ def ruleset_source(ruleset: str) -> str:
 
 def is_round_name(name: str) -> bool:
     """Return whether a name is that of a round, such as 2.0."""
-    numbers = name.split(".")
-    return len(numbers) == 2 and all(map(str.isdecimal, numbers))  # noqa: PLR2004 - as in 2.0
+    return re.fullmatch(r"[0-9]{1,4}\.[0-9]{1,4}", name) is not None
 
 
 @lru_cache

@@ -47,6 +47,16 @@ def test_colors(
 
 
 @pytest.mark.parametrize(
+    ("columns", "width"), [("120", 120), ("0", 80), ("wide", 80), ("-1", 80), ("9" * 5000, 80)]
+)
+def test_the_width_is_that_of_columns(
+    columns: str, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    assert Output().view().width == width
+
+
+@pytest.mark.parametrize(
     ("encoding", "written"), [("utf-8", "größer 日"), ("latin-1", "größer \\u65e5")]
 )
 def test_unencodable_characters_are_escaped(

@@ -84,6 +84,7 @@ NEAREST = [
     (("show", "SET101", "--round", "5.2"), "there is no round '5.2'"),
     (("show", "SET101", "--set", "max_steps=1"), "need a benchmark; SET101 is not a benchmark"),
     (("list", "zzzz", "--round", "hpc"), "there is no round 'hpc'; expected one of 0.7, "),
+    (("diff", f"{'9' * 5000}.0", "5.0"), ".0' of training; expected one of 0.7, "),
 ]
 
 

@@ -5,6 +5,7 @@ from datetime import UTC, date, datetime
 import pytest
 
 from mlperf_pkg.rulebook.documents import rounds
+from mlperf_pkg.rulebook.model import is_round_name, version_of
 from mlperf_pkg.rulebook.rounds import (
     Sureness,
     round_of_run,
@@ -13,6 +14,27 @@ from mlperf_pkg.rulebook.rounds import (
     where_instead,
     window,
 )
+
+
+@pytest.mark.parametrize(
+    ("name", "is_name"),
+    [
+        ("0.7", True),
+        ("10.0", True),
+        ("2024.1", True),
+        ("v2.0", False),
+        ("2", False),
+        ("2.0.1", False),
+        (".0", False),
+        ("-1.0", False),
+        ("\u0665.1", False),
+        ("5.1\n", False),
+        (f"{'9' * 5000}.0", False),
+    ],
+)
+def test_the_name_of_a_round(name: str, is_name: bool) -> None:
+    assert is_round_name(name) == is_name
+    assert not is_name or version_of(name) > (0, 0)
 
 
 @pytest.mark.parametrize(
