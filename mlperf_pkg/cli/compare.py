@@ -105,7 +105,7 @@ def command(
     \b
     Examples:
       mlperf-pkg compare v1.0/NVIDIA v1.0/Graphcore --division closed
-      mlperf-pkg compare ACME/results/dgx/bert published.csv --system 'pod*'
+      mlperf-pkg compare ACME/results/dgx/bert published.csv --division closed
       mlperf-pkg compare logs/bert --published 5.0 --system NVIDIA
       mlperf-pkg compare --published 5.0,5.1 --benchmark rgat --accelerators 8
       mlperf-pkg compare v1.0/NVIDIA v1.0/Graphcore --chart speed.svg

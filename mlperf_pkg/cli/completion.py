@@ -162,6 +162,7 @@ def command(ctx: click.Context, *, shell: str) -> int:
 
     \b
     Examples:
+      mkdir -p ~/.config/fish/completions
       mlperf-pkg completion fish > ~/.config/fish/completions/mlperf-pkg.fish
       eval "$(mlperf-pkg completion bash)"
     """

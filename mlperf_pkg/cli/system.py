@@ -78,6 +78,7 @@ def init(
       mlperf-pkg system init
       mlperf-pkg system init --submitter ACME --division closed --status onprem \\
           --name "ACME X8" --nodes 4 -o systems/acme-x8.json
+      mkdir -p nodes
       srun --ntasks-per-node=1 \\
           sh -c 'mlperf-pkg system init -o nodes/node$SLURM_NODEID.json'
       mlperf-pkg system init nodes/ -o systems/acme-pod4.json

@@ -280,7 +280,7 @@ def _is_taken_back(report: Report, basis: Basis) -> bool:
 
 
 def _difference(report: Report) -> str:
-    """Return ``the installed 4.2.0 differs in llama2_70b_lora of 5.1``; empty if it does not."""
+    """Return ``the installed version 4.2.0 differs in ...``; empty if it does not."""
     if report.drift is None:
         return ""
     version = report.drift.installed.rpartition(" ")[2]
