@@ -224,7 +224,7 @@ class _Causes:
             explained = [roots for roots in blamed if roots and roots <= members.keys()]
             if explained and effect.found - len(explained) <= effect.expected:
                 numbers = Counter(chain.from_iterable(explained))
-                return members[numbers.most_common(1)[0][0]]
+                return members[max(members, key=lambda root: numbers[root])]
         return None
 
     def _blamed(self, effect: Finding, context: SetContext) -> list[set[str]]:

@@ -367,7 +367,7 @@ def _exact(runs: Iterable[Run], sources: Mapping[str, Source]) -> dict[tuple[str
         with suppress(OSError, UserError), source.open() as stream:
             head = BytesIO(stream.read(_HEAD_BYTES))
             for record in filter(None, LogReader(head, run.path, lambda _: None)):
-                if record.key in keys:
+                if isinstance(record.key, str) and record.key in keys:
                     exact.setdefault((record.key, in_words(record.value)), shown(record.value))
     return {
         pair: text for pair, text in exact.items() if finite_number(text) != finite_number(pair[1])

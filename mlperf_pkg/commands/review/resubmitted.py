@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
+from itertools import chain
 from operator import attrgetter
 
 from msgspec import Struct
@@ -166,7 +167,7 @@ def _summary(rows: Sequence[ResubmittedSet], new: ReviewSide) -> Iterator[str]:
     kinds = Counter[str]()
     for name in outcomes:
         of_set = [row for row in rows if row.new.name == name]
-        kinds.update({kind for row in of_set for kind in _kinds(row)})
+        kinds.update(dict.fromkeys(chain.from_iterable(map(_kinds, of_set))))
     for kind, count in kinds.most_common():
         yield f"{count} {kind}"
 
