@@ -16,6 +16,7 @@ from mlperf_pkg.results.report import Report
 from mlperf_pkg.rulebook.explain import rulebook_codes
 from mlperf_pkg.rulebook.load import ANY_RULE, Evidence, Explanation, codes, explanations
 from tests.helpers.logs import edited, joined, on_line_of, records, torn, without
+from tests.helpers.program import start
 from tests.helpers.workspaces import POD16, RESNET, described, lay, logs_of, numbered
 
 Logs = tuple[bytes, ...]
@@ -276,6 +277,19 @@ def test_ids_are_a_code_and_its_number_in_the_order_of_the_report(tmp_path: Path
 def test_what_follows_has_the_remedy_of_its_cause(tmp_path: Path) -> None:
     hints = {finding.code: finding.hint for finding in torn_report(tmp_path).findings}
     assert hints["RN117"] == "this follows from LOG101 in 0.log:19; fix LOG101 first"
+
+
+def test_of_causes_of_as_many_runs_the_first_one_counts(tmp_path: Path) -> None:
+    """Whatever the order of a set, which differs from process to process."""
+    rest = b':::MLLOG [1]\n:::MLLOG "x"\n'
+    logs = first(lambda log: log + rest, 2)
+    root = lay(tmp_path, POD16, numbered(logs, "logs/{}.log"))
+    reports = set()
+    for seed in range(4):
+        with start("check", root / "logs", "--format", "json", PYTHONHASHSEED=f"{seed}") as process:
+            reports.add(process.communicate()[0])
+    assert len(reports) == 1
+    assert b'"cause": "LOG102-1"' in reports.pop()
 
 
 def test_a_waived_cause_explains_nothing(tmp_path: Path) -> None:

@@ -167,7 +167,7 @@ def _summary(rows: Sequence[ResubmittedSet], new: ReviewSide) -> Iterator[str]:
     kinds = Counter[str]()
     for name in outcomes:
         of_set = [row for row in rows if row.new.name == name]
-        kinds.update(dict.fromkeys(chain.from_iterable(map(_kinds, of_set))))
+        kinds.update(dict.fromkeys(chain.from_iterable(map(_kinds, of_set)), 1))
     for kind, count in kinds.most_common():
         yield f"{count} {kind}"
 

@@ -136,6 +136,14 @@ def test_hostile_hyperparameters_are_cut(root: Path) -> None:
     assert len(titles(table)) <= 63
 
 
+def test_a_record_whose_key_is_not_text(root: Path) -> None:
+    change(root, "ACME", LR, [1.23456789])
+    log = root / "ACME/results" / SYSTEM / "resnet/result_0.txt"
+    first, *others = records(log.read_bytes())
+    log.write_bytes(joined([first, {**first, "key": []}, *others]))
+    assert "ACME" in column(table_of(root), "Submitter")
+
+
 def test_a_benchmark_that_is_not_in_the_round(root: Path) -> None:
     (root / "ACME/results" / SYSTEM / "resnet").rename(root / "ACME/results" / SYSTEM / "llama9")
     reviewed = section(root)

@@ -108,6 +108,17 @@ def test_rewritten_logs() -> None:
     assert resubmissions(side(old), side(entry("4.1", 1, unscaled_minutes=20.5, runs=9))) == []
 
 
+def test_kinds_of_as_many_sets_are_in_one_order() -> None:
+    old = entry("4.0", 0, unscaled_minutes=20.5)
+    new = entry("4.1", 1, unscaled_minutes=20.5, framework="F2", official=Verdict.FAIL)
+    kinds = [line.partition(" (")[0] for line in resubmitted(side(old), side(new)).summary[2:5]]
+    assert kinds == [
+        "1 with rewritten logs",
+        "1 with a different system description",
+        "1 with logs that fail the checker of their new round",
+    ]
+
+
 @pytest.mark.parametrize(("old", "new"), [("4.0", "4.0"), ("4.1", "4.0")])
 def test_only_later_rounds(old: str, new: str) -> None:
     assert resubmissions(side(entry(old, 1)), side(entry(new, 1))) == []
