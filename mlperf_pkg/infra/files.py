@@ -67,7 +67,7 @@ def write_all(files: _Files, *, replace: bool) -> None:
         for path, content in files.items():
             if isinstance(path, StoredFile):
                 stored[path] = b"".join(pieces_of(content))
-            elif is_special(path):
+            elif is_written_into(path):
                 special[path] = content
             else:
                 with _errors_of(path):
@@ -83,8 +83,7 @@ def write_all(files: _Files, *, replace: bool) -> None:
         _rename_all(temporary, replace=replace)
         undo.pop_all()
         for path, content in special.items():
-            with _errors_of(path), path.open("wb") as stream:
-                stream.writelines(pieces_of(content))
+            _write_into(path, content)
 
 
 def write_together(
@@ -105,7 +104,10 @@ def write_together(
 
     def is_ours(there: Path) -> bool:
         own = {*files, *former}
-        return replace and all(e.path in own for e in list_tree(there) if not e.folder or e.link)
+        is_folder = there.is_dir() and not there.is_symlink()
+        entries = list_tree(there) if replace and is_folder else ()
+        others = [e for e in entries if e.path not in own and (e.link or not e.folder)]
+        return replace and is_folder and not others
 
     try:
         if not folder.exists() or (_may_be_renamed(folder) and is_ours(folder)):
@@ -158,6 +160,23 @@ def is_special(path: Path) -> bool:
     return path.exists() and not (path.is_file() or path.is_dir())
 
 
+def is_written_into(path: Path) -> bool:
+    """Return whether what has a path is never replaced: it is special, or a file that is open."""
+    return is_special(path) or _descriptor_of(path) is not None
+
+
+def _descriptor_of(path: Path) -> int | None:
+    """Return the number of the open file that a path names, as ``/dev/stdout`` does; else None."""
+    if not path.exists():
+        return None
+    descriptors = Path("/proc/self/fd").resolve()
+    while path.parent.resolve() != descriptors:
+        if not path.is_symlink():
+            return None
+        path = path.parent / path.readlink()
+    return int(path.name)
+
+
 def refuse_within(path: Path | StoredFile, inputs: Sequence[str]) -> None:
     """Refuse to write where a command reads.
 
@@ -167,7 +186,11 @@ def refuse_within(path: Path | StoredFile, inputs: Sequence[str]) -> None:
     if isinstance(path, StoredFile):
         within = any(is_within(path.url, folder) for folder in inputs)
     else:
-        within = any(path.resolve().is_relative_to(Path(folder).resolve()) for folder in inputs)
+        target = path.resolve()
+        places = [Path(place).resolve() for place in inputs]
+        if target in places and target.is_file():
+            raise UserError(f"{path}: refusing to overwrite an input")
+        within = any(map(target.is_relative_to, places))
     if within:
         raise UserError(f"{path}: refusing to write inside an input folder")
 
@@ -187,6 +210,15 @@ def _write(path: Path, content: Content) -> None:
         stream.writelines(pieces_of(content))
         stream.flush()
         os.fsync(stream.fileno())
+
+
+def _write_into(path: Path, content: Content) -> None:
+    """Write into a device, a pipe or an open file, from the place where that is."""
+    descriptor = _descriptor_of(path)
+    # Opened by its path, a file would be written from its beginning again.
+    opened = path if descriptor is None else os.dup(descriptor)
+    with _errors_of(path), open(opened, "wb") as stream:  # noqa: PTH123 - a path or a number
+        stream.writelines(pieces_of(content))
 
 
 def _rename_all(temporary: Mapping[Path, Path], *, replace: bool) -> None:

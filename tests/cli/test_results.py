@@ -63,6 +63,15 @@ def test_refusals(
     assert names(root.parent) == ["bad.json", root.name]
 
 
+def test_private_ids_are_added_through_a_link(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(root.parent)
+    Path("shared").mkdir()
+    Path("ids.json").symlink_to("shared/ids.json")
+    assert call("results", root.name, "-o", "week1", "--private-ids", "ids.json").exit_code == 0
+    assert Path("ids.json").is_symlink()
+    assert names(Path("shared")) == ["ids.json"]
+
+
 def words_in(path: Path, words: list[str]) -> list[str]:
     """Those of some words that are in a file of text or in a spreadsheet."""
     data = path.read_bytes()

@@ -83,6 +83,35 @@ def test_a_pipe_is_written_into(tmp_path: Path, replace: bool) -> None:
     assert pipe.is_fifo()
 
 
+@pytest.mark.parametrize("kind", ["pipe", "file", "link to a file", "link to nowhere"])
+def test_what_is_not_a_folder_is_not_replaced_by_one(kind: str, tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    if kind == "pipe":
+        os.mkfifo(place)
+    elif kind == "file":
+        place.write_text("text")
+    else:
+        (tmp_path / "file").write_text("text")
+        place.symlink_to("file" if kind == "link to a file" else "nowhere")
+    before = place.lstat()
+    with pytest.raises(UserError, match="place: cannot be written into"):
+        write_together(place, {"a": "new"}, replace=True)
+    assert place.lstat().st_ino == before.st_ino
+
+
+def test_an_open_file_is_written_into_where_it_is(tmp_path: Path) -> None:
+    """As ``/dev/stdout`` is, which leads to a regular file if output is redirected."""
+    link = tmp_path / "link"
+    with (tmp_path / "file").open("w") as stream:
+        link.symlink_to(f"/proc/self/fd/{stream.fileno()}")
+        (tmp_path / "second").symlink_to("link")
+        for number in range(2):
+            write_whole(tmp_path / "second", f"{number}", replace=False)
+        stream.write("2")
+    assert link.is_symlink()
+    assert (tmp_path / "file").read_text() == "012"
+
+
 def test_a_pipe_is_not_replaced_by_a_file_that_needs_a_name(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with (

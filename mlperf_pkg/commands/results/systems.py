@@ -341,7 +341,7 @@ class PrivateIds(Struct, frozen=True):
         Raises:
             UserError: the file cannot be written, is too large, or was created since it was read.
         """
-        write_whole(self.path, self.text(), replace=self.exists)
+        write_whole(self.path.resolve(), self.text(), replace=self.exists)
 
 
 def read_ids(path: Path) -> PrivateIds:
