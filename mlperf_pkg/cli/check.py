@@ -10,7 +10,7 @@ from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.group import FILE, Command
-from mlperf_pkg.cli.output import Output, Outputs
+from mlperf_pkg.cli.output import Output, Outputs, refuse_same
 from mlperf_pkg.render import FORMATS
 
 
@@ -86,9 +86,11 @@ def command(
       mlperf-pkg check ACME --round 5.1 --rcp-bypass --log-output check.log
       mlperf-pkg check s3://bucket/ACME --scheduler tcp://10.0.0.1:8786
     """
-    target.refuse_early(paths)
+    inputs = [*paths, str(objections)] if objections else paths
+    target.refuse_early(inputs)
     log = Output(log_output, force=True)
-    log.refuse_early(paths)
+    log.refuse_early(inputs)
+    refuse_same(log_output, *target.files)
     check_options = replace(check_options, partial=partial)
     show_settled = _settled(objections, check_options) if objections else None
     checked = check(paths, check_options)

@@ -113,9 +113,10 @@ def command(
     """
     if not paths and not published:
         raise click.UsageError("nothing to compare: name a PATH, or a round with --published")
-    target.refuse_early(paths)
+    inputs = [*paths, str(prices)] if prices else paths
+    target.refuse_early(inputs)
     if chart:
-        Output(chart, target.force).refuse_early(paths)
+        Output(chart, target.force).refuse_early(inputs)
         from mlperf_pkg.commands.charts.drawing import ratio_pictures  # noqa: PLC0415 - slow to import
 
         draw = ratio_pictures(chart, all_sizes=target.verbose)

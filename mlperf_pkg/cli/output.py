@@ -14,6 +14,7 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mlperf_pkg.config import CONFIG_NAME
 from mlperf_pkg.errors import EMPTY_PATH, UserError
 from mlperf_pkg.infra.stores import StoredFile, is_url
 from mlperf_pkg.infra.text import did_you_mean, visible
@@ -51,13 +52,13 @@ class Output(Struct, frozen=True):
             return
         from mlperf_pkg.infra import files  # noqa: PLC0415 - most reports are shown
 
-        files.refuse_within(self.file, inputs)
+        files.refuse_within(self.file, [*inputs, _config_file()])
         if isinstance(self.file, Path):
             if self.file.is_dir():
                 raise UserError(f"{self.file}: is a folder")
             if not self.file.parent.is_dir():
                 raise UserError(f"{self.file}: the folder {self.file.parent} does not exist")
-            if files.is_special(self.file):
+            if files.is_written_into(self.file):
                 return
         if self.file.exists() and not self.force:
             raise UserError(f"{self.file} exists already; --force overwrites it")
@@ -166,6 +167,26 @@ def _terminal_width() -> int:
         return WIDTH_OF_FILES
 
 
+def _config_file() -> str:
+    """Return the path of the configuration, which may not exist."""
+    context = click.get_current_context(silent=True)
+    config = context.find_root().params.get("config") if context else None
+    return str(config or CONFIG_NAME)
+
+
+def refuse_same(*outputs: Path | StoredFile | None) -> None:
+    """Refuse outputs of which two are the same file; None is one that is not written.
+
+    Raises:
+        UserError: two are.
+    """
+    files = [file for file in outputs if file is not None]
+    resolved = [file.resolve() for file in files]
+    for number, file in enumerate(files):
+        if resolved[number] in resolved[:number]:
+            raise UserError(f"{file}: is named for two outputs")
+
+
 class Outputs(Struct, frozen=True):
     """Several outputs of one result, each in its format."""
 
@@ -175,6 +196,11 @@ class Outputs(Struct, frozen=True):
     def force(self) -> bool:
         """Whether existing files are overwritten, which holds for all outputs."""
         return self.every[0].force
+
+    @property
+    def files(self) -> list[Path | StoredFile]:
+        """The files that are written."""
+        return [output.file for output in self.every if output.file is not None]
 
     def refuse_early(self, inputs: Sequence[str]) -> None:
         """Check before the work starts that every output can be written.

@@ -154,7 +154,7 @@ def command(
         return _site(paths, check_options, filter_findings, site, review=review, force=force)
     file = output or Path(DEFAULT_HISTORY if history else DEFAULT_PAGE)
     target = Output(None if file == Path("-") else file, force)
-    target.refuse_early(paths)
+    target.refuse_early([*paths, str(export)] if export else paths)
     if history:
         return _history(paths, check_options, export, target)
     return _page(paths, check_options, filter_findings, target)

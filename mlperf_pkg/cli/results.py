@@ -8,7 +8,7 @@ from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.group import PATH, Command
-from mlperf_pkg.cli.output import Output
+from mlperf_pkg.cli.output import Output, refuse_same
 from mlperf_pkg.commands.results.tables import IDS, ResultsFolder, summary
 from mlperf_pkg.findings import Basis
 from mlperf_pkg.infra.files import locked
@@ -79,6 +79,7 @@ def command(
       mlperf-pkg results training_results_v5.1 -o week2 --private-ids ids.json
       mlperf-pkg results training_results_v5.1 --private-ids ids.json --anonymous
     """
+    refuse_same(output, private_ids)
     folder = ResultsFolder(output, private_ids or output / IDS, force, anonymous)
     with locked(folder.ids):
         ids = folder.refuse_early((round_dir,))

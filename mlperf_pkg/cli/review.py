@@ -279,7 +279,7 @@ def objections(
         changes["state"] = states.state_of(state, "--state").value
     if changes["state"] == states.ObjectionState.WAIVED and tree is None:
         raise click.UsageError("--state waived needs TREE, the corrected round")
-    target.refuse_early((tree,) if tree else ())
+    target.refuse_early([str(path) for path in (file, tree, issues) if path])
     calendar = dates.calendar_here()
     if issues:
         for line in github.take_issues(file, issues):

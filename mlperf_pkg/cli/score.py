@@ -10,7 +10,7 @@ from mlperf_pkg.checker.values import Checked, Options, Scores, scores
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.group import FOLDER, Command
 from mlperf_pkg.cli.options import noted
-from mlperf_pkg.cli.output import Outputs, note
+from mlperf_pkg.cli.output import Outputs, note, refuse_same
 from mlperf_pkg.commands.results.official import official_files, refuse_tables
 from mlperf_pkg.commands.results.score import SCORE_FORMATS, with_notice
 from mlperf_pkg.commands.results.systems import read_ids, with_private_ids
@@ -71,6 +71,7 @@ def command(
         refuse_tables(tables, paths, force=target.force)
     if private_ids:
         refuse_within(private_ids, paths)
+    refuse_same(tables, private_ids, *target.files)
     lock = locked(private_ids) if private_ids else nullcontext()
     with lock:
         ids = read_ids(private_ids) if private_ids else None

@@ -8,7 +8,7 @@ import click
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options, secret
 from mlperf_pkg.cli.group import EXISTING_FILE, Command, LocalPath
-from mlperf_pkg.cli.output import Outputs
+from mlperf_pkg.cli.output import Outputs, refuse_same
 from mlperf_pkg.cli.streams import stop_cleanly
 from mlperf_pkg.commands.archive.tar import GIB, LARGEST_GIB
 from mlperf_pkg.commands.archive.verification import verify_archive, verify_tree
@@ -73,6 +73,7 @@ def command(
     """
     with stop_cleanly():
         target.refuse_early([str(packed)])
+        refuse_same(extract, *target.files)
         if packed.is_dir() and extract:
             raise UserError("--extract applies only to an archive")
         if packed.is_dir():

@@ -166,6 +166,41 @@ def test_no_command_writes_into_its_input(line: str, inputs: Path) -> None:
     assert "v2.0" in result.stderr, line
 
 
+PRICES = "system,price_usd\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("check logs --config own.yaml -o json:own.yaml", "own.yaml: refusing to overwrite"),
+        ("check logs --log-output mlperf-pkg.yaml", "mlperf-pkg.yaml: refusing to overwrite"),
+        ("check v2.0 --objections o.yaml -o o.yaml", "o.yaml: refusing to overwrite an input"),
+        ("review objections o.yaml -o json:o.yaml", "o.yaml: refusing to overwrite an input"),
+        ("compare v2.0 --prices p.csv -o json:p.csv", "p.csv: refusing to overwrite an input"),
+        ("report --history --from r.csv -o r.csv", "r.csv: refusing to overwrite an input"),
+        ("check logs --log-output l -o text:l", "l: is named for two outputs"),
+        ("check logs --log-output l -o text:../{here}/l", "/l: is named for two outputs"),
+        ("score v2.0 --tables t --private-ids i -o i", "i: is named for two outputs"),
+        ("score v2.0 --tables t --private-ids t", "t: is named for two outputs"),
+        ("verify a.tar.gz --extract e -o e", "e: is named for two outputs"),
+        ("results v2.0 -o s --private-ids s", "s: is named for two outputs"),
+    ],
+)
+def test_no_output_is_another_file_of_the_command(line: str, message: str, inputs: Path) -> None:
+    for name in ("mlperf-pkg.yaml", "own.yaml"):
+        Path(name).write_text("usage: training\n", "utf-8")
+    Path("p.csv").write_text(PRICES, "utf-8")
+    Path("r.csv").touch()
+    Path("a.tar.gz").touch()
+    Path("o.yaml").write_text("objections: []\n", "utf-8")
+    before = bytes_below(inputs)
+    result = call(*line.format(here=inputs.name).split(), "--force")
+    if result.exit_code == 2 and "No such option" in result.stderr:
+        result = call(*line.format(here=inputs.name).split())
+    assert (result.exit_code, message in result.stderr) == (2, True), result.stderr
+    assert bytes_below(inputs) == before
+
+
 @pytest.mark.parametrize(("number", "line"), list(enumerate(WRITE)))
 def test_every_command_overwrites_only_by_force(number: int, line: str, inputs: Path) -> None:
     words = line.format(f"out/{number}").split()
