@@ -1,7 +1,8 @@
 """``mlperf-pkg watch``."""
 
 import sys
-from math import inf
+from math import inf, isnan
+from typing import Any
 
 import click
 
@@ -14,13 +15,24 @@ from mlperf_pkg.commands.watch import watch
 from mlperf_pkg.commands.watch.events import EVENT_FORMATS
 
 
+class _NumberRange(click.FloatRange):
+    """A ``click.FloatRange`` without NaN, which is not outside of any bounds."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number, or fail with a usage error where it is not one."""
+        number = super().convert(value, param, ctx)
+        if isnan(number):
+            self.fail(f"{value!r} is not a number", param, ctx)
+        return number
+
+
 @click.command(name="watch", cls=Command)
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...", type=PATH)
 @options.judged
 @options.flag("--fail-fast", text="Exit as soon as a run can no longer be valid.")
 @click.option(
     "--interval",
-    type=click.FloatRange(min=0.05, max=3600),
+    type=_NumberRange(min=0.05, max=3600),
     default=5.0,
     show_default=True,
     metavar="SECONDS",
@@ -28,7 +40,7 @@ from mlperf_pkg.commands.watch.events import EVENT_FORMATS
 )
 @click.option(
     "--idle",
-    type=click.FloatRange(min=0, min_open=True),
+    type=_NumberRange(min=0, min_open=True),
     default=30.0,
     show_default=True,
     metavar="MINUTES",
@@ -36,7 +48,7 @@ from mlperf_pkg.commands.watch.events import EVENT_FORMATS
 )
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
+    type=_NumberRange(min=0, min_open=True),
     metavar="MINUTES",
     help="Stop following a log that has not grown for MINUTES (default: never stop).",
 )

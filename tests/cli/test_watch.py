@@ -158,6 +158,16 @@ def test_a_folder_is_refused_with_the_command_for_its_logs(
     assert f": is a folder; expected log files: mlperf-pkg watch {paths}\n" in result.stderr
 
 
+@pytest.mark.parametrize("option", ["--interval", "--idle", "--timeout"])
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [("nan", "'nan' is not a number"), ("0", "not in the range"), ("-inf", "not in the range")],
+)
+def test_times_that_cannot_be(option: str, value: str, message: str) -> None:
+    result = call("watch", "run.log", f"{option}={value}")
+    assert (result.exit_code, message in result.stderr) == (2, True)
+
+
 @pytest.fixture
 def growing(tmp_path: Path) -> Path:
     path = tmp_path / "run.log"
