@@ -389,6 +389,9 @@ class Program(CommandGroup):
             return super().make_context(*args, **others)
         except KeyboardInterrupt as error:
             raise click.exceptions.Exit(INTERRUPTED) from error
+        except BrokenPipeError as error:  # of a help text
+            discard_output()
+            raise click.exceptions.Exit(PIPE_CLOSED) from error
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command and exit with its status."""
@@ -427,4 +430,6 @@ def system_error(error: OSError) -> str:
     """Return the message of an error; standard output that fails is discarded from now on."""
     if error.filename == OUTPUT:
         discard_output()
+    if isinstance(error, FileNotFoundError) and error.filename is None:
+        return "the current folder does not exist any more; change to another one"
     return reason_of(error)

@@ -171,6 +171,26 @@ def test_a_closed_pipe(folder: Path) -> None:
         assert (process.stderr.read(), process.wait()) == (b"", 141)
 
 
+@pytest.mark.parametrize("line", ["--help", "--version", "check --help"])
+def test_a_pipe_that_is_closed_before_the_help(line: str) -> None:
+    with start(*line.split()) as process:
+        assert process.stdout
+        assert process.stderr
+        process.stdout.close()
+        assert (process.stderr.read(), process.wait()) == (b"", 141)
+
+
+def test_a_current_folder_that_was_removed(folder: Path, tmp_path: Path) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    script = 'cd "$1" && rmdir "$1" && exec "$2" -m mlperf_pkg check "$3"'
+    process = subprocess.run(
+        ["sh", "-c", script, "sh", here, sys.executable, folder], capture_output=True, check=False
+    )
+    assert process.returncode == 2
+    assert b"error: the current folder does not exist any more" in process.stderr
+
+
 ASCII, LATIN = {"LC_ALL": "C", "PYTHONIOENCODING": "ascii"}, {"PYTHONIOENCODING": "latin-1"}
 
 
