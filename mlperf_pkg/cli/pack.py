@@ -99,6 +99,8 @@ def command(
             click.echo(f"nothing was packed, as {reason}", err=True)
             return 1
         for folder in contents.empty:
+            if folder in ("results", "systems"):  # without which the archive is not a submission
+                raise UserError(f"{tree / folder}: is empty, and an archive has no empty folders")
             note(f"{folder} is empty and not packed")
         lines = packing.pack(contents, target, encryption, force=force)
         lines.append(f"checked: {counts_in_words(report)}")

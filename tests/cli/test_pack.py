@@ -9,6 +9,7 @@ import tarfile
 import time
 from contextlib import suppress
 from pathlib import Path
+from shutil import rmtree
 
 import pytest
 
@@ -93,6 +94,15 @@ def test_refusals(options: str, message: str, tree: Path) -> None:
 
 def test_a_folder_without_results_is_refused(tree: Path) -> None:
     assert "not a submission (no folder results/)" in call("pack", tree / "systems").stderr
+
+
+@pytest.mark.parametrize("name", ["systems", "results"])
+def test_an_empty_folder_without_which_it_is_not_a_submission(name: str, tree: Path) -> None:
+    rmtree(tree / name)
+    (tree / name).mkdir()
+    result = call("pack", tree, "--invalid", "keep")
+    assert (result.exit_code, beside(tree)) == (2, ["ACME"])
+    assert f"{name}: is empty, and an archive has no empty folders" in result.stderr
 
 
 # ---- result sets that are not valid -------------------------------------------------------
