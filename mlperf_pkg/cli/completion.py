@@ -162,8 +162,7 @@ def command(ctx: click.Context, *, shell: str) -> int:
 
     \b
     Examples:
-      mkdir -p ~/.config/fish/completions
-      mlperf-pkg completion fish > ~/.config/fish/completions/mlperf-pkg.fish
+      mlperf-pkg completion powershell > ~/mlperf-pkg.ps1
       eval "$(mlperf-pkg completion bash)"
     """
     from click.shell_completion import get_completion_class  # noqa: PLC0415 - a check needs none
