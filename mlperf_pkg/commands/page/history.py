@@ -92,7 +92,8 @@ class HistoryEntry(Struct, frozen=True):
         if self.is_new:
             folder = "own"
         path = f"{folder}/{self.row.path}"
-        return f"#r={quote(path)}"
+        # As the JSON of the table spells names of folders that are not UTF-8.
+        return f"#r={quote(path, errors='backslashreplace')}"
 
     @property
     def minutes(self) -> float:

@@ -3,6 +3,7 @@ page.
 """
 
 import re
+from urllib.parse import unquote
 
 import pytest
 
@@ -19,7 +20,7 @@ from mlperf_pkg.commands.page.history import (
 from mlperf_pkg.published.model import PublishedSet
 from mlperf_pkg.published.results import published_results
 from tests.helpers.histories import entry, history_of
-from tests.helpers.pages import assert_policy_of_page
+from tests.helpers.pages import assert_policy_of_page, unpacked
 
 
 @pytest.fixture(scope="module")
@@ -132,9 +133,19 @@ def test_own_results_are_marked_compete_with_nobody_and_count_once() -> None:
     assert result.entries[1].link == "#r=own/MINE/results/mine/bert"
 
 
-def test_a_permalink_is_escaped() -> None:
-    [one] = history_of(entry("5.0", 20.0, path="A+B/results/a b&c#d/resnet")).entries
-    assert one.link == "#r=training_results_v5.0/A%2BB/results/a%20b%26c%23d/resnet"
+@pytest.mark.parametrize(
+    ("path", "escaped"),
+    [
+        ("A+B/results/a b&c#d/resnet", "A%2BB/results/a%20b%26c%23d/resnet"),
+        pytest.param("A\udcff/results/a/resnet", "A%5Cudcff/results/a/resnet", id="not UTF-8"),
+    ],
+)
+def test_a_permalink_is_the_escaped_path_of_the_table(path: str, escaped: str) -> None:
+    result = history_of(entry("5.0", 20.0, path=path))
+    [one] = result.entries
+    assert one.link == f"#r=training_results_v5.0/{escaped}"
+    paths = unpacked(history_html(result), "data")["rows"]["path"]
+    assert paths == ["v", unquote(escaped), 1]
 
 
 def test_moores_law_doubles_in_two_years() -> None:
