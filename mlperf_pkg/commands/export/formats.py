@@ -74,7 +74,11 @@ def _arrow_table(schema: Any, rows: Sequence[Row]) -> Any:
 def _write_parquet(path: Path, table: ExportTable, rows: Sequence[Row]) -> None:
     """Write rows in the order of their rounds."""
     schema = _arrow_schema(table)
-    with _parquet().ParquetWriter(path, schema, compression="zstd") as writer:
+    # A stream, as pyarrow refuses a path that is not UTF-8.
+    with (
+        path.open("wb") as stream,
+        _parquet().ParquetWriter(stream, schema, compression="zstd") as writer,
+    ):
         for _, rows_of_round in groupby(rows, round_of):
             row_group = _arrow_table(schema, list(rows_of_round))
             writer.write_table(row_group, row_group_size=row_group.num_rows)

@@ -86,6 +86,13 @@ def test_rows_are_read_as_they_were_written(ending: str, tables: Rows) -> None:
 
 
 @each_ending
+def test_names_of_files_need_not_be_text(ending: str, tmp_path: Path) -> None:
+    destination = Destination(tmp_path / f"\udcff{ending}", "runs" if ending != ".sqlite" else None)
+    destination.write(merged({}, {"runs": [row("runs")]}), replace=False)
+    assert destination.read()["runs"] == [row("runs")]
+
+
+@each_ending
 def test_appended_rounds_give_the_same_bytes(ending: str, tmp_path: Path) -> None:
     together, apart = Destination(tmp_path / f"one{ending}"), Destination(tmp_path / f"two{ending}")
     together.write(merged({}, rows("1.0", "5.1")), replace=False)
