@@ -246,20 +246,24 @@ def test_no_output_over_the_input(
     [
         (
             ["systems"],
-            "the folder {root}/systems/ with the system descriptions cannot be read (No such file",
+            "the folder {root}/systems/ with the system descriptions cannot be read (No such file"
+            " or directory); name the right folder with 'build --systems', or write a description:",
         ),
         (
             ["systems", "logs"],
-            "put the log files into {root}/logs/, or name their folder with --logs",
+            "put the log files into {root}/logs/, or name their folder with 'build --logs'",
         ),
     ],
 )
-def test_nothing_to_read(folders: list[str], message: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("command", "status"), [("build", 2), ("init", 0)])
+def test_nothing_to_read(
+    command: str, status: int, folders: list[str], message: str, tmp_path: Path
+) -> None:
     root = resnet_workspace(tmp_path)
     for folder in folders:
         shutil.rmtree(root / folder)
-    result = call("build", root)
-    assert (result.exit_code, message.format(root=root) in result.stderr) == (2, True)
+    result = call(command, root)
+    assert (result.exit_code, message.format(root=root) in result.stderr) == (status, True)
 
 
 @pytest.mark.parametrize(

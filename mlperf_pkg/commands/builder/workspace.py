@@ -126,7 +126,7 @@ def _refuse_without_logs(folders: Folders) -> None:
         find_input(str(folders.logs))
     except UserError as error:
         place = folders.workspace / "logs"
-        hint = f"put the log files into {place}/, or name their folder with --logs"
+        hint = f"put the log files into {place}/, or name their folder with 'build --logs'"
         raise UserError(f"{error}; {hint}") from error
 
 
@@ -285,8 +285,8 @@ def _descriptions(folders: Folders) -> dict[str, Path]:
     except OSError as error:
         raise UserError(
             f"the folder {folder}/ with the system descriptions cannot be read ({error.strerror});"
-            " name the right folder with --systems, or write a description: run 'mlperf-pkg system"
-            f" init -o {folder}/SYSTEM.json' on the system itself"
+            " name the right folder with 'build --systems', or write a description: run"
+            f" 'mlperf-pkg system init -o {folder}/SYSTEM.json' on the system itself"
         ) from error
     descriptions = {}
     for entry in entries.values():
