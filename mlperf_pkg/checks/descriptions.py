@@ -46,7 +46,7 @@ from mlperf_pkg.rulebook.load import finding_of, load_round, unchecked_of
 from mlperf_pkg.rulebook.model import version_of
 from mlperf_pkg.rulebook.rounds import TRAINING
 from mlperf_pkg.run.model import Run
-from mlperf_pkg.submission.model import set_name
+from mlperf_pkg.submission.model import SYSTEMS, set_name
 
 
 class SystemFile(Struct, frozen=True):
@@ -750,21 +750,23 @@ class DescribedSystems(Struct, frozen=True):
 
     ``available`` holds the last system that is Available, by the letters of its accelerator;
     ``names`` are those of all systems, one a line, to look at once for one that is in none.
+    ``folder`` is where descriptions are: its path from the workspace or the submission.
     """
 
     every: tuple[SystemFile, ...] = ()
     available: Mapping[str, SystemFile] = {}
     names: str = ""
+    folder: str = SYSTEMS
 
 
-def described_systems(systems: tuple[SystemFile, ...]) -> DescribedSystems:
-    """Return the systems of a submission, prepared for its result sets."""
+def described_systems(systems: tuple[SystemFile, ...], folder: str = SYSTEMS) -> DescribedSystems:
+    """Return the systems in a folder, prepared for the result sets of their submission."""
     available: dict[str, SystemFile] = {}
     for system in systems:
         if category(system.status or "") in AVAILABLE:
             available[letters(published_fields(system)["accelerator_model"])] = system
     names = "\n".join(chain.from_iterable(map(names_of, systems)))
-    return DescribedSystems(systems, available, names)
+    return DescribedSystems(systems, available, names, folder)
 
 
 def names_of(system: SystemFile) -> set[str]:

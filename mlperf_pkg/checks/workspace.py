@@ -23,7 +23,7 @@ from mlperf_pkg.rulebook.model import DIVISIONS, Round
 from mlperf_pkg.rulebook.rounds import where_instead
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.submission import membership
-from mlperf_pkg.submission.model import Place, ResultSet
+from mlperf_pkg.submission.model import SYSTEMS, Place, ResultSet
 
 FOREIGN = "SET115"
 """The code of the finding that logs are of another organisation."""
@@ -38,14 +38,16 @@ def raw_sets(
     workspace: Place | None,
     *,
     as_open: bool = False,
+    systems_folder: str = SYSTEMS,
 ) -> Iterator[SetContext]:
-    """Group raw logs into result sets; the paths of ``runs`` start at the ``workspace``, if any.
+    """Group raw logs into result sets.
 
+    The paths of ``runs`` and ``systems_folder`` start at the ``workspace``, if there is one.
     Logs without a benchmark are in no set. ``as_open`` is as in ``groups_of``.
     """
     systems_by_id = {system.id: system for system in systems}
     stated_runs = [stated(run, place) for place, run in runs.items()]
-    all_systems = described_systems(systems)
+    all_systems = described_systems(systems, systems_folder)
     identities = list(map(described, systems))
     groups = membership.groups_of(stated_runs, identities, config, as_open=as_open)
     for group in groups:
@@ -189,7 +191,11 @@ def _undescribed(context: SetContext, group: membership.LogGroup, division: str)
     own = [s for s in context.systems.every if known_division(s.division) == division]
     platform = group.first.platform
     name = re.sub(r"[^\w.+-]+", "-", platform).strip("-.") or "NAME"
-    init = f"'mlperf-pkg system init --division {division} -o systems/{name}.json'"
+    systems_folder = visible(context.systems.folder)
+    init = (
+        f"'mlperf-pkg system init --division {division} -o {systems_folder}/{name}.json' in the"
+        " workspace"
+    )
     if own:
         message = (
             "submission_platform {found} fits no system description"
@@ -203,10 +209,10 @@ def _undescribed(context: SetContext, group: membership.LogGroup, division: str)
         if similar:
             entry = f"systems: {{{json.dumps(similar)}: {{platforms: [{json.dumps(platform)}]}}}}"
             remedy = f"did you mean {similar}? Then add the line '{entry}' to {CONFIG_NAME}"
-        hint = f"{remedy}; otherwise run {init} on the system to describe it"
+        hint = f"{remedy}; otherwise run {init}, on the system, to describe it"
         ids = [system.id for system in own]
         return context.finding("SET110", message, found=platform, expected=ids, hint=hint)
-    expected = f'a file systems/<system>.json with "division": "{division}"'
+    expected = f'a file {systems_folder}/<system>.json with "division": "{division}"'
     others = [system.path for system in context.systems.every]
     if others:
         message = (
@@ -215,11 +221,11 @@ def _undescribed(context: SetContext, group: membership.LogGroup, division: str)
         )
         hint = (
             "if a description that exists is that of the system of the runs, write"
-            f' "division": "{division}" in it; otherwise run {init} on the system to describe it'
+            f' "division": "{division}" in it; otherwise run {init}, on the system, to describe it'
         )
         return context.finding("SET110", message, found=others, expected=expected, hint=hint)
     message = f"there is no system description of the {division} division; expected {{expected}}"
-    hint = f"to write the description, run {init} on the system"
+    hint = f"to write the description, run {init}, on the system"
     return context.finding("SET110", message, expected=expected, hint=hint)
 
 
@@ -249,10 +255,9 @@ def _in_other_division(context: SetContext, division: str, system: SystemFile) -
     if known_division(system.division) not in DIVISIONS:
         return context.finding("SET111", message, hint=None)
     line = f'"division": "{division}"'
-    second = f"systems/{visible(system.id)}-{division}.json"
     hint = (
         f"if the description is wrong, write {line} in it; to submit in both divisions, write a"
-        f" copy of it with {line} to {second}"
+        f" copy of it with {line} beside it, as {visible(system.id)}-{division}.json"
     )
     if division == "closed":
         hint = f"{hint}; to submit closed runs as open, use 'mlperf-pkg build --as-open'"

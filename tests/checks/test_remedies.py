@@ -93,14 +93,14 @@ def as_printed(key: str = "", choice: str = "") -> Callable[[Path], object]:
         pytest.param(
             [a_system("bow-pod16", division="open"), RAW],
             "SET111",
-            'write a copy of it with "division": "closed" to systems/bow-pod16-closed.json',
+            'write a copy of it with "division": "closed" beside it, as bow-pod16-closed.json',
             copied("bow-pod16", "bow-pod16-closed", "closed"),
             id="a description of each division",
         ),
         pytest.param(
             [a_system("box", division="open"), RAW],
             "SET110",
-            "'mlperf-pkg system init --division closed -o systems/bow-pod16.json'",
+            "'mlperf-pkg system init --division closed -o systems/bow-pod16.json' in the workspace",
             copied("box", "bow-pod16", "closed"),
             id="a description of another division, unlike in name",
         ),

@@ -266,6 +266,15 @@ def test_nothing_to_read(
     assert (result.exit_code, message.format(root=root) in result.stderr) == (status, True)
 
 
+def test_advice_names_the_folder_of_descriptions(tmp_path: Path) -> None:
+    root = resnet_workspace(tmp_path)
+    (root / "described").mkdir()
+    result = call("build", root, "--systems", root / "described")
+    assert result.exit_code == 1
+    assert 'a file described/<system>.json with "division": "closed"' in result.stderr
+    assert "--division closed -o described/bow-pod16.json' in the workspace" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("config", "status"), [("", 1), ("organizations: [acm*]", 0), ("submitter: ACME", 0)]
 )

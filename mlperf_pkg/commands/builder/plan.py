@@ -198,7 +198,15 @@ def make_plan(
     logs = _identified(workspace)
     every_set = []
     unmapped = []
-    for context in raw_sets(logs, workspace.systems, workspace.config, top, as_open=as_open):
+    contexts = raw_sets(
+        logs,
+        workspace.systems,
+        workspace.config,
+        top,
+        as_open=as_open,
+        systems_folder=workspace.folders.relative(workspace.folders.systems),
+    )
+    for context in contexts:
         if context.system:
             every_set.append(_planned_set(context.system, context))
         elif division in (None, context.division):
