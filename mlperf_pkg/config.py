@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -135,7 +136,8 @@ def fields_of(config: Config) -> dict[str, Any]:
     fields: dict[str, Any] = json.loads(json.dumps(to_builtins(config)))
     fields["code"] = {name: folders.get("", folders) for name, folders in fields["code"].items()}
     for price in fields["prices"].values():
-        price["price_usd"] = f"{price['price_usd']:.15g}"
+        usd = Decimal(repr(price["price_usd"]))
+        price["price_usd"] = f"{usd:f}".removesuffix(".0")  # never 1e+16, which is not accepted
     fields["waivers"] = [
         {"code": waived.code, "path": waived.path, **to_builtins(waived.waiver)}
         for waived in config.waivers

@@ -66,6 +66,14 @@ def test_names_of_files_need_not_be_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "price", ["149000", "149000.5", "1.1", "12345678901234.56", f"1{'0' * 15}", f"1{'0' * 17}"]
+)
+def test_prices_are_written_as_they_are_read(price: str, tmp_path: Path) -> None:
+    config = read_config(write(tmp_path, f"prices: {{a: {{price_usd: {price}, source: b}}}}"))
+    assert fields_of(config)["prices"]["a"]["price_usd"] == price
+
+
+@pytest.mark.parametrize(
     ("text", "config"),
     [
         ("submitter: 1e3", Config(submitter="1e3")),
@@ -96,6 +104,10 @@ def test_scalars_are_texts(text: str, config: Config, tmp_path: Path) -> None:
         (
             "waivers:\n- {code: A, path: x, reason: y, approved_by: z, until: 2026-02-30}",
             "2: waivers.0.until is '2026-02-30'; expected text such as 2026-12-31",
+        ),
+        (
+            f"prices:\n  a: {{price_usd: 1{'0' * 308}, source: b}}",
+            f"2: prices.a.price_usd is '1{'0' * 308}'; expected text such as 149000",
         ),
         ("- a", "1: the file is ['a']; expected a mapping"),
         ("a: b: c", "1: mapping values are not allowed here"),
