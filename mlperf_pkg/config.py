@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import islice
@@ -34,11 +35,12 @@ _TYPES = {"string": "text", "array": "a list", "object": "a mapping"}  # of JSON
 
 
 def round_name(text: str) -> str:
-    """Return the name of a round as the rulebook has it: 5.1, also for v5.1 and 5.1.0."""
-    name = text.removeprefix("v")
-    if name.count(".") == 2:  # noqa: PLR2004 - a ruleset
-        return name.removesuffix(".0")
-    return name
+    """Return the name of a round as the rulebook has it: 5.1, also for v5.1 and 5.1.0.
+
+    Any other text stays as it is, so that it is refused as the user wrote it.
+    """
+    named = re.fullmatch(r"v?([0-9]+\.[0-9]+)(\.0)?", text)
+    return named[1] if named else text
 
 
 class SystemConfig(Struct, frozen=True, omit_defaults=True):

@@ -12,6 +12,7 @@ from mlperf_pkg.config import (
     WaiverConfig,
     fields_of,
     read_config,
+    round_name,
 )
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Waiver
@@ -63,6 +64,21 @@ def test_nothing(tmp_path: Path) -> None:
 def test_names_of_files_need_not_be_text(tmp_path: Path) -> None:
     config = read_config(write(tmp_path, 'systems: {a: {logs: ["logs/\\udcff/*"]}}'))
     assert fields_of(config)["systems"]["a"]["logs"] == ["logs/\udcff/*"]
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("5.1", "5.1"),
+        ("v5.0.0", "5.0"),
+        ("v", "v"),
+        ("", ""),
+        ("5.1,5.0", "5.1,5.0"),
+        ("v5.1.1", "v5.1.1"),
+    ],
+)
+def test_names_of_rounds(text: str, name: str) -> None:
+    assert round_name(text) == name
 
 
 @pytest.mark.parametrize(

@@ -401,7 +401,7 @@ def published_option(text: str) -> Callable[[_Function], _Function]:
 
 
 def _round_names(_: click.Context, __: click.Parameter, values: Iterable[str]) -> tuple[str, ...]:
-    names = [name.strip().removeprefix("v") for name in ",".join(values).split(",")]
+    names = [round_name(name.strip()) for name in ",".join(values).split(",")]
     return tuple(filter(None, names))
 
 

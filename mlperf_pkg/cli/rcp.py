@@ -14,6 +14,7 @@ from mlperf_pkg.commands.rcp.differences import DIFF_FORMATS, differences
 from mlperf_pkg.commands.rcp.reference import PointsOrigin, reference, references
 from mlperf_pkg.commands.rcp.table import SHOW_FORMATS, points_picture, shown
 from mlperf_pkg.commands.rcp.tested import CHECK_FORMATS, tested_sets
+from mlperf_pkg.config import round_name
 
 
 @click.group(name="rcp", cls=CommandGroup)
@@ -216,7 +217,5 @@ def diff_points(
       mlperf-pkg rcp diff 1.0 3.0 --usage hpc --format csv
     """
     target.refuse_early([])
-    old_round = old.removeprefix("v")
-    new_round = new.removeprefix("v")
-    target.show(differences(usage or "training", old_round, new_round, benchmark))
+    target.show(differences(usage or "training", round_name(old), round_name(new), benchmark))
     return 0

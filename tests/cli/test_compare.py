@@ -71,6 +71,7 @@ def test_a_submission_against_published_rounds(tree: Path) -> None:
         ),
         ("v2.0/ACME", 1, "Time to train"),
         ("v2.0/ACME --chart speed.svg", 2, "no ratio to draw"),
+        ("v2.0/ACME --published v", 2, "--published v: no such round"),
     ],
 )
 @pytest.mark.usefixtures("tree")

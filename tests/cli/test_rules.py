@@ -84,6 +84,8 @@ NEAREST = [
     (("show", "SET101", "--round", "5.2"), "there is no round '5.2'"),
     (("show", "SET101", "--set", "max_steps=1"), "need a benchmark; SET101 is not a benchmark"),
     (("list", "zzzz", "--round", "hpc"), "there is no round 'hpc'; expected one of 0.7, "),
+    (("list", "--round", "v"), "there is no round 'v'; expected one of 0.7, "),
+    (("list", "--round", "5.1,5.0"), "there is no round '5.1,5.0'; did you mean 5.1?"),
     (("diff", f"{'9' * 5000}.0", "5.0"), ".0' of training; expected one of 0.7, "),
 ]
 
