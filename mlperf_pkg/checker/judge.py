@@ -150,7 +150,7 @@ def _judge_sets(plan: CheckPlan, unnamed: Iterable[SetContext], contents: Conten
     contexts, sets = _check_sets(plan, unnamed, contents)
     uncounted = _pruned_paths(contexts)
     contents = replace(contents, runs=_without(contents.runs, uncounted))
-    notes = contents.waivers.waive(not_described(sets))
+    notes = contents.waivers.waive(not_described(sets, plan.raw))
     sets = _with_notes(sets, notes)
     findings: list[Finding] = []
     verdicts: list[Verdicts] = []

@@ -30,13 +30,14 @@ from mlperf_pkg.findings import (
     verdicts_of,
     without_official,
 )
+from mlperf_pkg.infra.paths import ListedPath
 from mlperf_pkg.results import scoring
 from mlperf_pkg.results.rcp import RcpResult
 from mlperf_pkg.results.report import ResultSetRow, SeedsRow
 from mlperf_pkg.rulebook.load import as_written, finding_of
 from mlperf_pkg.rulebook.rounds import known_verdicts, where_instead
 from mlperf_pkg.run.model import Run
-from mlperf_pkg.submission.model import PRUNED, ResultSet
+from mlperf_pkg.submission.model import PRUNED, Place, ResultSet
 
 _SKIPPED = "the official package checker skips this folder"
 _GLOBBED = "the official package checker reads other logs for this folder"
@@ -269,20 +270,33 @@ def _unchecked_row(context: SetContext) -> ResultSetRow:
     )
 
 
-def not_described(sets: Iterable[SetResult]) -> Iterator[Finding]:
-    """Note the sets that are judged outside a submission, and so without a description."""
-    message = (
-        "the system description and the code were not checked, as the given paths do not have them"
-    )
-    for_folder = "check the whole submission"
+def not_described(sets: Iterable[SetResult], raw: Mapping[str, Place]) -> Iterator[Finding]:
+    """Note the sets that are judged outside a submission, and so without a description.
+
+    ``raw`` maps paths to the files of raw logs. In an archive or an object store, no workspace is
+    looked for.
+    """
     for_logs = (
         "run 'mlperf-pkg system init -o systems/SYSTEM.json' on the system to describe it, and"
         " put the folder systems/ beside the folder of the logs or into it"
     )
     for result in sets:
-        if result.origin in (SetOrigin.FOLDER, SetOrigin.LOGS):
-            hint = for_folder if result.origin.has_folder else for_logs
-            yield finding_of("SET117", message, result.row.path, hint=hint, set=result.row.id)
+        if result.origin not in (SetOrigin.FOLDER, SetOrigin.LOGS):
+            continue
+        reason = "the given paths do not have them"
+        hint = for_logs
+        locations = [raw[path].location for path in result.runs if path in raw]
+        containers = [one.whereabouts for one in locations if isinstance(one, ListedPath)]
+        if result.origin.has_folder:
+            hint = "check the whole submission"
+        elif containers:
+            reason = f"they are not looked for in {containers[0]}"
+            hint = (
+                f"copy the files from {containers[0]} into a folder, and check the folder that"
+                f" contains systems/; if there is none, {for_logs}"
+            )
+        message = f"the system description and the code were not checked, as {reason}"
+        yield finding_of("SET117", message, result.row.path, hint=hint, set=result.row.id)
 
 
 def _no_rules(context: SetContext) -> str:

@@ -1,6 +1,7 @@
 """What a finding on raw logs advises works as printed: each remedy leads to a check that passes."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -145,6 +146,19 @@ def test_the_advice_is_followed(
     remedy(root)
     report = checked(root)
     assert (report.verdict, [row.runs_found for row in report.result_sets]) == (PASS, [5])
+
+
+def test_an_archive_of_a_workspace_is_unpacked(tmp_path: Path) -> None:
+    root = lay(tmp_path / "ws", OWN, RAW)
+    archive = shutil.make_archive(str(tmp_path / "packed"), "gztar", tmp_path, "ws")
+    shutil.rmtree(root)
+    finding = of_code(check([archive], Options(jobs=1)).report, "SET117")
+    assert finding.text.endswith("as they are not looked for in an archive")
+    advice = "copy the files from an archive into a folder, and check the folder that contains"
+    assert (finding.hint or "").startswith(f"{advice} systems/; if there is none, run 'mlperf-pkg")
+    shutil.unpack_archive(archive, tmp_path / "unpacked", filter="data")
+    report = check([str(tmp_path / "unpacked/ws")], Options(jobs=1)).report
+    assert (report.verdict, [row.system for row in report.result_sets]) == (PASS, ["bow-pod16"])
 
 
 def of_code(report: Report, code: str) -> Finding:
