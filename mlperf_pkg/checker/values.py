@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -91,7 +92,7 @@ def _is_outside(file: Path, inputs: Sequence[str], note: Callable[[str], object]
     return True
 
 
-class Checked(Struct, frozen=True):
+class Checked(Struct, frozen=True, dict=True):
     """A report and the values behind it, for commands that build on a check.
 
     ``systems`` and ``sets`` are in the order of the rows of the report; ``contexts`` are those from
@@ -109,6 +110,35 @@ class Checked(Struct, frozen=True):
     def submissions(self) -> list[Submission]:
         """The submissions of all inputs."""
         return list(chain.from_iterable(input_.submissions for input_ in self.inputs))
+
+    @property
+    def alone(self) -> Submission | None:
+        """The only submission, if it was checked without its round."""
+        submissions = self.submissions
+        return submissions[0] if len(submissions) == 1 and submissions[0].is_alone else None
+
+    @cached_property
+    def _by_label(self) -> dict[str, Submission]:
+        return {submission.place.label: submission for submission in self.submissions}
+
+    def submission_of(self, path: str) -> Submission | None:
+        """Return the submission that a path of the report is in, if any."""
+        folder = path
+        while folder and folder not in self._by_label:
+            folder = folder.rpartition("/")[0]
+        return self._by_label.get(folder)
+
+    def named(self, path: str) -> str:
+        """Return a path of the report as one that begins with the name of its submission.
+
+        So a submission has the same paths alone, in its round, and in an archive of either.
+        """
+        submission = self.submission_of(path)
+        if submission is None:
+            return path
+        if path in (submission.place.label, "."):
+            return submission.name
+        return f"{submission.name}/{submission.within(path)}"
 
     @property
     def places(self) -> dict[str, Place]:

@@ -70,7 +70,7 @@ def _scaling_folders(
             " the benchmarks in it"
         )
         yield _finding(submission, "TREE104", message, path)
-    sets = {_relative_path(submission, s.place.label): s for s in submission.result_sets}
+    sets = {submission.within(s.place.label): s for s in submission.result_sets}
     misplaced = {path for path, files in sets.items() if not files.at_level(usage)}
     misplaced |= _folders_above_benchmarks(submission, is_hpc=is_hpc) - sets.keys()
     levels = f"results/<system>/{'{strong,weak}/' * is_hpc}<benchmark>"
@@ -110,7 +110,7 @@ def _unreadable_files(submission: Submission) -> Iterator[Finding]:
     """
     unread = [entry for entry in submission.entries if not entry.readable]
     sets = submission.result_sets if unread else ()
-    logs = {_relative_path(submission, log.label) for files in sets for log in files.logs}
+    logs = {submission.within(log.label) for files in sets for log in files.logs}
     for entry in unread:
         if entry.path.startswith(("results/", "systems/")) and entry.path not in logs:
             message = (
@@ -138,11 +138,6 @@ def _params(submission: Submission) -> Iterator[Finding]:
 
 
 _AT_THE_TOP = "write the flag into package_checker_params at the top of the submission"
-
-
-def _relative_path(submission: Submission, label: str) -> str:
-    """Return a path in reports relative to the submission."""
-    return label.removeprefix(f"{submission.place.label}/") if submission.place.label else label
 
 
 def _finding(submission: Submission, code: str, message: str, path: str) -> Finding:

@@ -274,7 +274,7 @@ class _InputFinder(Struct):
         """Return the submission that the argument is, or those in its folders."""
         if self._is_submission(self.top):
             submission = self._submission_or_none(self.top)
-            return (submission,) if submission else ()
+            return (replace(submission, is_alone=True),) if submission else ()
         folders = self._folders(self.top)
         submissions = []
         for folder in list(filter(self._is_submission, folders)):

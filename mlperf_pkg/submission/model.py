@@ -184,6 +184,7 @@ class Submission(Struct, frozen=True):
     including those without a result set. ``of_results`` marks those
     in a folder of several, of which none has code: a copy of the results of a round. ``needs_code``
     marks those of which the code must be there: others beside them have code, or it is submitted.
+    ``is_alone`` says that it is all of an argument or of an archive, not in the folder of a round.
     """
 
     place: Place
@@ -196,6 +197,12 @@ class Submission(Struct, frozen=True):
     tested: tuple[SystemFolder, ...] = ()
     of_results: bool = False
     needs_code: bool = False
+    is_alone: bool = False
+
+    def within(self, path: str) -> str:
+        """Return a path of the report as a path within the submission."""
+        label = self.place.label
+        return path.removeprefix(f"{label}/") if label else path
 
     @property
     def code(self) -> Mapping[str, tuple[str, ...]] | None:

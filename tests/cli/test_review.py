@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator
 from mlperf_pkg.commands.review.previews import PreviewOutcome
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.published import results
+from tests.helpers.archives import in_archive
 from tests.helpers.program import call
 from tests.helpers.report_schema import closed
 from tests.helpers.reviews import write_round
@@ -76,6 +77,18 @@ def test_problems_are_listed_and_the_rest_is_complete(poor: Path, tmp_path: Path
     assignments = readme.partition("\n## Assignments")[2]
     assert "Delta and Epsilon submit together." in assignments
     assert "| ACME |" not in assignments.partition("### Ranks")[0]
+
+
+def test_an_archive_has_the_tables_of_its_round(a_round: Path, tmp_path: Path) -> None:
+    root = shutil.copytree(a_round, tmp_path / a_round.name)
+    next(root.glob("ACME/results/*/*/result_0.txt")).write_bytes(b"\x00\xff")
+    write_system(root / "Beta/systems", status="soon")
+    folders = []
+    for tree in (root, in_archive(root, tmp_path)):
+        folders.append(tmp_path / f"review of {tree.name}")
+        call("review", tree, "-o", folders[-1], "-j", "1")
+    of_round, of_archive = (bytes_below(folder / "tables") for folder in folders)
+    assert of_archive == of_round
 
 
 def test_several_rounds(a_round: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import shutil
 import sys
 import tarfile
 import zipfile
@@ -48,6 +49,23 @@ def packed(tree: Path, target: Path | None = None, how: Encryption | None = None
     target = target or tree.with_name(f"{tree.name}.tar.gz")
     pack(hash_tree(tree), target, how, force=False)
     return target
+
+
+def in_archive(folder: Path, target: Path) -> Path:
+    """An archive of a folder with its name at the top, in the folder ``target``."""
+    name = str(target / folder.name)
+    return Path(shutil.make_archive(name, "gztar", folder.parent, folder.name))
+
+
+def in_folder_of_archives(root: Path, target: Path) -> Path:
+    """A folder with one archive of each submission of a round."""
+    for submission in root.iterdir():
+        in_archive(submission, target)
+    return target
+
+
+ARCHIVES = {"an archive of the round": in_archive, "archives of its parts": in_folder_of_archives}
+"""What puts a round into archives; both take the round and an empty folder."""
 
 
 def verified(

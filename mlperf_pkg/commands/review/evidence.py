@@ -93,7 +93,7 @@ def evidence_of(about: Collection[str], files: Iterable[str], examined: Examined
     runs = {}
     for path, context in examined.contexts.items():
         if any(f"{subject}/".startswith(f"{path}/") for subject in about):
-            runs[path] = tuple(_logged_runs(context))
+            runs[path] = tuple(_logged_runs(context, examined))
             if context.system is not None:
                 recorded.add(examined.named(context.system.path))
     digests = {}
@@ -118,12 +118,13 @@ def read_evidence(path: Path) -> ObjectionEvidence:
     return evidence
 
 
-def _logged_runs(context: SetContext) -> Iterator[LoggedRun]:
+def _logged_runs(context: SetContext, examined: Examined) -> Iterator[LoggedRun]:
     """Yield the runs of a set whose logs can be read."""
     digests = digests_of(context.sources)
     for run in context.runs:
         if run.path in digests:
             fields: dict[str, Any] = {name: getattr(run, name) for name in _IDENTIFYING}
+            fields["path"] = examined.named(run.path)
             keys = _logged_keys(context.sources[run.path])
             yield LoggedRun(digests[run.path].hex(), keys, **fields)
 

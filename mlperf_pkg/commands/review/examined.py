@@ -21,7 +21,6 @@ from mlperf_pkg.infra.stores import is_url
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import ResultSetRow, SystemRow, description_path
 from mlperf_pkg.results.report import name as last_name
-from mlperf_pkg.submission.model import Submission
 
 _PARTS = ("results", "systems", "benchmarks")  # of a submission
 
@@ -114,33 +113,23 @@ class Examined(Struct, frozen=True, dict=True):
     @property
     def findings(self) -> Iterator[tuple[str, Finding]]:
         """The findings that are not waived, with their submitters; paths begin with these."""
-        submissions = self.checked.submissions
-        submitters = {item.place.label or item.name: item.name for item in submissions}
         for finding in self.checked.report.findings:
             if finding.waiver is not None or isinstance(finding, Unchecked):
                 continue
-            about = self.named(finding.about)
-            submitter = submitters.get(about.partition("/")[0])
-            if submitter:
+            submission = self.checked.submission_of(finding.about)
+            if submission:
+                about = self.named(finding.about)
                 places = []
                 for place in finding.occurrences:
                     places.append(replace(place, path=self.named(place.path)))
-                path = self.named(finding.path)
-                yield submitter, replace(finding, path=path, subject=about, places=tuple(places))
-
-    @cached_property
-    def alone(self) -> Submission | None:
-        """The submission if it was checked without its round."""
-        return next((item for item in self.checked.submissions if item.place.label == ""), None)
+                named = replace(
+                    finding, path=self.named(finding.path), subject=about, places=tuple(places)
+                )
+                yield submission.name, named
 
     def named(self, path: str) -> str:
         """Return a path of the report that begins with the name of its submission."""
-        alone = self.alone
-        if alone is None:
-            return path
-        if path in ("", "."):
-            return alone.name
-        return f"{alone.name}/{path}"
+        return self.checked.named(path)
 
     @cached_property
     def _described(self) -> Mapping[str | None, ResultSetRow | SystemRow]:

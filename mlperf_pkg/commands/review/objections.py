@@ -193,7 +193,8 @@ def judge(
     filed = set[tuple[str, str]]()
     for entry in entries:
         filed.update((entry.code, path) for path in entry.about)
-        if examined.alone is not None and examined.alone.name != entry.against:
+        alone = examined.checked.alone
+        if alone is not None and alone.name != entry.against:
             judged.append(Judged(entry))
             continue
         evidence = read_evidence(file.parent / evidence_file(entry))
@@ -471,7 +472,7 @@ def measured(entry: ObjectionEntry, corrected: Examined, examined: Examined | No
     Raises:
         UserError: nothing can be measured, or the order of competitors changes.
     """
-    if corrected.alone is not None:
+    if corrected.checked.alone is not None:
         raise UserError(f"{entry.id}: expected the round with the correction, not one submission")
     scores = _scores_before(entry, corrected, examined)
     if not scores:

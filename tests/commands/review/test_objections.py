@@ -21,6 +21,7 @@ from mlperf_pkg.commands.review.examined import Examined
 from mlperf_pkg.commands.review.objections import ObjectionEntry, ObjectionState, read_entries
 from mlperf_pkg.render.findings import View
 from mlperf_pkg.rulebook.load import finding_of
+from tests.helpers.archives import ARCHIVES, in_archive
 from tests.helpers.logs import edited, joined, line_of, records
 from tests.helpers.program import call
 from tests.helpers.reviews import write_round
@@ -451,6 +452,27 @@ def test_runs_that_were_not_recorded(a_round: Path, filed: Path) -> None:
     (filed.parent / f"{EPSILON}.json").write_text("[]")
     result = changed(filed, a_round)
     assert (result.exit_code, "not the evidence of an objection" in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("form", ARCHIVES)
+def test_archives(form: str, a_round: Path, filed: Path, tmp_path: Path) -> None:
+    """Objections to a round are those to its archives, and stand in these."""
+    tree = ARCHIVES[form](a_round, tmp_path / "archives")
+    call("review", "objection", "all", tree, "-o", tmp_path / "of archives")
+    written = {path.name: path.read_text() for path in (tmp_path / "of archives").iterdir()}
+    assert written == {path.name: path.read_text() for path in filed.parent.iterdir()}
+    assert changed(filed, tree).stdout == changed(filed, a_round).stdout
+    assert "2 objections: 2 standing" in call("check", tree, "--objections", filed).stderr
+
+
+def test_one_submission_in_an_archive(a_round: Path, filed: Path, tmp_path: Path) -> None:
+    alone = in_archive(a_round / "ACME", tmp_path)
+    assert "2 objections: 1 standing, 1 not in TREE" in changed(filed, alone).stdout
+
+
+def test_several_arguments(a_round: Path, filed: Path) -> None:
+    result = call("check", a_round / "ACME", a_round / "Beta", "--objections", filed)
+    assert "2 objections: 2 standing" in result.stderr
 
 
 def test_settled_objections(a_round: Path, filed: Path, tmp_path: Path) -> None:
