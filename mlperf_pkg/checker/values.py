@@ -140,6 +140,14 @@ class Checked(Struct, frozen=True, dict=True):
             return submission.name
         return f"{submission.name}/{submission.within(path)}"
 
+    @cached_property
+    def _shares_names(self) -> bool:
+        return len({item.name for item in self.submissions}) < len(self.submissions)
+
+    def distinct(self, path: str) -> str:
+        """Return a path as ``named`` does, or as it is if several submissions have one name."""
+        return path if self._shares_names else self.named(path)
+
     @property
     def places(self) -> dict[str, Place]:
         """The files of all inputs by their labels."""

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -80,7 +80,9 @@ def compare_paths(
     is_single = all(len(version.submissions) == 1 for version in checks[:2])
     old_side = _side(before.checked, logs, is_single=is_single)
     new_side = _side(after.checked, logs, is_single=is_single)
-    lenders = old_side.sets if lending is before.checked else tuple(_sets(lending, None, logs))
+    lenders = old_side.sets
+    if lending is not before.checked:
+        lenders = tuple(_sets(lending, logs, is_single=False))
 
     comparison = compare(old_side, new_side)
     return replace(
@@ -158,18 +160,18 @@ def _digest(file: Place) -> str:
 
 def _side(checked: Checked, logs: _Logs, *, is_single: bool) -> ComparedSide:
     """Return a side; paths within a submission that ``is_single`` do not have its name."""
-    label = checked.submissions[0].place.label if is_single else None
-    sets = tuple(_sets(checked, label, logs))
+    path_of = _paths(checked, is_single=is_single)
+    sets = tuple(_sets(checked, logs, is_single=is_single))
     compared = {system.path for system in checked.systems}
     for scored in scores(checked).sets:
         compared.update(run.label for run in scored.runs)
     files = {}
     for path, digest in _others(checked.inputs[0], compared):
-        files[_within(label, path)] = digest
+        files[path_of(path)] = digest
     places = checked.places
     systems = []
     for system in checked.systems:
-        systems.append(_system(label, system, places[system.path]))
+        systems.append(_system(path_of(system.path), system, places[system.path]))
     return ComparedSide(
         verdict=checked.report.verdict,
         systems=tuple(systems),
@@ -179,17 +181,26 @@ def _side(checked: Checked, logs: _Logs, *, is_single: bool) -> ComparedSide:
     )
 
 
-def _system(label: str | None, system: SystemFile, file: Place) -> ComparedSystem:
+def _paths(checked: Checked, *, is_single: bool) -> Callable[[str], str]:
+    """Return what makes a path of the report one that the other side has, too.
+
+    It begins with the name of its submission, unless that ``is_single``.
+    """
+    return checked.submissions[0].within if is_single else checked.distinct
+
+
+def _system(path: str, system: SystemFile, file: Place) -> ComparedSystem:
     return ComparedSystem(
-        path=_within(label, system.path),
+        path=path,
         id=system.id,
         digest=_digest(file),
         fields=system.contents or {},
     )
 
 
-def _sets(checked: Checked, label: str | None, logs: _Logs) -> Iterator[ComparedSet]:
-    """Yield the result sets; ``label`` is that of their submission if it is compared alone."""
+def _sets(checked: Checked, logs: _Logs, *, is_single: bool) -> Iterator[ComparedSet]:
+    """Yield the result sets of a side."""
+    path_of = _paths(checked, is_single=is_single)
     places = checked.places
     runs = {run.path: run for run in checked.runs}
     rows = zip(scores(checked).sets, checked.sets, checked.contexts, strict=True)
@@ -198,9 +209,9 @@ def _sets(checked: Checked, label: str | None, logs: _Logs) -> Iterator[Compared
         for run_row in scored.runs:
             path = run_row.label
             set_logs.append(logs.read(places[path], runs.get(path)))
-        submitter = _submitter(scored, context, is_single=label is not None)
+        submitter = _submitter(scored, context, is_single=is_single)
         yield ComparedSet(
-            path=_within(label, scored.row.path),
+            path=path_of(scored.row.path),
             row=scored.row,
             logs=tuple(set_logs),
             findings=tuple(result.observations),
@@ -260,10 +271,6 @@ def _others(contents: Input, compared: Collection[str]) -> Iterator[tuple[str, s
                 yield place.label, _digest(place)
             else:
                 yield place.label, ""
-
-
-def _within(label: str | None, path: str) -> str:
-    return path.removeprefix(f"{label}/") if label else path
 
 
 # ---- settings -----------------------------------------------------------------------------

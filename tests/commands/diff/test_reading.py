@@ -1,5 +1,7 @@
 """Which settings rules name, and what a log says of them."""
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,7 +9,10 @@ import pytest
 from mlperf_pkg.commands.diff.reading import MAX_VALUES, read_settings, settings_named
 from mlperf_pkg.commands.diff.runs import MAX_CHARACTERS
 from mlperf_pkg.infra.source import Source
+from tests.helpers.archives import in_archive, in_folder_of_archives
 from tests.helpers.logs import joined
+from tests.helpers.program import call
+from tests.helpers.trees import SYSTEM, write_submission
 
 
 @pytest.mark.parametrize(
@@ -70,3 +75,50 @@ def test_long_values_stay_apart() -> None:
     first, second = (settings(joined([record("x" * MAX_CHARACTERS + end)]))["a"] for end in "yz")
     assert first != second
     assert len(first) < MAX_CHARACTERS + 100
+
+
+# ---- what is compared with what -----------------------------------------------------------
+
+
+@pytest.fixture
+def a_round(tmp_path: Path) -> Path:
+    """A round of two submitters, of which one has a file beside its logs."""
+    root = tmp_path / "training_results_v2.0"
+    write_submission(root / "ACME")
+    write_submission(root / "Beta", seed=8)
+    (root / f"ACME/results/{SYSTEM}/resnet/scaling.json").write_text('{"scaling_factor": 1}')
+    return root
+
+
+Form = Callable[[Path, Path], Path]
+FORMS: dict[str, Form] = {
+    "the round": lambda root, _: root,
+    "its archive": in_archive,
+    "a folder of archives": in_folder_of_archives,
+}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sets"),
+    [
+        ("the round", "its archive", "2 result sets"),
+        ("a folder of archives", "the round", "2 result sets"),
+        ("its archive", "a folder of archives", "2 result sets"),
+    ],
+)
+def test_forms_of_one_round(old: str, new: str, sets: str, a_round: Path, tmp_path: Path) -> None:
+    paths = [FORMS[name](a_round, tmp_path / str(side)) for side, name in enumerate((old, new))]
+    result = call("diff", *paths, "--round", "2.0")
+    assert f"nothing changed: {sets}, " in result.stdout, result.stdout
+    assert (result.exit_code, result.stderr) == (0, "")
+
+
+def test_archives_of_one_name(a_round: Path, tmp_path: Path) -> None:
+    """The files of one are not taken for those of the other."""
+    old, new = tmp_path / "old", tmp_path / "new"
+    for side in (old, new):
+        in_archive(a_round / "ACME", side / "first").rename(side / "first.tar.gz")
+        in_archive(a_round / "ACME", side / "second").rename(side / "second.tar.gz")
+    (a_round / "ACME/README.md").touch()
+    in_archive(a_round / "ACME", new / "first").rename(new / "first.tar.gz")
+    assert "1 file added: first.tar.gz/ACME/README.md" in call("diff", old, new).stdout
