@@ -129,6 +129,11 @@ def _suggestion(path: Path) -> str:
     return ""
 
 
+def find_alone(submission: Submission) -> Input:
+    """Return a submission as an argument of its own, whose paths in reports are those within it."""
+    return _InputFinder(Place(submission.place.location, "")).find()
+
+
 class _InputFinder(Struct):
     """Reads an argument, ``top``, step by step; ``skipped`` are its links that lead out of it.
 

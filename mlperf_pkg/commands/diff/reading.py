@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.check import check, check_inputs
 from mlperf_pkg.checker.fold import copies_in, find_pairs
 from mlperf_pkg.checker.values import Checked, Options, ScoredSet, scores
 from mlperf_pkg.checks.context import SetContext
@@ -33,6 +33,7 @@ from mlperf_pkg.run import evaluations
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.readers import is_hyperparameter
 from mlperf_pkg.run.relations import is_known, originals
+from mlperf_pkg.submission.find import find_alone
 from mlperf_pkg.submission.model import Input, Place
 from mlperf_pkg.submission.submitters import SubmitterNames
 
@@ -97,17 +98,15 @@ def _counterpart(before: _Version, after: Checked, options: Options) -> _Version
 
     It is checked again alone, by the rules of the round that the whole was found to be of.
     """
-    if len(after.submissions) != 1:
-        return before
-    only = after.submissions[0]
-    if only.place.label:
+    only = after.alone
+    if only is None or before.checked.alone is not None:
         return before
     for submission in before.checked.submissions:
-        if submission.place.label and submission.name == only.name:
-            path = str(submission.place.path)
+        if submission.name == only.name:
             report = before.checked.report
             options = replace(options, usage=report.usage, round=report.round)
-            return _Version(path, check([path], options))
+            checked = check_inputs((find_alone(submission),), options)
+            return _Version(str(submission.place.path), checked)
     return before
 
 

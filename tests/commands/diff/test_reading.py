@@ -95,6 +95,8 @@ FORMS: dict[str, Form] = {
     "the round": lambda root, _: root,
     "its archive": in_archive,
     "a folder of archives": in_folder_of_archives,
+    "a submission": lambda root, _: root / "ACME",
+    "the archive of a submission": lambda root, target: in_archive(root / "ACME", target),
 }
 
 
@@ -104,6 +106,10 @@ FORMS: dict[str, Form] = {
         ("the round", "its archive", "2 result sets"),
         ("a folder of archives", "the round", "2 result sets"),
         ("its archive", "a folder of archives", "2 result sets"),
+        ("the round", "the archive of a submission", "1 result set"),
+        ("its archive", "a submission", "1 result set"),
+        ("a folder of archives", "the archive of a submission", "1 result set"),
+        ("the archive of a submission", "a submission", "1 result set"),
     ],
 )
 def test_forms_of_one_round(old: str, new: str, sets: str, a_round: Path, tmp_path: Path) -> None:
