@@ -7,6 +7,7 @@ from zipfile import ZipFile
 
 import pytest
 
+from tests.helpers.archives import ARCHIVES
 from tests.helpers.program import call
 from tests.helpers.tables import TABLES, names
 from tests.helpers.trees import SYSTEM, remove, write_submission, write_system
@@ -128,3 +129,13 @@ def test_an_anonymous_summary_has_no_file_with_names(
     result = call("results", root, "--anonymous", *options)
     assert (result.exit_code, result.stdout) == (2, "")
     assert message in result.stderr
+
+
+@pytest.mark.parametrize("form", ARCHIVES)
+def test_rows_of_archives_have_the_ids_of_the_round(form: str, root: Path, tmp_path: Path) -> None:
+    ids = tmp_path / "ids.json"
+    call("results", root, "-o", tmp_path / "out", "--private-ids", ids)
+    written = ids.read_text()
+    tree = ARCHIVES[form](root, tmp_path / "archives")
+    result = call("results", tree, "-o", tmp_path / "again", "--private-ids", ids)
+    assert (result.exit_code, ids.read_text()) == (0, written), result.stderr

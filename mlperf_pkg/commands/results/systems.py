@@ -17,12 +17,11 @@ is submitted again.
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import reduce
 from itertools import count
 from operator import itemgetter, xor
 from pathlib import Path
-from posixpath import commonpath
 from typing import Any, Self
 
 from msgspec import Struct
@@ -39,7 +38,7 @@ from mlperf_pkg.infra.json_values import (
     read_json,
     to_finite,
 )
-from mlperf_pkg.infra.paths import ListedPath, read_file
+from mlperf_pkg.infra.paths import read_file
 from mlperf_pkg.submission.model import ResultSet, Submission, SystemFolder
 
 Cell = str | int | float | None
@@ -103,15 +102,14 @@ def systems_of(checked: Checked) -> Iterator[SubmittedSystem]:
     files = {file.path: file for file in checked.systems}
     results = {result.row.path: result for result in checked.sets}
     divisions = {run.label: run.division for run in checked.report.runs}
-    root = _root(checked.submissions)
     for submission in checked.submissions:
-        label = submission.place.label.removeprefix(root).lstrip("/") or submission.name
+        submission_key = checked.distinct(submission.place.label)
         for folder in submission.tested:
             name = folder.place.name
             path = submission.place.child("systems").child(f"{name}.json").label
             sets = tuple(_sets_of(submission, name, results))
             yield SubmittedSystem(
-                key=f"{label}/{name}",
+                key=f"{submission_key}/{name}",
                 submitter=submission.name,
                 folder=folder,
                 path=path,
@@ -119,13 +117,6 @@ def systems_of(checked: Checked) -> Iterator[SubmittedSystem]:
                 sets=sets,
                 division=_logged_division(sets, divisions),
             )
-
-
-def _root(submissions: Sequence[Submission]) -> str:
-    """Return the folder of an archive: labels begin with it, but it is not part of a key."""
-    if submissions and isinstance(submissions[0].place.path, ListedPath):
-        return commonpath([submission.place.folder.label for submission in submissions])
-    return ""
 
 
 def _sets_of(
