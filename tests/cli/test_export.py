@@ -4,13 +4,14 @@ import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from shutil import make_archive
 from typing import Any
 
 import pytest
 
 from tests.helpers.logs import edited
 from tests.helpers.program import call
-from tests.helpers.trees import simulated, write_submission
+from tests.helpers.trees import SYSTEM, simulated, write_submission, write_system
 
 
 @pytest.fixture
@@ -116,3 +117,14 @@ def test_refusals(arguments: list[str], message: str, tree: Path) -> None:
     assert result.exit_code == 2
     assert message in result.stderr
     assert sorted(path.name for path in Path().iterdir()) == ["v2.0"]
+
+
+def test_the_submitter_of_a_system_without_results(tree: Path) -> None:
+    """A submission that is an archive, without a folder at its top, is named after it."""
+    write_system(tree / "ACME/systems", "idle", submitter="Acme Inc.")
+    archive = make_archive("Acme", "tar", tree / "ACME")
+    exported(archive, "-o", "r.sqlite", "--round", "2.0")
+    assert rows(Path("r.sqlite"), "SELECT id, submitter FROM systems ORDER BY id") == [
+        (SYSTEM, "Acme"),
+        ("idle", "Acme"),
+    ]

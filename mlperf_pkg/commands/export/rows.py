@@ -296,13 +296,17 @@ def _texts(paths: Iterable[str]) -> dict[str, str]:
 class _Rounds:
     """The rounds of files: those of the result sets in the nearest folder that has result sets.
 
-    ``submitters`` are those of the result sets, by the path of their system description.
+    ``submitters`` are those of the result sets, else of the submission, by the path of the system
+    description.
     """
 
     def __init__(self, checked: Checked) -> None:
         self._by_path: dict[str, _AnyRound] = {}
         self._by_system: dict[int, _AnyRound] = {}
         self.submitters: dict[str, str | None] = {}
+        for system in checked.systems:
+            submission = checked.submission_of(system.path)
+            self.submitters[system.path] = submission.name if submission else None
         for run in checked.runs:
             self._by_path[run.path] = (run.usage, run.round)
         for context in checked.contexts:
@@ -341,8 +345,7 @@ def _with_parents(path: str) -> list[str]:
 
 def _system(system: SystemFile, verdict: Verdicts, rounds: _Rounds, path: str) -> Row:
     fields = system.contents or {}
-    folder = system.path.rpartition("/systems/")[0].rpartition("/")[2]
-    submitter = rounds.submitters.get(system.path) or folder or system.submitter
+    submitter = rounds.submitters[system.path] or system.submitter
     usage, round_ = rounds.of_system(system)
     return schema.row(
         schema.SystemRecord,
