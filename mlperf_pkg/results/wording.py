@@ -102,12 +102,17 @@ def severity(finding: Finding) -> str:
     return f"waived {finding.severity}" if finding.waiver else finding.severity.value
 
 
+def unscaled(row: ResultSetRow) -> str:
+    """Return what the ``unscaled_minutes`` of a result set are."""
+    return "time of all models" if row.scaling == "weak" else "olympic mean"
+
+
 def rcp_state(row: ResultSetRow) -> str | None:
     """Return the state of the RCP test; None if no test is required.
 
     It is ``pass``, ``fail``, ``missing`` (no reference point), ``bypassed`` or ``not_checked``.
     """
-    if row.division != "closed":
+    if (row.division or "").lower() != "closed":
         return None
     if row.rcp is None:
         return "not_checked"

@@ -65,6 +65,9 @@ NO_POINT: dict[str, Any] = {**NO_NUMBERS, "message": "Missing RCP, please submit
         ({"rcp": rcp(margin_percent=None, no_limit_reason="why")}, "pass", "pass, no limit"),
         ({"rcp": None}, "not_checked", "not checked"),
         ({"division": "open"}, None, "-"),
+        ({"division": "Closed", "rcp": rcp(**ZERO)}, "bypassed", "bypassed"),
+        ({"division": "close", "rcp": rcp(**ZERO)}, None, "-"),
+        ({"division": None}, None, "-"),
     ],
 )
 def test_rcp(changes: dict[str, Any], state: str | None, short: str) -> None:

@@ -97,8 +97,16 @@ class ResultSetRecord(Struct, frozen=True):
         "time-to-train: as published, otherwise normalised where the rules say so",
         "minutes",
     ]
-    unscaled_minutes: Annotated[float | None, "the olympic mean before normalisation", "minutes"]
-    official_minutes: Annotated[float | None, "the score of the official summarizer", "minutes"]
+    unscaled_minutes: Annotated[
+        float | None,
+        "the olympic mean before normalisation; of weak scaling, the time of all models",
+        "minutes",
+    ]
+    official_minutes: Annotated[
+        float | None,
+        "the score of the official summarizer; of weak scaling, the olympic mean of the models",
+        "minutes",
+    ]
     scaling_factor: Annotated[
         float | None, "`score_minutes` divided by `unscaled_minutes`", "ratio"
     ]

@@ -268,7 +268,10 @@ class ResultSection(Struct, frozen=True):
             seeds = "pass"
         facts = [
             ("Minutes", self.score),
-            ("Olympic mean", score(row.unscaled_minutes, is_verified=self.is_verified)),
+            (
+                wording.unscaled(row).capitalize(),
+                score(row.unscaled_minutes, is_verified=self.is_verified),
+            ),
             ("Scaling factor", f"{row.scaling_factor:.4f}"),
             ("Summarizer", self.official),
             ("Seeds", seeds),

@@ -178,7 +178,7 @@ def _steps(row: ResultSetRow, *, is_verified: bool) -> Iterator[tuple[object, ..
         why = "mlperf-logging gives no score"
         if row.runs_required is None:  # unknown without rules for the benchmark
             why = "not checked"
-    yield "olympic mean", shown_score(row.unscaled_minutes), "", "", ""
+    yield wording.unscaled(row), shown_score(row.unscaled_minutes), "", "", ""
     yield "scaling factor", f"{row.scaling_factor:.4f}", "", "", ""
     yield ("score", HEADING), (shown_score(row.score_minutes), HEADING), "", "", ""
     energy = _kilojoules(row.energy_joules)
