@@ -4,11 +4,10 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.descriptions import SystemFile
-from mlperf_pkg.checks.workspace import described, similar_system
+from mlperf_pkg.checks.workspace import may_be_of, similar_systems
 from mlperf_pkg.config import Config, fields_of
 from mlperf_pkg.infra.plain_yaml import dump
 from mlperf_pkg.infra.text import unused, visible
-from mlperf_pkg.published.model import known_division
 from mlperf_pkg.submission import membership
 
 _MOST_IN_KEY = 3  # systems that a key to be completed names
@@ -44,8 +43,9 @@ def systems_to_assign(config: Config, contexts: Iterable[SetContext]) -> tuple[S
         if context.system:
             assigned.setdefault(context.system.id, []).extend(logs)
             continue
-        choices = _possible_systems(context, claimed)
-        similar = similar_system(choices, context.group.first) if context.group else None
+        similar_names = similar_systems(context)
+        choices = similar_names or _possible_systems(context, claimed)
+        similar = similar_names[0].id if len(similar_names) == 1 else None
         if similar:
             unassigned.setdefault(similar, []).extend(logs)
         elif choices:
@@ -104,15 +104,10 @@ def _possible_systems(context: SetContext, claimed: Container[str]) -> list[Syst
     group = context.group
     if group is None:
         return []
-    own = [system for system in context.systems.every if _may_be(system, group.first)]
+    own = [system for system in context.systems.every if may_be_of(group.first, system)]
     if group.candidates:
         return [system for system in own if system.id in group.candidates]
     return [system for system in own if system.id not in claimed]
-
-
-def _may_be(system: SystemFile, log: membership.Stated) -> bool:
-    is_of_division = known_division(system.division) == log.division
-    return is_of_division and (log.states_nothing or log.fits(described(system)))
 
 
 def _choice(context: SetContext, choices: Sequence[SystemFile]) -> str:

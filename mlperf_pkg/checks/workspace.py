@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from itertools import chain
 
@@ -14,7 +14,7 @@ from mlperf_pkg.checks.context import SetContext, SetOrigin
 from mlperf_pkg.checks.descriptions import SystemFile, described_systems
 from mlperf_pkg.config import CONFIG_NAME, Config
 from mlperf_pkg.findings import Finding
-from mlperf_pkg.infra.text import did_you_mean, nearest, visible
+from mlperf_pkg.infra.text import did_you_mean, letters, nearest, visible
 from mlperf_pkg.published.model import known_division
 from mlperf_pkg.results.report import common_folder, folder
 from mlperf_pkg.results.wording import counted, enumerated
@@ -201,14 +201,20 @@ def _undescribed(context: SetContext, group: membership.LogGroup, division: str)
             "submission_platform {found} fits no system description"
             f"; systems of the {division} division: {{expected:s}}"
         )
-        similar = similar_system(own, group.first)
+        similar = [system.id for system in similar_systems(context)]
         remedy = (
             f"if {json.dumps(platform)} is one of these systems, list it under the platforms of"
             f" that system in {CONFIG_NAME}"
         )
-        if similar:
-            entry = f"systems: {{{json.dumps(similar)}: {{platforms: [{json.dumps(platform)}]}}}}"
-            remedy = f"did you mean {similar}? Then add the line '{entry}' to {CONFIG_NAME}"
+        if len(similar) == 1:
+            system = json.dumps(similar[0])
+            entry = f"systems: {{{system}: {{platforms: [{json.dumps(platform)}]}}}}"
+            remedy = f"did you mean {similar[0]}? Then add the line '{entry}' to {CONFIG_NAME}"
+        elif similar:
+            remedy = (
+                f"did you mean {' or '.join(similar)}? Then list these logs under the one"
+                f' that wrote them, in the section "systems" of {CONFIG_NAME}'
+            )
         hint = f"{remedy}; otherwise run {init}, on the system, to describe it"
         ids = [system.id for system in own]
         return context.finding("SET110", message, found=platform, expected=ids, hint=hint)
@@ -229,21 +235,51 @@ def _undescribed(context: SetContext, group: membership.LogGroup, division: str)
     return context.finding("SET110", message, expected=expected, hint=hint)
 
 
-def similar_system(systems: Iterable[SystemFile], log: membership.Stated) -> str | None:
-    """Return the id of the system whose name is almost the platform of a log, if any is.
+def may_be_of(log: membership.Stated, system: SystemFile) -> bool:
+    """Return whether a log names the division of a system, and no number contradicts it."""
+    is_of_division = known_division(system.division) == log.division
+    return is_of_division and (log.states_nothing or log.fits(described(system)))
 
-    All numbers in the names are the same: an H200 is not an H100.
+
+def similar_systems(context: SetContext) -> list[SystemFile]:
+    """Return the systems whose names are almost the platform of raw logs of an unknown one.
+
+    These are all systems whose names contain the platform, if they are several, as in the names of
+    frameworks; otherwise those with the nearest name. All numbers in the names are the same: an
+    H200 is not an H100. Systems that fit the evidence come before all others.
     """
-    platform = log.platforms[1]
-    by_name: dict[str, set[str]] = {}
-    for system in systems:
+    group = context.group
+    if group is None or not group.first.names_platform:
+        return []
+    platform = group.first.platforms[1]
+    numbers = re.findall(_NUMBER, platform)
+    systems: dict[str, list[SystemFile]] = {}  # by name
+    for system in context.systems.every:
+        if group.candidates and system.id not in group.candidates:
+            continue
+        if not may_be_of(group.first, system):
+            continue
         for name in filter(None, (system.system_name, system.id)):
-            if re.findall(_NUMBER, name) == re.findall(_NUMBER, platform):
-                by_name.setdefault(name, set()).add(system.id)
-    similar = nearest(platform, by_name) if log.names_platform else None
-    if similar is None or len(by_name[similar]) > 1:
-        return None
-    return min(by_name[similar])
+            if re.findall(_NUMBER, name) == numbers:
+                systems.setdefault(name, []).append(system)
+    containing = _of_names(systems, lambda name: letters(platform) in letters(name))
+    if len(containing) > 1:
+        return containing
+    similar = nearest(platform, systems)
+    if similar is None:
+        return []
+    return _of_names(systems, lambda name: letters(name) == letters(similar))
+
+
+def _of_names(
+    systems: Mapping[str, Iterable[SystemFile]], accepts: Callable[[str], bool]
+) -> list[SystemFile]:
+    """Return the systems that have a name that is accepted, by id."""
+    by_id = {}
+    for name, systems_of_name in systems.items():
+        if accepts(name):
+            by_id.update({system.id: system for system in systems_of_name})
+    return [by_id[system_id] for system_id in sorted(by_id)]
 
 
 def _in_other_division(context: SetContext, division: str, system: SystemFile) -> Finding:

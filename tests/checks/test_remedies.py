@@ -14,13 +14,14 @@ from mlperf_pkg.findings import Finding, Verdict, Verdicts
 from mlperf_pkg.results.report import Report
 from tests.helpers.logs import edited
 from tests.helpers.raw_logs import LOGS, OTHER, OWN, RAW, a_system, saying
-from tests.helpers.workspaces import lay, numbered
+from tests.helpers.workspaces import lay, logs_of, numbered
 
 Files = dict[str, bytes]
 PASS = Verdicts(Verdict.PASS, Verdict.PASS)
 OPEN_LOG = {"logs/3.log": edited(LOGS[3], "submission_division", value="open")}
 TYPO = saying("submission_platform", "bow-pdo16")
 SAID = saying("submission_platform", "bow")
+PRIMERGY = [a_system("primergy-mxnet"), a_system("primergy-pytorch")]
 MISSPELT = saying("submission_org", "Grafcore")
 FIRST, *REST = LOGS
 MIXED = numbered([edited(FIRST, "submission_platform", value="bow-pod64"), *REST], "logs/x/{}.log")
@@ -129,6 +130,16 @@ def as_printed(key: str = "", choice: str = "") -> Callable[[Path], object]:
             id="the printed YAML with a choice",
         ),
         pytest.param(
+            [*PRIMERGY, saying("submission_platform", "PRIMERGY")],
+            "SET110",
+            "did you mean primergy-mxnet or primergy-pytorch? Then list these logs under the one"
+            ' that wrote them, in the section "systems" of mlperf-pkg.yaml',
+            as_printed(
+                "primergy-mxnet or primergy-pytorch for resnet on PRIMERGY", "primergy-mxnet"
+            ),
+            id="names that begin with the platform",
+        ),
+        pytest.param(
             [OWN, a_system("other"), saying("submission_platform", "1xbox")],
             "SET125",
             'in mlperf-pkg.yaml, list each log under its system, in the section "systems"',
@@ -146,6 +157,14 @@ def test_the_advice_is_followed(
     remedy(root)
     report = checked(root)
     assert (report.verdict, [row.runs_found for row in report.result_sets]) == (PASS, [5])
+
+
+def test_hint_and_printed_yaml_name_the_same_systems(tmp_path: Path) -> None:
+    systems = [a_system(name, system_name="Bow-Pod16") for name in ("pt", "tf")]
+    claimed = numbered(logs_of("pt", "bert"), "logs/bert/{}.log")
+    report = checked(lay(tmp_path, *systems, claimed, saying("submission_platform", "POD16")))
+    assert "did you mean pt or tf?" in (of_code(report, "SET110").hint or "")
+    assert "pt or tf for resnet on POD16:" in report.configuration
 
 
 def test_an_archive_of_a_workspace_is_unpacked(tmp_path: Path) -> None:
