@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import chain
 
@@ -201,20 +201,7 @@ def _undescribed(context: SetContext, group: membership.LogGroup, division: str)
             "submission_platform {found} fits no system description"
             f"; systems of the {division} division: {{expected:s}}"
         )
-        similar = [system.id for system in similar_systems(context)]
-        remedy = (
-            f"if {json.dumps(platform)} is one of these systems, list it under the platforms of"
-            f" that system in {CONFIG_NAME}"
-        )
-        if len(similar) == 1:
-            system = json.dumps(similar[0])
-            entry = f"systems: {{{system}: {{platforms: [{json.dumps(platform)}]}}}}"
-            remedy = f"did you mean {similar[0]}? Then add the line '{entry}' to {CONFIG_NAME}"
-        elif similar:
-            remedy = (
-                f"did you mean {' or '.join(similar)}? Then list these logs under the one"
-                f' that wrote them, in the section "systems" of {CONFIG_NAME}'
-            )
+        remedy = _assignment(platform, [system.id for system in similar_systems(context)])
         hint = f"{remedy}; otherwise run {init}, on the system, to describe it"
         ids = [system.id for system in own]
         return context.finding("SET110", message, found=platform, expected=ids, hint=hint)
@@ -233,6 +220,25 @@ def _undescribed(context: SetContext, group: membership.LogGroup, division: str)
     message = f"there is no system description of the {division} division; expected {{expected}}"
     hint = f"to write the description, run {init}, on the system"
     return context.finding("SET110", message, expected=expected, hint=hint)
+
+
+def _assignment(platform: str, similar: Sequence[str]) -> str:
+    """Return how to assign the logs of a platform to a system; ``similar`` are the likely ones."""
+    name = json.dumps(platform)
+    if not similar:
+        return (
+            f"if {name} is one of these systems, list it under the platforms of that system in"
+            f" {CONFIG_NAME}"
+        )
+    question = f"did you mean {' or '.join(similar)}?"
+    section = f'the section "systems" of {CONFIG_NAME}'
+    if len(similar) > 1:
+        return f"{question} Then list these logs under the one that wrote them, in {section}"
+    line = f"systems: {{{json.dumps(similar[0])}: {{platforms: [{name}]}}}}"
+    return (
+        f"{question} Then list {name} under the platforms of {similar[0]}, in {section}, or add the"
+        f" line '{line}' if it has no such section"
+    )
 
 
 def may_be_of(log: membership.Stated, system: SystemFile) -> bool:

@@ -116,9 +116,18 @@ def as_printed(key: str = "", choice: str = "") -> Callable[[Path], object]:
         pytest.param(
             [OWN, OTHER, TYPO],
             "SET110",
-            'the line \'systems: {"bow-pod16": {platforms: ["bow-pdo16"]}}\' to mlperf-pkg.yaml',
+            'add the line \'systems: {"bow-pod16": {platforms: ["bow-pdo16"]}}\' if it has no such',
             configured('systems: {"bow-pod16": {platforms: ["bow-pdo16"]}}'),
             id="a misspelt platform",
+        ),
+        pytest.param(
+            [OWN, OTHER, TYPO, {CONFIG_NAME: b"systems: {bow-pod64: {platforms: [x]}}"}],
+            "SET110",
+            'list "bow-pdo16" under the platforms of bow-pod16, in the section "systems" of',
+            configured(
+                "systems: {bow-pod64: {platforms: [x]}, bow-pod16: {platforms: [bow-pdo16]}}"
+            ),
+            id="a misspelt platform, beside other systems",
         ),
         pytest.param([OWN, OTHER, TYPO], "SET110", "", as_printed(), id="the printed YAML"),
         pytest.param(
