@@ -108,14 +108,14 @@ def decrypt(source: Path, target: Path, identities: Path | None, ask: Ask) -> No
 
 def command(how: Encryption, archive: Path) -> str:
     """Return the shell command that decrypts an archive without this tool."""
-    name = shlex.quote(archive.name)
+    path = shlex.quote(str(archive))
     if how.form is Form.OFFICIAL:  # its name is that of a plain archive
-        return f"openssl enc -d -aes-256-cbc -md sha256 -in {name} | tar -xz"
-    plain = archive.name.removesuffix(SUFFIXES[how.form])
-    if plain == archive.name:
+        return f"openssl enc -d -aes-256-cbc -md sha256 -in {path} | tar -xz"
+    plain = str(archive).removesuffix(SUFFIXES[how.form])
+    if plain == str(archive):
         plain += ".decrypted"
     identity = "-i IDENTITY_FILE " if how.recipients else ""
-    return f"age -d {identity}-o {shlex.quote(plain)} {name}"
+    return f"age -d {identity}-o {shlex.quote(plain)} {path}"
 
 
 # ---- AES ----------------------------------------------------------------------------------

@@ -100,6 +100,17 @@ def test_the_checksum_is_the_line_of_sha1sum(official_archive: Path, tmp_path: P
     assert (tmp_path / "AC ME.sha1").read_text() == line
 
 
+@pytest.mark.parametrize(
+    ("how", "line"),
+    [
+        (BY_AES, "openssl enc -d -aes-256-cbc -md sha256 -in 'a b/x.tar.gz.age' | tar -xz"),
+        (Encryption(Form.AGE), "age -d -o 'a b/x.tar.gz' 'a b/x.tar.gz.age'"),
+    ],
+)
+def test_the_printed_command_has_the_path(how: Encryption, line: str) -> None:
+    assert command(how, Path("a b/x.tar.gz.age")) == line
+
+
 @openssl
 @pytest.mark.parametrize("printed", [False, True], ids=["official script", "printed command"])
 def test_the_official_script_and_the_printed_command_unpack_it(
