@@ -35,6 +35,7 @@ from mlperf_pkg.infra.streams import Spool, compression_of
 from mlperf_pkg.infra.text import nearest
 from mlperf_pkg.log.record import TOKEN, old_format
 from mlperf_pkg.submission.model import (
+    OFFICIAL_ARCHIVE,
     PARAMS,
     PRUNED,
     SCALINGS,
@@ -297,7 +298,8 @@ class _InputFinder(Struct):
         names = {submission.name for submission in submissions}
         archives = []
         for entry in self._entries(self.top).values():
-            if entry.file and is_archive_name(entry.name) and stem_of(entry.name) not in names:
+            stem = stem_of(entry.name).removeprefix(OFFICIAL_ARCHIVE)
+            if entry.file and is_archive_name(entry.name) and stem not in names:
                 place = self.top.child(entry.name)
                 archives.append(Unread(place, "an archive beside submissions"))
         return tuple(archives)

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 OUTPUT = "submissions"
 """The folder of a workspace into which submissions are built."""
+OFFICIAL_ARCHIVE = "mlperf_submission_"
+"""How the name of an archive begins that the official pack_submission.sh finds."""
+
 SYSTEMS = "systems"
 SCALINGS = ("strong", "weak")
 PRUNED = "pruned_results"  # of weak scaling

@@ -591,7 +591,7 @@ def test_a_round_in_an_archive(tmp_path: Path) -> None:
 
 def test_archives_beside_submissions(tmp_path: Path) -> None:
     write_submission(tmp_path / "ACME")
-    for name in ("ACME.tar.gz", "Other.tar.gz", "x.txt"):
+    for name in ("ACME.tar.gz", "mlperf_submission_ACME.tar.gz", "Other.tar.gz", "x.txt"):
         (tmp_path / name).write_bytes(b"")
     contents = find_input(str(tmp_path))
     assert unread(contents) == {"Other.tar.gz": ("an archive beside submissions", Why.PROBLEM)}

@@ -21,6 +21,7 @@ from mlperf_pkg.infra.files import private_folder, scratch_folder
 from mlperf_pkg.infra.streams import temporary_files
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, description_path, name
+from mlperf_pkg.submission.model import OFFICIAL_ARCHIVE
 
 _OTHERS = (".7z", ".bz2", ".rar", ".tar", ".xz", ".zip", ".zst")  # what is not written
 
@@ -43,7 +44,7 @@ def default_target(tree: Path, form: Form | None) -> Path:
 
     The official pack_submission.sh finds an archive by its name, so OFFICIAL has that name.
     """
-    prefix = "mlperf_submission_" if form is Form.OFFICIAL else ""
+    prefix = OFFICIAL_ARCHIVE if form is Form.OFFICIAL else ""
     suffix = encryption.SUFFIXES[form] if form else ""
     return tree.resolve().with_name(f"{prefix}{name_of(tree)}{ENDING}{suffix}")
 
