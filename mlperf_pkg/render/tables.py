@@ -48,7 +48,8 @@ def _verdict(title: str, name: str) -> Column:
 _SYSTEM = (
     _column("Submitter", "submitter"),
     _column("System", "system"),
-    _column("Benchmark", "benchmark"),
+    Column("Benchmark", of=wording.benchmark),
+    _column(None, "benchmark"),
     _column("Division", "division"),
     _column("Round", "round"),
 )

@@ -100,6 +100,12 @@ def test_csv_round_trips(texts: list[str]) -> None:
     assert read[1] == ["x", *map(escape_cell, texts)]
 
 
+def test_a_table_tells_weak_scaling_from_strong() -> None:
+    modes = [result_set(benchmark="cosmoflow", scaling=mode) for mode in ("strong", "weak")]
+    lines = tables.results_markdown(report(result_sets=tuple(modes))).splitlines()[2:]
+    assert [line.split(" | ")[2] for line in lines] == ["cosmoflow", "cosmoflow (weak)"]
+
+
 MARKDOWN = """\
 | Submitter | System | Benchmark | Division | Round | Accelerators | Runs | Minutes | RCP margin \
 | Official | Rules |
