@@ -109,7 +109,7 @@ def command(
       mlperf-pkg build --division closed
       mlperf-pkg build --division open
       mlperf-pkg build --dry-run
-      mlperf-pkg build --explain > mlperf-pkg.yaml
+      mlperf-pkg build --explain > explained.yaml
       mlperf-pkg build --leave-out dgx-a100/bert --force
       mlperf-pkg build --invalid drop
       mlperf-pkg build work --logs /scratch/runs --output /scratch/submissions
