@@ -284,8 +284,9 @@ def _of_names(
     by_id = {}
     for name, systems_of_name in systems.items():
         if accepts(name):
-            by_id.update({system.id: system for system in systems_of_name})
-    return [by_id[system_id] for system_id in sorted(by_id)]
+            for system in systems_of_name:
+                by_id[system.id] = system
+    return [system for _, system in sorted(by_id.items())]
 
 
 def _in_other_division(context: SetContext, division: str, system: SystemFile) -> Finding:

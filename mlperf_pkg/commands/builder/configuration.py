@@ -25,13 +25,17 @@ def explained(workspace: BuildWorkspace, plan: BuildPlan) -> dict[str, Any]:
     systems = _systems(workspace, plan)
     if systems:
         fields["systems"] = systems
+    leave_out = set(workspace.config.leave_out)
+    for planned in plan.left_out:
+        leave_out.add(planned.name)
+    fields["leave_out"] = sorted(leave_out)
     return fields
 
 
 def _systems(workspace: BuildWorkspace, plan: BuildPlan) -> dict[str, Any]:
     """Return patterns for the logs of each system: a folder if all its logs match, else a log."""
     owners: dict[str, set[str]] = {}  # paths by system
-    for planned in plan.sets:
+    for planned in (*plan.sets, *plan.left_out):
         paths = owners.setdefault(planned.system.id, set())
         paths.update(run.path for run in planned.runs)
     systems = {}

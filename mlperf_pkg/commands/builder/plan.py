@@ -104,12 +104,14 @@ class BuildPlan(Struct, frozen=True):
 
     Sets of another division are those that are kept in the existing tree.
     ``problems`` are the reasons why it cannot be built; ``notes`` are remarks for the user.
+    ``left_out`` are the sets that the user leaves out, or that are not valid and dropped.
     ``submitters`` are those that the inputs name; ``unmapped`` are the sets without a system.
     ``configuration`` is the ``mlperf-pkg.yaml`` to complete; empty if there is nothing to complete.
     """
 
     submitters: tuple[str, ...]
     sets: tuple[PlannedSet, ...]
+    left_out: tuple[PlannedSet, ...]
     problems: tuple[str, ...]
     notes: tuple[str, ...]
     division: str | None
@@ -153,6 +155,11 @@ class _Draft(Struct, frozen=True):
     def sets(self) -> tuple[PlannedSet, ...]:
         """The sets to build."""
         return tuple(planned for planned in self.candidates if not self.is_left_out(planned))
+
+    @property
+    def left_out(self) -> tuple[PlannedSet, ...]:
+        """The sets that the user leaves out."""
+        return tuple(filter(self.is_left_out, self.candidates))
 
     def is_left_out(self, planned: PlannedSet) -> bool:
         """Return whether the user leaves out a set."""
@@ -216,6 +223,7 @@ def make_plan(
     return BuildPlan(
         submitters=tuple(draft.submitters),
         sets=draft.sets,
+        left_out=draft.left_out,
         problems=tuple(_problems(draft)),
         notes=tuple(_notes(draft)),
         division=division,
@@ -335,10 +343,9 @@ def _notes(draft: _Draft) -> Iterator[str]:
     for planned in sets:
         if planned.as_open:
             yield f"{planned.name}: {_AS_OPEN}"
-    for planned in sorted(draft.candidates, key=lambda planned: planned.name):
-        if draft.is_left_out(planned):
-            runs = words.counted(len(planned.runs), "run")
-            yield f"{planned.name} is left out as you asked ({runs})"
+    for planned in sorted(draft.left_out, key=lambda planned: planned.name):
+        runs = words.counted(len(planned.runs), "run")
+        yield f"{planned.name} is left out as you asked ({runs})"
     # Of options this is a problem; the configuration may name sets of another division.
     of_config = set(config.leave_out) - set(draft.leave_out)
     yield from _unknown(of_config, draft.candidates)
@@ -566,15 +573,19 @@ def without_invalid(
 ) -> tuple[BuildPlan, tuple[JudgedSet, ...]]:
     """Return both without the result sets that are not valid, or whose system is not."""
     valid = []
+    dropped = []
     for judged_set in judged:
         system = judged_set.planned.system
-        if not judged_set.failures and not failures(system.findings, rejected=True):
+        if judged_set.failures or failures(system.findings, rejected=True):
+            dropped.append(judged_set.planned)
+        else:
             valid.append(judged_set)
     sets = tuple(judged_set.planned for judged_set in valid)
     problems = plan.problems
     if judged and not any(planned.is_of(plan.division) for planned in sets):
         problems += ("no result set is valid, so nothing is left to build",)
-    return replace(plan, sets=sets, problems=problems), tuple(valid)
+    left_out = (*plan.left_out, *dropped)
+    return replace(plan, sets=sets, left_out=left_out, problems=problems), tuple(valid)
 
 
 def waiver_notes(judged: Sequence[JudgedSet], workspace: BuildWorkspace) -> Iterator[str]:

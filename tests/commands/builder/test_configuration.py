@@ -1,7 +1,8 @@
 """What a plan goes by, as a configuration: read again, it is the same plan."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -76,6 +77,25 @@ def test_the_same_plan_again(
     assert [file.path for file in after.files] == [file.path for file in before.files]
     assert (after.refusals, after.target) == (before.refusals, before.target)
     assert config_text(explained(after.workspace, after.plan)) == text
+
+
+@pytest.mark.parametrize(
+    ("order", "lost"),
+    [
+        ({"leave_out": ["bow-pod16/bert"]}, []),
+        ({"invalid": "drop"}, ["logs/both/b0.log"]),
+    ],
+)
+def test_what_is_left_out_stays_so(
+    tmp_path: Path, order: dict[str, Any], lost: Sequence[str]
+) -> None:
+    root = mixed(tmp_path)
+    for name in lost:
+        (root / name).unlink()
+    before = prepared(root, **order)
+    after = prepared(root, config_text(explained(before.workspace, before.plan)))
+    assert outline(after.plan) == outline(before.plan)
+    assert (bool(before.plan.left_out), after.refusals) == (True, ())
 
 
 def test_patterns(tmp_path: Path) -> None:
