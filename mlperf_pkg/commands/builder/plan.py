@@ -253,7 +253,7 @@ def _problems(draft: _Draft) -> list[str]:
         *_complaints(draft.contexts, with_foreign=not of_submitter),
         *of_submitter,
         *_bad_names(draft.sets),
-        *_unknown(draft.leave_out, draft.candidates),
+        *_not_left_out(draft.leave_out, draft),
     ]
     has_sets = any(planned.is_of(division) for planned in draft.sets)
     if not problems and not has_sets:
@@ -348,7 +348,7 @@ def _notes(draft: _Draft) -> Iterator[str]:
         yield f"{planned.name} is left out as you asked ({runs})"
     # Of options this is a problem; the configuration may name sets of another division.
     of_config = set(config.leave_out) - set(draft.leave_out)
-    yield from _unknown(of_config, draft.candidates)
+    yield from _not_left_out(of_config, draft)
     yield from _unknown(config.notes, draft.every_set, "has a note")
     logs = [stated(run, run.path) for run in workspace.runs]
     for problem in unmatched_patterns(config, logs):
@@ -380,9 +380,21 @@ def _of_other_divisions(draft: _Draft) -> Iterator[str]:
             )
 
 
-def _unknown(
-    names: Collection[str], sets: Iterable[PlannedSet], state: str = "was to be left out"
-) -> Iterator[str]:
+def _not_left_out(names: Collection[str], draft: _Draft) -> Iterator[str]:
+    """Yield why sets that were to be left out are not: they are of another division, or unknown."""
+    state = "was to be left out"
+    unknown = set(names).difference(planned.name for planned in draft.candidates)
+    for planned in draft.every_set:
+        if planned.name in unknown:
+            unknown.remove(planned.name)
+            yield (
+                f"{planned.name} {state}, but is of the {planned.system.division} division; only"
+                f" the {draft.division} division is built"
+            )
+    yield from _unknown(unknown, draft.candidates, state)
+
+
+def _unknown(names: Collection[str], sets: Iterable[PlannedSet], state: str) -> Iterator[str]:
     set_names = {planned.name for planned in sets}
     for name in sorted(set(names) - set_names):
         missing = f"{name} {state}, but there is no result set of this name"

@@ -105,6 +105,14 @@ def test_leave_out(origin: str) -> None:
     assert (plan.notes, plan.problems) == expected
 
 
+def test_leave_out_of_the_other_division() -> None:
+    plan = planned(HERE, division="open", leave_out=["box/resnet"])
+    assert plan.problems == (
+        "box/resnet was to be left out, but is of the closed division; only the open division is"
+        " built",
+    )
+
+
 @pytest.mark.parametrize(
     ("submitters", "org", "config", "expected"),
     [
