@@ -3,6 +3,7 @@
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import BinaryIO
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -26,6 +27,7 @@ from mlperf_pkg.commands.diff.runs import ComparedLog, as_text
 from mlperf_pkg.findings import Finding, folded, in_order
 from mlperf_pkg.infra.paths import open_file
 from mlperf_pkg.infra.source import Source
+from mlperf_pkg.infra.streams import decompressed
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.rulebook.explain import own_keys
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
@@ -147,14 +149,25 @@ def _setting_keys(runs: Iterable[Run]) -> frozenset[str]:
 
 
 def _digest(file: Place) -> str:
+    """Return the digest of the bytes of a file, decompressed."""
     try:
-        with file.source.open() if file.part else open_file(file.path) as stream:
+        with file.source.open() if file.part else _opened(file) as stream:
             digest = hashlib.sha256()
             while data := stream.read(_CHUNK):
                 digest.update(data)
             return digest.hexdigest()
     except OSError:
         return _UNREADABLE
+
+
+def _opened(file: Place) -> BinaryIO:
+    """Open a file of a folder; unlike its source, it does not read as empty if it is not allowed.
+
+    Raises:
+        OSError: the file cannot be opened.
+    """
+    stream = open_file(file.path)
+    return decompressed(stream, file.compression) if file.compression else stream
 
 
 def _side(checked: Checked, logs: _Logs, *, is_single: bool) -> ComparedSide:

@@ -1,5 +1,6 @@
 """Which settings rules name, and what a log says of them."""
 
+import gzip
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ from mlperf_pkg.infra.source import Source
 from tests.helpers.archives import in_archive, in_folder_of_archives
 from tests.helpers.logs import joined
 from tests.helpers.program import call
-from tests.helpers.trees import SYSTEM, write_submission
+from tests.helpers.trees import SYSTEM, simulated, write_submission
+from tests.helpers.workspaces import lay
 
 
 @pytest.mark.parametrize(
@@ -128,3 +130,11 @@ def test_archives_of_one_name(a_round: Path, tmp_path: Path) -> None:
     (a_round / "ACME/README.md").touch()
     in_archive(a_round / "ACME", new / "first").rename(new / "first.tar.gz")
     assert "1 file added: first.tar.gz/ACME/README.md" in call("diff", old, new).stdout
+
+
+def test_compressed_logs_of_the_same_content(tmp_path: Path) -> None:
+    logs = dict(enumerate(simulated()))
+    lay(tmp_path / "old", {f"{number}.log": log for number, log in logs.items()})
+    lay(tmp_path / "new", {f"{number}.log.gz": gzip.compress(log) for number, log in logs.items()})
+    result = call("diff", tmp_path / "old", tmp_path / "new")
+    assert "nothing changed: 1 result set, 5 runs with identical bytes" in result.stdout
