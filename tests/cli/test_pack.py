@@ -143,15 +143,23 @@ def test_what_is_packed_is_as_if_it_had_been_built(
 
 
 @pytest.mark.parametrize(
-    ("change", "left"),
+    ("change", "left", "reason"),
     [
-        ({"results/other/resnet/result_0.txt": b""}, {"bow-pod16/resnet", "bow-pod16/bert"}),
-        ({"systems/bow-pod16.json": b"{}"}, {"other/resnet"}),
-        ({"systems/bow-pod16.json": b"{}", "systems/other.json": b"{}"}, set()),
-        ({"results/other/resnet/a b.txt": b""}, set()),
+        ({"results/other/resnet/result_0.txt": b""}, {"bow-pod16/resnet", "bow-pod16/bert"}, ""),
+        ({"systems/bow-pod16.json": b"{}"}, {"other/resnet"}, ""),
+        (
+            {"systems/bow-pod16.json": b"{}", "systems/other.json": b"{}"},
+            set(),
+            "no result set is valid",
+        ),
+        (
+            {"results/other/resnet/a b.txt": b""},
+            set(),
+            "leaving out result sets does not remove the errors",
+        ),
     ],
 )
-def test_left_out(tmp_path: Path, change: dict[str, bytes], left: set[str]) -> None:
+def test_left_out(tmp_path: Path, change: dict[str, bytes], left: set[str], reason: str) -> None:
     """Sets, and descriptions with all their sets; other errors refuse the tree as before."""
     tree = write_submission(tmp_path / "ACME", "resnet", "bert")
     write_code(tree, "resnet", "bert")
@@ -167,9 +175,8 @@ def test_left_out(tmp_path: Path, change: dict[str, bytes], left: set[str]) -> N
         assert {"/".join(parts) for parts in names} == left
     else:
         assert result.stderr.endswith(
-            "nothing was packed, as no result set is valid, or there are errors in the files"
-            " without the invalid sets; fix them, or use '--invalid keep' to pack the whole"
-            " submission\n"
+            f"nothing was packed, as {reason}; fix them, or use '--invalid keep' to pack the"
+            " whole submission\n"
         )
 
 

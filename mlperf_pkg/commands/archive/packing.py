@@ -214,8 +214,7 @@ def refusal(report: Report, invalid: str | None) -> str | None:
         return None
     advice = "fix them, or use '--invalid keep' to pack the whole submission"
     if invalid == "drop":
-        return (
-            "no result set is valid, or there are errors in the files without the invalid sets;"
-            f" {advice}"
-        )
+        if reasons(report):  # none is left out then
+            return f"no result set is valid; {advice}"
+        return f"leaving out result sets does not remove the errors; {advice}"
     return f"there are errors; {advice}, or '--invalid drop' to pack only its valid result sets"
