@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FORMAT = "mlperf-pkg/report/3"
-NOT_COUNTED = ("RAW101", "RAW102")
-"""The codes of findings on raw logs of no run, or of one that another log counts for."""
+NOT_COUNTED = ("RAW101", "RAW102", "TREE111", "TREE114", "TREE115")
+"""The codes of findings on raw logs of no run or of one that another log counts for, and on files
+that are not read, in which there may be logs."""
 
 MAX_DEPTH = 50  # nested lists and objects; the report itself has four levels
 

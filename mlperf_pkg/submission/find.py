@@ -35,6 +35,7 @@ from mlperf_pkg.infra.streams import Spool, compression_of
 from mlperf_pkg.infra.text import nearest
 from mlperf_pkg.log.record import TOKEN, old_format
 from mlperf_pkg.submission.model import (
+    MAY_BE_LOGS,
     OFFICIAL_ARCHIVE,
     PARAMS,
     PRUNED,
@@ -110,8 +111,7 @@ def _mode(path: Path) -> int | None:
 
 def _not_read(contents: Input) -> str:
     """Return the first file in which logs may be that are not read, for the end of a message."""
-    reasons = (Why.PROBLEM, Why.DAMAGED, Why.UNCHECKED)
-    unread = [file for file in contents.unread if file.why in reasons]
+    unread = [file for file in contents.unread if file.why in MAY_BE_LOGS]
     if not unread:
         return ""
     text = f"; not read: {unread[0].place.label} ({unread[0].reason})"

@@ -263,6 +263,10 @@ class Why(Enum):
     NO_RUN = auto()
 
 
+MAY_BE_LOGS = (Why.PROBLEM, Why.DAMAGED, Why.UNCHECKED)
+"""Why files are not read in which there may be logs."""
+
+
 class Unread(Struct, frozen=True):
     """A file that looks like one to read, or an argument, and the reason why it is not read.
 

@@ -73,6 +73,19 @@ def test_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert result.stderr.startswith("note: the code of resnet is missing")
 
 
+def test_logs_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+    lay(resnet_workspace(tmp_path), {"logs/5.log": RESNET[0].replace(b"G {", b"G{")})
+    lay(tmp_path, {"logs/6.zip": b"PK\3\4", "logs/notes.txt": b"text"})
+    result = call("build", tmp_path)
+    assert result.exit_code == 0
+    note = "note: these files are not submitted, as they are not read: "
+    (line,) = [line for line in result.stderr.splitlines() if line.startswith(note)]
+    assert re.findall(r"logs/\S+ \(.{12}", line) == [
+        "logs/5.log (no space fol",
+        "logs/6.zip (the zip arch",
+    ]
+
+
 # ---- what is there already ----------------------------------------------------------------
 
 

@@ -39,6 +39,13 @@ def test_text(tmp_path: Path, logs: tuple[bytes, ...], status: int, text: str) -
     assert (result.exit_code, text in " ".join(result.stdout.split())) == (status, True)
 
 
+def test_a_damaged_log_is_named(tmp_path: Path) -> None:
+    (write_set(tmp_path, SEVEN[:5]) / "r5.log").write_bytes(SEVEN[5].replace(b"G {", b"G{"))
+    result = call("select", tmp_path, "--format", "json")
+    (note,) = json.loads(result.stdout)["not_counted"]
+    assert note.startswith("r5.log: no space follows the marker ':::MLLOG'")
+
+
 def test_the_order_is_that_of_start_not_of_names(tmp_path: Path) -> None:
     result = call("select", write_set(tmp_path, SEVEN[::-1]), "--format", "json")
     only = json.loads(result.stdout)["result_sets"][0]

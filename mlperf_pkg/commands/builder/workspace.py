@@ -23,7 +23,7 @@ from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import Round, version_of
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.submission.find import find_input
-from mlperf_pkg.submission.model import PRUNED, Input, Place, Why
+from mlperf_pkg.submission.model import MAY_BE_LOGS, PRUNED, Input, Place, Why
 
 _NAMED_LOGS = 3
 
@@ -253,14 +253,24 @@ def _tree_notes(folders: Folders, contents: Input) -> Iterator[str]:
 
 
 def _not_counted(folders: Folders, checked: Checked) -> Iterator[str]:
-    """Yield which logs are not submitted: those of no run, and those of a run that is already."""
+    """Yield which logs are not submitted: those not read, of no run, and of a run that is already.
+
+    A file of which nothing is read may be the log of a run that nobody wants to lose.
+    """
     no_runs: list[str] = []
+    unread: list[str] = []
     for file in checked.inputs[0].unread:
+        path = _log_path(folders, file.place)
         if file.why is Why.NO_RUN:
-            no_runs.append(_log_path(folders, file.place))
+            no_runs.append(path)
+        elif file.why in MAY_BE_LOGS:
+            unread.append(f"{path} ({file.reason})")
     repeats: list[str] = []
     for context in checked.contexts:
         repeats += [_log_path(folders, checked.places[path]) for path in context.repeats]
+    if unread:
+        names = shortened(unread, _NAMED_LOGS)
+        yield f"these files are not submitted, as they are not read: {names}"
     if no_runs:
         yield (
             "these logs are not submitted, as no run started in them:"

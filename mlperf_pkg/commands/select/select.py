@@ -260,7 +260,7 @@ def _ending(selections: Selections) -> Iterator[str]:
 
 
 def _not_counted(selections: Selections) -> Iterator[str]:
-    """Yield which logs are not of a run, or of a run that another log counts for."""
+    """Yield which logs are not read, not of a run, or of a run that another log counts for."""
     for finding in selections.report.findings:
         if finding.code in NOT_COUNTED:
             yield f"{findings.location(finding)}: {findings.sentence(finding)}"
