@@ -543,10 +543,19 @@ def _file(folder: Place, entry: FolderEntry) -> Place:
 
 ENCRYPTED = "an archive, not a log"
 _TEXT_SUFFIXES = frozenset({".txt", ".log", ".out", ".mllog"})
-_PACKED_SUFFIXES = frozenset(
-    {".bz2", ".gz", ".xz", ".zst", ".tar", ".tbz2", ".tgz", ".txz", ".tzst", ".zip"}
-)
-_SUFFIXES = _TEXT_SUFFIXES | _PACKED_SUFFIXES | {""}
+_BACKUP_SUFFIXES = (".bak", ".old", ".orig", "~")
+# A log may have any other ending: that of a job (.o4711), a stream (.stderr) or a process (.0). Of
+# these files, code and reports quote lines of logs, and data and models take long to read.
+_OTHER_ENDINGS = """
+    bash c cc cfg conf cpp css cu cuh diff go h hpp htm html ini ipynb java js jsx md patch pl py
+    pyc pyi pyx rb rs rst sarif sh tex toml ts xml yaml yml
+    7z arrow avro bin ckpt csv dat db feather h5 hdf5 idx json jsonl ndjson npy npz onnx parquet
+    pb pickle pkl pt pth rar record safetensors sqlite tfrecord tfrecords tsv xls xlsx
+    a deb dll dylib egg exe iso jar o rpm sif so sqsh whl
+    avi bmp doc docx eps gif jpeg jpg mp4 pdf png ppt pptx ps svg tif tiff wav webp
+    age asc enc gpg key pem sig
+"""
+_OTHER_SUFFIXES = frozenset(f".{ending}" for ending in _OTHER_ENDINGS.split())
 _SNIFF_BYTES = 1 << 20
 
 
@@ -584,7 +593,7 @@ class Loose(Struct):
         if "/power/" in f"/{file.label}":
             self.power.append(file)
         is_power = is_power_log(file.name) and file.folder.folder.name == "power"
-        if is_power or _suffix_of(file.name) not in _SUFFIXES:
+        if is_power or _suffix_of(file.name) in _OTHER_SUFFIXES:
             return
         try:
             content = content_of(file.path, _SNIFF_BYTES)
@@ -630,7 +639,11 @@ class Loose(Struct):
         elif content.compression and compression_of(content.head):
             self._leave(file, "compressed twice")
         elif TOKEN in content.text or is_result_log(inner):
-            self.logs.append(file)
+            original = _original_of(file)
+            if original:
+                self._leave(file, f"a backup of {original}", Why.NOT_A_LOG)
+            else:
+                self.logs.append(file)
         else:
             self._leave_text(file, content, _suffix_of(inner))
 
@@ -642,7 +655,7 @@ class Loose(Struct):
         problem = near_log(content.text, file.label)
         if reason:
             self._leave(file, reason)
-        elif problem:
+        elif problem and not _original_of(file):
             self.unread.append(Unread(file, problem.reason, Why.DAMAGED, problem.hint))
         elif content.head and suffix in _TEXT_SUFFIXES:
             self._leave(file, f"no line contains '{TOKEN.decode()}'", Why.NOT_A_LOG)
@@ -659,6 +672,15 @@ def _suffix_of(name: str) -> str:
     """Return the suffix of a name in lower case; ``PurePath`` takes ten times as long."""
     stem, _, suffix = name.rpartition(".")
     return f".{suffix.lower()}" if stem and suffix else ""
+
+
+def _original_of(file: Place) -> str | None:
+    """Return the name of the file beside it of which it is a backup: an editor or a repair left it.
+
+    It has what was wrong, so it is neither a log to judge nor a log to repair.
+    """
+    original = next(map(file.name.removesuffix, filter(file.name.endswith, _BACKUP_SUFFIXES)), "")
+    return original if original and (file.path.parent / original).is_file() else None
 
 
 def _below_only_folder(top: Place) -> Place:

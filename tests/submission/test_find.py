@@ -47,6 +47,9 @@ def bytes_of(source: Source) -> bytes:
         ({"result_0.txt": b"", "a.log": LOG}, ["a.log", "result_0.txt"]),
         ({"a [1].log": LOG, "b\n.log": LOG}, ["a [1].log", "b\n.log"]),
         ({"results/a.log": LOG}, ["results/a.log"]),
+        ({"a.log-20240501": LOG, "job.o4711": LOG}, ["a.log-20240501", "job.o4711"]),
+        ({"a.0": LOG, "a.stdout": LOG, "b.log.bak": LOG}, ["a.0", "a.stdout", "b.log.bak"]),
+        ({"a.LOG": LOG, "b.csv": LOG, "c.pt": LOG, "d.rst": b"text"}, ["a.LOG"]),
     ],
 )
 def test_loose_logs(tmp_path: Path, files: dict[str, bytes], logs: list[str]) -> None:
@@ -507,6 +510,9 @@ def test_logs_in_an_archive(tmp_path: Path, archive: dict[str, bytes], logs: lis
         ({"a.zip": b"PK\3\4"}, {"a.zip": "the zip archive is damaged"}),
         ({"a.txt": b"Salted__12345678"}, {"a.txt": "an archive, not a log"}),
         ({"a.tar": tar(**{"../a.log": LOG})}, {"a.tar/../a.log": "a path with '..'"}),
+        ({"run.log.bak": LOG}, {"run.log.bak": "a backup of run.log"}),
+        ({"a.tar": tar(a=LOG, **{"a~": LOG})}, {"a.tar/a~": "a backup of a"}),
+        ({"run.log.bak": LOG.replace(b"G {", b"G{")}, {}),  # which the repair of run.log leaves
     ],
     ids=", ".join,
 )
@@ -523,7 +529,7 @@ def test_what_is_not_read(
     assert [
         (name, (reason, why))
         for name, (reason, why) in reasons.items()
-        if (why is Why.NOT_A_LOG) != reason.startswith("no line")
+        if (why is Why.NOT_A_LOG) != reason.startswith(("no line", "a backup"))
     ] == []
 
 
