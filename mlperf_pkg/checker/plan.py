@@ -31,6 +31,7 @@ from mlperf_pkg.submission.model import (
     ResultSet,
     Submission,
     Workspace,
+    power_names,
 )
 from mlperf_pkg.submission.raw_logs import mentions_in
 
@@ -202,10 +203,12 @@ def _power_of(raw: Mapping[str, Place], files: Iterable[Place]) -> PowerFolder |
     results: dict[str, tuple[str, ...] | None] = {}
     folders: dict[str, Place] = {}
     for label, log in raw.items():
-        folder = log.folder.child(f"power/{log.name.partition('.')[0]}")
-        if f"/{folder.label}" in by_folder:
-            results[label] = tuple(sorted(by_folder[f"/{folder.label}"]))
-            folders[label] = folder
+        for name in power_names(log.name):
+            folder = log.folder.child(f"power/{name}")
+            if f"/{folder.label}" in by_folder:
+                results[label] = tuple(sorted(by_folder[f"/{folder.label}"]))
+                folders[label] = folder
+                break
     return PowerFolder(Place("power", "power"), results, folders) if folders else None
 
 

@@ -18,7 +18,7 @@ from mlperf_pkg.rulebook.load import finding_of
 from mlperf_pkg.run import power
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.power import PowerLog
-from mlperf_pkg.submission.model import PowerFolder, is_result_log
+from mlperf_pkg.submission.model import PowerFolder, is_result_log, power_names
 
 _MIN_READINGS = 60
 _TOLERATED = 0.1  # of a measurement: published ones lack up to 9.4 % of their samples
@@ -60,11 +60,11 @@ def _findings_of_runs(context: SetContext, folder: PowerFolder) -> Iterator[tupl
     results = folder.results or {}
     counts: dict[str, list[tuple[Run, int]]] = {kind: [] for kind in _KINDS}
     for run in context.runs:
-        name = _result_name(run)
+        name = _result_name(folder, run)
         key = _key(folder, run)
         if key not in results:
             message = "power/ has no folder {found:s}; expected a folder for each run"
-            path = _path(run).rpartition("/")[0]
+            path = _path(folder, run).rpartition("/")[0]
             yield run, finding_of("POW101", message, path, found=name)
             continue
         names = results[key]
@@ -77,11 +77,11 @@ def _findings_of_runs(context: SetContext, folder: PowerFolder) -> Iterator[tupl
             if not {*numbers} <= {*expected}:
                 message = _wrong_numbers(kind, expected)
                 finding = finding_of(
-                    "POW102", message, _path(run), found=sorted(numbers), expected=expected
+                    "POW102", message, _path(folder, run), found=sorted(numbers), expected=expected
                 )
                 yield run, finding
     for kind in _KINDS:
-        yield from _unequal_counts(context, kind, counts[kind])
+        yield from _unequal_counts(context, folder, kind, counts[kind])
 
 
 def _wrong_numbers(kind: str, expected: Sequence[int]) -> str:
@@ -96,13 +96,15 @@ def _wrong_numbers(kind: str, expected: Sequence[int]) -> str:
 
 def _key(folder: PowerFolder, run: Run) -> str:
     """Return under which name the folder has the measurements of a run."""
-    return run.path if folder.folders else _result_name(run)
+    return run.path if folder.folders else _result_name(folder, run)
 
 
-def _result_name(run: Run) -> str:
+def _result_name(folder: PowerFolder, run: Run) -> str:
     """Return the name of the folder with the measurements of a run; a raw log may end otherwise."""
+    if run.path in folder.folders:
+        return folder.folders[run.path].name
     name = run.file.rpartition("/")[2]
-    return name.removesuffix(".txt") if is_result_log(name) else name.partition(".")[0]
+    return name.removesuffix(".txt") if is_result_log(name) else power_names(name)[0]
 
 
 def _numbers(names: Sequence[str], kind: str) -> list[int]:
@@ -118,7 +120,7 @@ def _numbers(names: Sequence[str], kind: str) -> list[int]:
 
 
 def _unequal_counts(
-    context: SetContext, kind: str, counts: Sequence[tuple[Run, int]]
+    context: SetContext, folder: PowerFolder, kind: str, counts: Sequence[tuple[Run, int]]
 ) -> Iterator[tuple[Run, Finding]]:
     """Yield runs with more or fewer files than most runs.
 
@@ -137,18 +139,18 @@ def _unequal_counts(
             basis = Basis.BOTH
             if blamed_run != run:
                 basis = Basis.OFFICIAL
-                blamed = _result_name(blamed_run)
+                blamed = _result_name(folder, blamed_run)
                 message = f"{message} (the official checker reports this for {blamed} instead)"
             finding = finding_of(
-                "POW103", message, _path(run), basis=basis, found=count, expected=usual
+                "POW103", message, _path(folder, run), basis=basis, found=count, expected=usual
             )
             yield blamed_run, finding
 
 
-def _path(run: Run) -> str:
+def _path(folder: PowerFolder, run: Run) -> str:
     """Return the path of the folder with the measurements of a run, which is beside its log."""
-    folder = run.file.rpartition("/")[0]
-    return "/".join(filter(None, (folder, "power", _result_name(run))))
+    above = run.file.rpartition("/")[0]
+    return "/".join(filter(None, (above, "power", _result_name(folder, run))))
 
 
 # ---- findings about the set ---------------------------------------------------------------
@@ -198,7 +200,7 @@ def _all_nodes(
     nodes = run.nodes or (context.system.nodes if context.system else None)
     if not nodes or _key(folder, run) not in (folder.results or {}):
         return
-    path = _path(run)
+    path = _path(folder, run)
     if nodes > 1 and measured and not switches:
         message = (
             "there is no file sw_<number>.txt; expected a file for the interconnect of {expected:s}"
@@ -378,7 +380,7 @@ def energy(context: SetContext) -> Energy:
     by_run: dict[str, float] = {}
     for minutes, path, run in sorted(timed, key=itemgetter(0, 1)):
         logs = context.power_of(run)
-        crash = _energy_crash(run, logs)
+        crash = _energy_crash(context.files.power, run, logs)
         if crash:
             return Energy(crash=crash, reason=crash)
         by_run[path] = power.joules(logs, minutes * _MS_PER_MINUTE)
@@ -400,7 +402,7 @@ def _mean_energy(context: SetContext, joules: Sequence[float]) -> float | None:
     return sum(kept) / len(kept)
 
 
-def _energy_crash(run: Run, logs: Sequence[PowerLog]) -> str | None:
+def _energy_crash(folder: PowerFolder, run: Run, logs: Sequence[PowerLog]) -> str | None:
     if all(log.switch for log in logs):
-        return f"{_path(run)}/ has no node_<number>.txt"
+        return f"{_path(folder, run)}/ has no node_<number>.txt"
     return next((f"{log.path}: {log.crash}" for log in logs if log.crash), None)

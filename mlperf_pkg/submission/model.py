@@ -42,6 +42,7 @@ TRAIN_SAMPLES = frozenset({"rcp-bert-train-samples", "bert-train-samples"})
 
 AS_FILED = "scaling-as-filed"
 """A flag only of the drop-in modules: official scores use the factors in ``scaling.json``."""
+_COMPRESSIONS = (".bz2", ".gz", ".xz", ".zst")
 _ABOVE = 4  # logs/<system>/<strong or weak>/<benchmark>
 
 
@@ -328,6 +329,18 @@ class Input(Struct, frozen=True):
 def is_power_log(name: str) -> bool:
     """Return whether a file of this name is the power log of a node or a switch."""
     return name.endswith(".txt") and name.startswith(("node_", "sw_"))
+
+
+def power_names(log: str) -> list[str]:
+    """Return the names that the folder of the measurements of a raw log may have, the best first.
+
+    Those of ``run.0.log.gz`` are ``run.0``, ``run`` and ``run.0.log``.
+    """
+    name = log
+    for suffix in _COMPRESSIONS:
+        name = name.removesuffix(suffix)
+    stem = name.rpartition(".")[0] or name
+    return list(dict.fromkeys((stem, name.partition(".")[0], name)))
 
 
 # ---- the workspace around raw logs --------------------------------------------------------

@@ -3,6 +3,7 @@
 import io
 import math
 import random
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -351,3 +352,27 @@ def test_no_energy_where_the_summarizer_crashes(tmp_path: Path, content: bytes |
     assert "POW105" in {f.code for f in report.findings}
     with pytest.raises((AssertionError, ValueError)):
         summarized(root)
+
+
+@pytest.mark.parametrize(
+    ("log", "folder"),
+    [
+        ("run.{}.log", "run.{}"),
+        ("run_{}.node1.log", "run_{}"),
+        ("run_{}.node1.log", "run_{}.node1"),
+        ("run.{}", "run.{}"),
+    ],
+)
+def test_the_folder_of_a_raw_log(tmp_path: Path, log: str, folder: str) -> None:
+    measured = measure(write_submission(tmp_path / "Org")) / SET
+    for index in range(5):
+        (measured / f"result_{index}.txt").rename(tmp_path / log.format(index))
+        path = tmp_path / "power" / folder.format(index)
+        path.parent.mkdir(exist_ok=True)
+        (measured / "power" / f"result_{index}").rename(path)
+    shutil.rmtree(tmp_path / "Org")
+    (tmp_path / "power" / folder.format(0) / "node_0.txt").write_bytes(node(seconds=100))
+    report = checked(tmp_path)
+    assert report.runs[1].energy_joules is not None
+    (short,) = (f for f in report.findings if f.code == "POW203")
+    assert short.path == f"power/{folder.format(0)}/node_0.txt"

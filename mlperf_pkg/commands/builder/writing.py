@@ -27,7 +27,7 @@ from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render.tables import results_csv, results_html, results_json, results_markdown
 from mlperf_pkg.results.report import Report
 from mlperf_pkg.rulebook.model import DIVISIONS
-from mlperf_pkg.submission.model import Place, is_result_log
+from mlperf_pkg.submission.model import Place, is_result_log, power_names
 
 PARAMETERS = "package_checker_params"
 TABLES = ("results.csv", "results.html", "results.json", "results.md")
@@ -111,14 +111,23 @@ def _logs(plan: BuildPlan, workspace: BuildWorkspace) -> Iterator[PlannedFile]:
             folder = log.path.parent
             folders.add(folder)
             yield PlannedFile(target, _content(log), origin=run.path)
-            power = folder / "power" / log.path.name.partition(".")[0]
-            if power.is_dir() and not power.is_symlink():
+            power = _power_of(log)
+            if power:
                 yield from _below(power, f"{planned.folder}/power/{Path(target).stem}", workspace)
         if len(folders) == 1:
             factor = folders.pop() / "scaling.json"
             is_in_tree = _is_in_tree(factor, workspace)
             if is_in_tree and factor.is_file() and not factor.is_symlink():
                 yield _copy(factor, f"{planned.folder}/scaling.json", workspace)
+
+
+def _power_of(log: Place) -> AnyPath | None:
+    """Return the folder with the measurements of a run, in ``power/`` beside its log, if any."""
+    for name in power_names(log.name):
+        power = log.path.parent / "power" / name
+        if power.is_dir() and not power.is_symlink():
+            return power
+    return None
 
 
 def _is_in_tree(path: AnyPath, workspace: BuildWorkspace) -> bool:

@@ -177,19 +177,29 @@ prices:
 # ---- beside the logs ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("folder", ["logs", "logs/tree/results/bow-pod16/resnet"])
+@pytest.mark.parametrize(
+    ("folder", "run", "ending"),
+    [
+        ("logs", "result_{}", ".txt"),
+        ("logs/tree/results/bow-pod16/resnet", "result_{}", ".txt"),
+        ("logs", "run.{}", ".log"),
+        ("logs", "run_{}", ".a.log"),
+        ("logs", "run.{}", ""),
+    ],
+)
 def test_power_logs_follow_their_runs_and_the_scaling_factor_of_a_tree(
-    tmp_path: Path, folder: str
+    tmp_path: Path, folder: str, run: str, ending: str
 ) -> None:
     """Power is in folders named like the logs, in ``power/`` beside them."""
-    logs = {f"{folder}/result_{4 - number}.txt": log for number, log in enumerate(RESNET)}
-    power = {f"{folder}/power/result_{number}/node_0.txt": b"" for number in range(5)}
+    names = [run.format(4 - number) for number in range(5)]
+    logs = {f"{folder}/{name}{ending}": log for name, log in zip(names, RESNET, strict=True)}
+    power = {f"{folder}/power/{name}/node_0.txt": b"" for name in names}
     lay(tmp_path, POD16, logs, power, {f"{folder}/scaling.json": b'{"scaling_factor": 1.5}'})
     made = {file.path: file.origin for file in prepared(tmp_path).files}
     results = "results/bow-pod16/resnet"
     assert {path: origin for path, origin in made.items() if "/power/" in path} == {
-        f"{results}/power/result_{n}/node_0.txt": f"{folder}/power/result_{4 - n}/node_0.txt"
-        for n in range(5)
+        f"{results}/power/result_{n}/node_0.txt": f"{folder}/power/{name}/node_0.txt"
+        for n, name in enumerate(names)
     }
     assert (f"{results}/scaling.json" in made) is (folder != "logs")
 
