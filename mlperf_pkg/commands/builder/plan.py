@@ -350,6 +350,8 @@ def _notes(draft: _Draft) -> Iterator[str]:
     of_config = set(config.leave_out) - set(draft.leave_out)
     yield from _not_left_out(of_config, draft)
     yield from _unknown(config.notes, draft.every_set, "has a note")
+    system_ids = {system.id for system in workspace.systems}
+    yield from _unknown_names(config.prices, system_ids, "has a price", "system description")
     logs = [stated(run, run.path) for run in workspace.runs]
     for problem in unmatched_patterns(config, logs):
         yield f"{CONFIG_NAME}: {problem}"
@@ -395,10 +397,14 @@ def _not_left_out(names: Collection[str], draft: _Draft) -> Iterator[str]:
 
 
 def _unknown(names: Collection[str], sets: Iterable[PlannedSet], state: str) -> Iterator[str]:
-    set_names = {planned.name for planned in sets}
-    for name in sorted(set(names) - set_names):
-        missing = f"{name} {state}, but there is no result set of this name"
-        yield f"{missing}{did_you_mean(name, set_names)}"
+    yield from _unknown_names(names, {planned.name for planned in sets}, state, "result set")
+
+
+def _unknown_names(
+    names: Collection[str], real_names: Collection[str], state: str, kind: str
+) -> Iterator[str]:
+    for name in sorted(set(names).difference(real_names)):
+        yield f"{name} {state}, but there is no {kind} of this name{did_you_mean(name, real_names)}"
 
 
 def _unused(

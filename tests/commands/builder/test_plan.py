@@ -10,7 +10,7 @@ import pytest
 from mlperf_pkg.checks.descriptions import SystemFile, check_system
 from mlperf_pkg.commands.builder.plan import BuildPlan, judge, make_plan, reasons, systems_of
 from mlperf_pkg.commands.builder.prepare import Prepared
-from mlperf_pkg.config import Config, SystemConfig
+from mlperf_pkg.config import Config, Price, SystemConfig
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.results.scoring import select
 from mlperf_pkg.rulebook.load import load_benchmark
@@ -110,6 +110,16 @@ def test_leave_out_of_the_other_division() -> None:
     assert plan.problems == (
         "box/resnet was to be left out, but is of the closed division; only the open division is"
         " built",
+    )
+
+
+def test_notes_and_prices_of_unknown_names() -> None:
+    price = Price(149000, "the vendor")
+    notes = {"box/resnet": "fast", "box/resnt": "fast"}
+    config = Config(code=CODE.code, notes=notes, prices={"box": price, "bxo": price})
+    assert planned(HERE, config=config).notes == (
+        "box/resnt has a note, but there is no result set of this name; did you mean box/resnet?",
+        "bxo has a price, but there is no system description of this name; did you mean box?",
     )
 
 
