@@ -134,6 +134,8 @@ def _notes(
 ) -> Iterator[str]:
     """Yield the notes on what is to be written."""
     yield from writing.code_notes(files)
+    if files:
+        yield from writing.left_out_note(judged, workspace)
     for path, flag in writing.parameters(judged).items():
         yield f"{path} asks for {flag}, which reviewers have to accept"
     yield from planning.waiver_notes(judged, workspace)

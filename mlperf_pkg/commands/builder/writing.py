@@ -21,7 +21,7 @@ from mlperf_pkg.errors import UserError, reason_of
 from mlperf_pkg.infra.archives import Names
 from mlperf_pkg.infra.files import new_folder
 from mlperf_pkg.infra.json_values import MAX_BYTES, read_json
-from mlperf_pkg.infra.paths import AnyPath, ListedPath, open_file, read_file, walk
+from mlperf_pkg.infra.paths import AnyPath, FolderEntry, ListedPath, open_file, read_file, walk
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render.tables import results_csv, results_html, results_json, results_markdown
@@ -271,10 +271,36 @@ def _below(folder: AnyPath, target: str, workspace: BuildWorkspace) -> Iterator[
 
     Links and whatever begins with a dot are left out.
     """
-    entries = list(walk(folder, keep=lambda entry: entry.link is None and not entry.hidden))
-    for entry in entries:
+    for entry in list(walk(folder, keep=_is_copied)):
         if entry.file:
             yield _copy(folder / entry.path, f"{target}/{entry.path}", workspace)
+
+
+def _is_copied(entry: FolderEntry) -> bool:
+    return entry.link is None and not entry.hidden
+
+
+def _is_in_no_dot_folder(entry: FolderEntry) -> bool:
+    return "/." not in f"/{entry.path.rpartition('/')[0]}"
+
+
+def left_out_note(judged: Iterable[JudgedSet], workspace: BuildWorkspace) -> Iterator[str]:
+    """Yield what is left out of the folders of code and of the extra files, but ``.git``."""
+    folders = list(workspace.config.extra_files.values())
+    for benchmark in {judged_set.planned.benchmark for judged_set in judged}:
+        folders += workspace.config.code.get(benchmark, {}).values()
+    paths: set[str] = set()
+    for name in folders:
+        folder = workspace.folders.workspace / name
+        if folder.is_dir():
+            for entry in walk(folder, keep=_is_in_no_dot_folder, unreadable=lambda *_: None):
+                if not _is_copied(entry) and entry.name != ".git":
+                    paths.add(workspace.folders.relative(folder / entry.path))
+    if paths:
+        yield (
+            "these files and folders are not copied, as they are links or their names begin with a"
+            f" dot: {_named(sorted(paths))}"
+        )
 
 
 def _copy(path: AnyPath, target: str, workspace: BuildWorkspace) -> PlannedFile:

@@ -216,6 +216,11 @@ def test_code_without_links_and_hidden_files(tmp_path: Path) -> None:
         "benchmarks/bert/implementations/bert/lib/a.py": "src/bert/lib/a.py",
         "benchmarks/bert/implementations/bert/run.sh": "src/bert/run.sh",
     }
+    lay(tmp_path, {"extra/.conf/a": b"", "extra/b": b""})
+    made = prepared(tmp_path, "{code: {bert: src/bert}, extra_files: {docs: extra}}")
+    (note,) = (note for note in made.notes if "not copied" in note)
+    assert note.endswith(": extra/.conf, src/bert/.env, src/bert/link.py, src/bert/up")
+    assert [file.origin for file in made.files if file.path.startswith("docs")] == ["extra/b"]
 
 
 def test_several_implementations(tmp_path: Path) -> None:
