@@ -21,7 +21,15 @@ from mlperf_pkg.errors import UserError, reason_of
 from mlperf_pkg.infra.archives import Names
 from mlperf_pkg.infra.files import new_folder
 from mlperf_pkg.infra.json_values import MAX_BYTES, read_json
-from mlperf_pkg.infra.paths import AnyPath, FolderEntry, ListedPath, open_file, read_file, walk
+from mlperf_pkg.infra.paths import (
+    AnyPath,
+    FolderEntry,
+    ListedPath,
+    location_of,
+    open_file,
+    read_file,
+    walk,
+)
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render.tables import results_csv, results_html, results_json, results_markdown
@@ -305,7 +313,7 @@ def left_out_note(judged: Iterable[JudgedSet], workspace: BuildWorkspace) -> Ite
 
 def _copy(path: AnyPath, target: str, workspace: BuildWorkspace) -> PlannedFile:
     origin = workspace.folders.relative(path)
-    return PlannedFile(target, _content(Place(str(path), origin)), origin)
+    return PlannedFile(target, _content(Place(location_of(path), origin)), origin)
 
 
 # ---- the tree: all of it or nothing -------------------------------------------------------

@@ -15,13 +15,20 @@ from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.builder.manifest import FORMAT, MANIFEST
 from mlperf_pkg.commands.builder.prepare import Prepared
-from mlperf_pkg.commands.builder.writing import PARAMETERS, TABLES, PlannedFile, unfit, write_tree
+from mlperf_pkg.commands.builder.writing import (
+    PARAMETERS,
+    TABLES,
+    PlannedFile,
+    chunks,
+    unfit,
+    write_tree,
+)
 from mlperf_pkg.config import CONFIG_NAME
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Verdict
 from mlperf_pkg.infra import files
 from mlperf_pkg.infra.source import Source
-from tests.helpers.archives import names
+from tests.helpers.archives import names, tree_tar, tree_zip
 from tests.helpers.official import package_checked, repository_errors, summary
 from tests.helpers.workspaces import (
     POD16,
@@ -202,6 +209,21 @@ def test_power_logs_follow_their_runs_and_the_scaling_factor_of_a_tree(
         for n, name in enumerate(names)
     }
     assert (f"{results}/scaling.json" in made) is (folder != "logs")
+
+
+@pytest.mark.parametrize("pack", [tree_tar, tree_zip])
+def test_power_logs_in_an_archive(
+    tmp_path: Path, pack: Callable[[dict[str, bytes]], bytes]
+) -> None:
+    logs = numbered(RESNET, "run/{}.log")
+    power = {f"run/power/{number}/node_0.txt": b"%d" % number for number in range(5)}
+    lay(tmp_path, POD16, {"logs/l.zip": pack({**logs, **power})})
+    measured = {}
+    for file in prepared(tmp_path).files:
+        if "/power/" in file.path:
+            measured[file.path] = b"".join(chunks(file.content))
+    folder = "results/bow-pod16/resnet/power"
+    assert measured == {f"{folder}/result_{n}/node_0.txt": b"%d" % n for n in range(5)}
 
 
 # ---- code ---------------------------------------------------------------------------------
