@@ -632,20 +632,23 @@ class Loose(Struct):
     def _take_text(self, file: Place, content: Content) -> None:
         """Take a file that is a log if some line of its head holds a record."""
         inner = PurePath(file.name).stem if content.compression else file.name
+        suffix = _suffix_of(inner)
+        # A script that looks for records names the marker, too, and may have any ending.
+        start = TOKEN if suffix in ("", *_TEXT_SUFFIXES) else TOKEN + b"{"
         if content.problem:
             self._leave(file, content.problem)
         elif content.is_encrypted:
             self._leave(file, ENCRYPTED)
         elif content.compression and compression_of(content.head):
             self._leave(file, "compressed twice")
-        elif TOKEN in content.text or is_result_log(inner):
+        elif start in content.text or is_result_log(inner):
             original = _original_of(file)
             if original:
                 self._leave(file, f"a backup of {original}", Why.NOT_A_LOG)
             else:
                 self.logs.append(file)
         else:
-            self._leave_text(file, content, _suffix_of(inner))
+            self._leave_text(file, content, suffix)
 
     def _leave_text(self, file: Place, content: Content, suffix: str) -> None:
         """Leave a file without a record in its head; name it if it may be meant as a log."""
