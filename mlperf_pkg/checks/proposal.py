@@ -43,9 +43,9 @@ def systems_to_assign(config: Config, contexts: Iterable[SetContext]) -> tuple[S
         if context.system:
             assigned.setdefault(context.system.id, []).extend(logs)
             continue
-        similar_names = similar_systems(context)
-        choices = similar_names or _possible_systems(context, claimed)
-        similar = similar_names[0].id if len(similar_names) == 1 else None
+        likely_systems = similar_systems(context)
+        choices = likely_systems or _possible_systems(context, claimed)
+        similar = likely_systems[0].id if len(likely_systems) == 1 else None
         if similar:
             unassigned.setdefault(similar, []).extend(logs)
         elif choices:

@@ -242,7 +242,7 @@ def _assignment(platform: str, similar: Sequence[str]) -> str:
 
 
 def may_be_of(log: membership.Stated, system: SystemFile) -> bool:
-    """Return whether a log names the division of a system, and no number contradicts it."""
+    """Return whether a log has the division of a system, and states no numbers but those of it."""
     is_of_division = known_division(system.division) == log.division
     return is_of_division and (log.states_nothing or log.fits(described(system)))
 
@@ -250,9 +250,9 @@ def may_be_of(log: membership.Stated, system: SystemFile) -> bool:
 def similar_systems(context: SetContext) -> list[SystemFile]:
     """Return the systems whose names are almost the platform of raw logs of an unknown one.
 
-    These are all systems whose names contain the platform, if they are several, as in the names of
-    frameworks; otherwise those with the nearest name. All numbers in the names are the same: an
-    H200 is not an H100. Systems that fit the evidence come before all others.
+    If several names contain the platform, such as one for each framework, these are all of their
+    systems; otherwise those with the nearest name. All numbers in the names are the same: an H200
+    is not an H100. If some systems fit the evidence, only these are considered.
     """
     group = context.group
     if group is None or not group.first.names_platform:

@@ -175,10 +175,10 @@ def _config_file() -> str:
 
 
 def refuse_same(*outputs: Path | StoredFile | None) -> None:
-    """Refuse outputs of which two are the same file; None is one that is not written.
+    """Refuse two outputs to the same file; None stands for an output that is not written.
 
     Raises:
-        UserError: two are.
+        UserError: two outputs are the same file.
     """
     files = [file for file in outputs if file is not None]
     resolved = [file.resolve() for file in files]

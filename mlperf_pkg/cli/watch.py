@@ -16,7 +16,7 @@ from mlperf_pkg.commands.watch.events import EVENT_FORMATS
 
 
 class _NumberRange(click.FloatRange):
-    """A ``click.FloatRange`` without NaN, which is not outside of any bounds."""
+    """A ``click.FloatRange`` that refuses NaN, which no bound excludes."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the number, or fail with a usage error where it is not one."""

@@ -161,7 +161,7 @@ def is_special(path: Path) -> bool:
 
 
 def is_written_into(path: Path) -> bool:
-    """Return whether what has a path is never replaced: it is special, or a file that is open."""
+    """Return whether a path is written into, never replaced: it is special, or of an open file."""
     return is_special(path) or _descriptor_of(path) is not None
 
 
@@ -213,7 +213,7 @@ def _write(path: Path, content: Content) -> None:
 
 
 def _write_into(path: Path, content: Content) -> None:
-    """Write into a device, a pipe or an open file, from the place where that is."""
+    """Write into a device or a pipe, or into an open file at its current position."""
     descriptor = _descriptor_of(path)
     # Opened by its path, a file would be written from its beginning again.
     opened = path if descriptor is None else os.dup(descriptor)

@@ -678,9 +678,10 @@ def _suffix_of(name: str) -> str:
 
 
 def _original_of(file: Place) -> str | None:
-    """Return the name of the file beside it of which it is a backup: an editor or a repair left it.
+    """Return the name of the file beside this one of which it is a backup, None if it is not one.
 
-    It has what was wrong, so it is neither a log to judge nor a log to repair.
+    A backup of an editor or a repair still has what was corrected: it is neither judged nor
+    repaired.
     """
     original = next(map(file.name.removesuffix, filter(file.name.endswith, _BACKUP_SUFFIXES)), "")
     return original if original and (file.path.parent / original).is_file() else None

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 OUTPUT = "submissions"
 """The folder of a workspace into which submissions are built."""
 OFFICIAL_ARCHIVE = "mlperf_submission_"
-"""How the name of an archive begins that the official pack_submission.sh finds."""
+"""The beginning of the names of archives that the official pack_submission.sh finds."""
 
 SYSTEMS = "systems"
 SCALINGS = ("strong", "weak")
@@ -265,7 +265,7 @@ class Why(Enum):
 
 
 MAY_BE_LOGS = (Why.PROBLEM, Why.DAMAGED, Why.UNCHECKED)
-"""Why files are not read in which there may be logs."""
+"""The reasons for not reading a file that may contain logs."""
 
 
 class Unread(Struct, frozen=True):

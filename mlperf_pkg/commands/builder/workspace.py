@@ -253,9 +253,9 @@ def _tree_notes(folders: Folders, contents: Input) -> Iterator[str]:
 
 
 def _not_counted(folders: Folders, checked: Checked) -> Iterator[str]:
-    """Yield which logs are not submitted: those not read, of no run, and of a run that is already.
+    """Yield which logs are not submitted: those not read, without a run, and of a run of another.
 
-    A file of which nothing is read may be the log of a run that nobody wants to lose.
+    A file that is not read is named, as it may be the log of a run.
     """
     no_runs: list[str] = []
     unread: list[str] = []

@@ -161,10 +161,10 @@ def _digest(file: Place) -> str:
 
 
 def _opened(file: Place) -> BinaryIO:
-    """Open a file of a folder; unlike its source, it does not read as empty if it is not allowed.
+    """Open a file that is not a part of another.
 
     Raises:
-        OSError: the file cannot be opened.
+        OSError: the file cannot be opened; a source reads as empty if there is no permission.
     """
     stream = open_file(file.path)
     return decompressed(stream, file.compression) if file.compression else stream
