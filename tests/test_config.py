@@ -82,7 +82,7 @@ def test_names_of_rounds(text: str, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "price", ["149000", "149000.5", "1.1", "12345678901234.56", f"1{'0' * 15}", f"1{'0' * 17}"]
+    "price", ["149000", "149000.5", "1.1", "12345678901234.56", f"1{'0' * 14}", "9" * 15]
 )
 def test_prices_are_written_as_they_are_read(price: str, tmp_path: Path) -> None:
     config = read_config(write(tmp_path, f"prices: {{a: {{price_usd: {price}, source: b}}}}"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import chain
@@ -141,12 +142,14 @@ class Checked(Struct, frozen=True, dict=True):
         return f"{submission.name}/{submission.within(path)}"
 
     @cached_property
-    def _shares_names(self) -> bool:
-        return len({item.name for item in self.submissions}) < len(self.submissions)
+    def _name_counts(self) -> Counter[str]:
+        return Counter(submission.name for submission in self.submissions)
 
     def distinct(self, path: str) -> str:
-        """Return a path as ``named`` does, or as it is if several submissions have one name."""
-        return path if self._shares_names else self.named(path)
+        """Return a path as ``named`` does, or as it is if other submissions have that name, too."""
+        submission = self.submission_of(path)
+        is_shared = submission is not None and self._name_counts[submission.name] > 1
+        return path if is_shared else self.named(path)
 
     @property
     def places(self) -> dict[str, Place]:

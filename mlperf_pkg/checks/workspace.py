@@ -258,6 +258,8 @@ def similar_systems(context: SetContext) -> list[SystemFile]:
     if group is None or not group.first.names_platform:
         return []
     platform = group.first.platforms[1]
+    if not letters(platform):
+        return []
     numbers = re.findall(_NUMBER, platform)
     systems: dict[str, list[SystemFile]] = {}  # by name
     for system in context.systems.every:

@@ -52,7 +52,7 @@ class Output(Struct, frozen=True):
             return
         from mlperf_pkg.infra import files  # noqa: PLC0415 - most reports are shown
 
-        files.refuse_within(self.file, [*inputs, _config_file()])
+        files.refuse_within(self.file, [*inputs, *_config_files()])
         if isinstance(self.file, Path):
             if self.file.is_dir():
                 raise UserError(f"{self.file}: is a folder")
@@ -167,11 +167,12 @@ def _terminal_width() -> int:
         return WIDTH_OF_FILES
 
 
-def _config_file() -> str:
-    """Return the path of the configuration, which may not exist."""
+def _config_files() -> list[str]:
+    """Return the path of the configuration, if there is one."""
     context = click.get_current_context(silent=True)
     config = context.find_root().params.get("config") if context else None
-    return str(config or CONFIG_NAME)
+    file = Path(config or CONFIG_NAME)
+    return [str(file)] if file.is_file() else []
 
 
 def refuse_same(*outputs: Path | StoredFile | None) -> None:
@@ -180,7 +181,12 @@ def refuse_same(*outputs: Path | StoredFile | None) -> None:
     Raises:
         UserError: two outputs are the same file.
     """
-    files = [file for file in outputs if file is not None]
+    from mlperf_pkg.infra.files import is_written_into  # noqa: PLC0415 - most reports are shown
+
+    files = []
+    for file in outputs:
+        if isinstance(file, StoredFile) or (file is not None and not is_written_into(file)):
+            files.append(file)
     resolved = [file.resolve() for file in files]
     for number, file in enumerate(files):
         if resolved[number] in resolved[:number]:

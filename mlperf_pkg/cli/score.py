@@ -11,7 +11,7 @@ from mlperf_pkg.cli import options
 from mlperf_pkg.cli.group import FOLDER, Command
 from mlperf_pkg.cli.options import noted
 from mlperf_pkg.cli.output import Outputs, note, refuse_same
-from mlperf_pkg.commands.results.official import official_files, refuse_tables
+from mlperf_pkg.commands.results.official import OFFICIAL_FILES, official_files, refuse_tables
 from mlperf_pkg.commands.results.score import SCORE_FORMATS, with_notice
 from mlperf_pkg.commands.results.systems import read_ids, with_private_ids
 from mlperf_pkg.infra.files import locked, refuse_within, write_together
@@ -71,7 +71,8 @@ def command(
         refuse_tables(tables, paths, force=target.force)
     if private_ids:
         refuse_within(private_ids, paths)
-    refuse_same(tables, private_ids, *target.files)
+    written = [tables, *map(tables.joinpath, OFFICIAL_FILES)] if tables else []
+    refuse_same(*written, private_ids, *target.files)
     lock = locked(private_ids) if private_ids else nullcontext()
     with lock:
         ids = read_ids(private_ids) if private_ids else None

@@ -174,7 +174,7 @@ def _descriptor_of(path: Path) -> int | None:
         if not path.is_symlink():
             return None
         path = path.parent / path.readlink()
-    return int(path.name)
+    return int(path.name) if path.name.isdecimal() else None
 
 
 def refuse_within(path: Path | StoredFile, inputs: Sequence[str]) -> None:

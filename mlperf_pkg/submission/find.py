@@ -216,7 +216,9 @@ class _InputFinder(Struct):
                     loose.take(file)
                 except OSError as error:
                     self._leave(file, error)
-        return loose.contents
+        contents = loose.contents  # in which archives are submissions of one round
+        submissions = tuple(replace(item, is_alone=False) for item in contents.submissions)
+        return replace(contents, submissions=submissions)
 
     def _leave(self, place: Place, error: OSError) -> None:
         reason = error.strerror or str(error)
@@ -298,8 +300,9 @@ class _InputFinder(Struct):
         names = {submission.name for submission in submissions}
         archives = []
         for entry in self._entries(self.top).values():
-            stem = stem_of(entry.name).removeprefix(OFFICIAL_ARCHIVE)
-            if entry.file and is_archive_name(entry.name) and stem not in names:
+            stem = stem_of(entry.name)
+            is_known = not names.isdisjoint({stem, stem.removeprefix(OFFICIAL_ARCHIVE)})
+            if entry.file and is_archive_name(entry.name) and not is_known:
                 place = self.top.child(entry.name)
                 archives.append(Unread(place, "an archive beside submissions"))
         return tuple(archives)
@@ -549,7 +552,8 @@ _BACKUP_SUFFIXES = (".bak", ".old", ".orig", "~")
 _OTHER_ENDINGS = """
     bash c cc cfg conf cpp css cu cuh diff go h hpp htm html ini ipynb java js jsx md patch pl py
     pyc pyi pyx rb rs rst sarif sh tex toml ts xml yaml yml
-    7z arrow avro bin ckpt csv dat db feather h5 hdf5 idx json jsonl ndjson npy npz onnx parquet
+    7z arrow avro bin ckpt csv dat db distcp feather gguf h5 hdf5 idx json jsonl ndjson nemo npy npz
+    onnx parquet
     pb pickle pkl pt pth rar record safetensors sqlite tfrecord tfrecords tsv xls xlsx
     a deb dll dylib egg exe iso jar o rpm sif so sqsh whl
     avi bmp doc docx eps gif jpeg jpg mp4 pdf png ppt pptx ps svg tif tiff wav webp
@@ -634,14 +638,14 @@ class Loose(Struct):
         inner = PurePath(file.name).stem if content.compression else file.name
         suffix = _suffix_of(inner)
         # A script that looks for records names the marker, too, and may have any ending.
-        start = TOKEN if suffix in ("", *_TEXT_SUFFIXES) else TOKEN + b"{"
+        start = TOKEN if suffix in ("", *_TEXT_SUFFIXES) else TOKEN + rb"\s*\{"
         if content.problem:
             self._leave(file, content.problem)
         elif content.is_encrypted:
             self._leave(file, ENCRYPTED)
         elif content.compression and compression_of(content.head):
             self._leave(file, "compressed twice")
-        elif start in content.text or is_result_log(inner):
+        elif re.search(start, content.text) or is_result_log(inner):
             original = _original_of(file)
             if original:
                 self._leave(file, f"a backup of {original}", Why.NOT_A_LOG)

@@ -334,13 +334,15 @@ def is_power_log(name: str) -> bool:
 def power_names(log: str) -> list[str]:
     """Return the names that the folder of the measurements of a raw log may have, the best first.
 
-    Those of ``run.0.log.gz`` are ``run.0``, ``run`` and ``run.0.log``.
+    Those of ``run.0.log.gz`` are ``run.0``, ``run`` and ``run.0.log``, those of ``run.0`` are
+    ``run.0`` and ``run``.
     """
     name = log
     for suffix in _COMPRESSIONS:
         name = name.removesuffix(suffix)
-    stem = name.rpartition(".")[0] or name
-    return list(dict.fromkeys((stem, name.partition(".")[0], name)))
+    stem, _, ending = name.rpartition(".")
+    whole = name if ending.isdecimal() or not stem else stem
+    return list(dict.fromkeys((whole, name.partition(".")[0], name)))
 
 
 # ---- the workspace around raw logs --------------------------------------------------------

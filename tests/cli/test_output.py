@@ -1,6 +1,7 @@
 """Width, colours and encoding of output, and the paths in it."""
 
 import io
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -181,7 +182,8 @@ PRICES = "system,price_usd\n"
         ("check logs --log-output l -o text:l", "l: is named for two outputs"),
         ("check logs --log-output l -o text:../{here}/l", "/l: is named for two outputs"),
         ("score v2.0 --tables t --private-ids i -o i", "i: is named for two outputs"),
-        ("score v2.0 --tables t --private-ids t", "t: is named for two outputs"),
+        ("score v2.0 --tables t --private-ids t/summary.json", "summary.json: is named for two"),
+        ("score v2.0 --tables t -o t/summary.csv", "summary.csv: is named for two outputs"),
         ("verify a.tar.gz --extract e -o e", "e: is named for two outputs"),
         ("results v2.0 -o s --private-ids s", "s: is named for two outputs"),
     ],
@@ -192,6 +194,7 @@ def test_no_output_is_another_file_of_the_command(line: str, message: str, input
     Path("p.csv").write_text(PRICES, "utf-8")
     Path("r.csv").touch()
     Path("a.tar.gz").touch()
+    Path("t").mkdir()
     Path("o.yaml").write_text("objections: []\n", "utf-8")
     before = bytes_below(inputs)
     result = call(*line.format(here=inputs.name).split(), "--force")
@@ -215,3 +218,18 @@ def test_every_command_overwrites_only_by_force(number: int, line: str, inputs: 
         assert "exists already" in again.stderr, line
     assert call(*words, "--force").exit_code in (0, 1), line
     assert bytes_below(inputs).keys() == before.keys(), line
+
+
+def test_two_outputs_may_be_one_device(inputs: Path) -> None:
+    os.mkfifo("pipe")
+    reader = os.open("pipe", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        result = call("check", "logs", "-o", "pipe", "--log-output", "pipe")
+        assert (result.exit_code, result.stderr) == (0, "")
+        assert b"rules verdict: pass" in os.read(reader, 1 << 16)
+    finally:
+        os.close(reader)
+
+
+def test_a_configuration_that_does_not_exist_is_not_an_input(inputs: Path) -> None:
+    assert call("check", "logs", "-o", "mlperf-pkg.yaml").exit_code == 0

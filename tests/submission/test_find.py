@@ -50,6 +50,7 @@ def bytes_of(source: Source) -> bytes:
         ({"a.log-20240501": LOG, "job.o4711": LOG}, ["a.log-20240501", "job.o4711"]),
         ({"a.0": LOG, "a.stdout": LOG, "b.log.bak": LOG}, ["a.0", "a.stdout", "b.log.bak"]),
         ({"run.sub": b"grep ':::MLLOG ' $LOG\n", "a.log": LOG}, ["a.log"]),
+        ({"a.0": LOG.replace(b":::MLLOG ", b":::MLLOG  ")}, ["a.0"]),
         ({"a.LOG": LOG, "b.csv": LOG, "c.pt": LOG, "d.rst": b"text"}, ["a.LOG"]),
     ],
 )

@@ -138,3 +138,11 @@ def test_compressed_logs_of_the_same_content(tmp_path: Path) -> None:
     lay(tmp_path / "new", {f"{number}.log.gz": gzip.compress(log) for number, log in logs.items()})
     result = call("diff", tmp_path / "old", tmp_path / "new")
     assert "nothing changed: 1 result set, 5 runs with identical bytes" in result.stdout
+
+
+def test_a_folder_with_the_only_archive_that_is_left(a_round: Path, tmp_path: Path) -> None:
+    """It is a round of one submission, from which the others were withdrawn."""
+    old = in_folder_of_archives(a_round, tmp_path / "old")
+    new = tmp_path / "new"
+    in_archive(a_round / "ACME", new)
+    assert "withdrawn" in call("diff", old, new, "--round", "2.0").stdout
