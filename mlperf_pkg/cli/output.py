@@ -183,10 +183,7 @@ def refuse_same(*outputs: Path | StoredFile | None) -> None:
     """
     from mlperf_pkg.infra.files import is_written_into  # noqa: PLC0415 - most reports are shown
 
-    files = []
-    for file in outputs:
-        if isinstance(file, StoredFile) or (file is not None and not is_written_into(file)):
-            files.append(file)
+    files = [file for file in outputs if file is not None and not is_written_into(file)]
     resolved = [file.resolve() for file in files]
     for number, file in enumerate(files):
         if resolved[number] in resolved[:number]:

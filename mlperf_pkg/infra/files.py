@@ -103,11 +103,10 @@ def write_together(
             raise UserError(f"{folder / name} exists already; --force overwrites it")
 
     def is_ours(there: Path) -> bool:
+        if not replace or there.is_symlink() or not there.is_dir():
+            return False
         own = {*files, *former}
-        is_folder = there.is_dir() and not there.is_symlink()
-        entries = list_tree(there) if replace and is_folder else ()
-        others = [e for e in entries if e.path not in own and (e.link or not e.folder)]
-        return replace and is_folder and not others
+        return all(e.path in own for e in list_tree(there) if not e.folder or e.link)
 
     try:
         if not folder.exists() or (_may_be_renamed(folder) and is_ours(folder)):
@@ -160,8 +159,10 @@ def is_special(path: Path) -> bool:
     return path.exists() and not (path.is_file() or path.is_dir())
 
 
-def is_written_into(path: Path) -> bool:
+def is_written_into(path: Path | StoredFile) -> bool:
     """Return whether a path is written into, never replaced: it is special, or of an open file."""
+    if isinstance(path, StoredFile):
+        return False
     return is_special(path) or _descriptor_of(path) is not None
 
 
